@@ -1,0 +1,334 @@
+#include "algorithms/expr.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+using Node = Expr::Node;
+
+static Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
+
+Expr::Expr(int value) : Expr(static_cast<int64_t>(value)) {}
+Expr::Expr(int64_t value) : Expr(constant_int(DType::index, value)) {}
+
+DType Expr::type() const { return node_->type; }
+ExprKind Expr::kind() const { return node_->kind; }
+bool Expr::is_constant() const { return node_ && node_->kind == ExprKind::constant; }
+bool Expr::is_constant(int64_t v) const {
+    return is_constant() && !is_float(node_->type) && node_->value.integer == v;
+}
+bool Expr::is_operation(Op op) const { return node_ && node_->kind == ExprKind::operation && node_->op == op; }
+
+Expr constant(const Scalar &value) {
+    return make({.kind = ExprKind::constant, .type = value.type, .name = {}, .value = value, .args = {}});
+}
+
+Expr constant(DType type, double value) {
+    return constant(is_float(type) ? Scalar::of_real(type, value)
+                                   : Scalar::of_integer(type, static_cast<int64_t>(value)));
+}
+
+Expr constant_int(DType type, int64_t value) { return constant(Scalar::of_integer(type, value)); }
+
+Expr variable(const std::string &name) {
+    return make({.kind = ExprKind::variable, .type = DType::index, .name = name, .value = {}, .args = {}});
+}
+
+Expr extent(const std::string &dim) {
+    return make({.kind = ExprKind::extent, .type = DType::index, .name = dim, .value = {}, .args = {}});
+}
+
+Expr parameter(const std::string &name, DType type) {
+    return make({.kind = ExprKind::parameter, .type = type, .name = name, .value = {}, .args = {}});
+}
+
+static Expr monoid_operand(ExprKind kind, int number, DType type) {
+    return make({.kind = kind, .type = type, .name = {}, .value = {}, .number = number, .args = {}});
+}
+Expr left(int part, DType type) { return monoid_operand(ExprKind::left, part, type); }
+Expr right(int part, DType type) { return monoid_operand(ExprKind::right, part, type); }
+Expr input(int position, DType type) { return monoid_operand(ExprKind::input, position, type); }
+
+Expr load(const std::string &tensor, DType type, std::vector<Expr> index) {
+    return make({.kind = ExprKind::load, .type = type, .name = tensor, .value = {}, .args = std::move(index)});
+}
+
+Expr load_or(const std::string &tensor, DType type, std::vector<Expr> index, Expr guard, Expr fill) {
+    if (guard.is_constant(1)) return load(tensor, type, std::move(index));
+    index.push_back(std::move(guard));
+    index.push_back(std::move(fill));
+    return make({.kind = ExprKind::load, .type = type, .name = tensor, .value = {}, .guarded = true, .args = std::move(index)});
+}
+
+Expr bounded(Expr value, Expr lo, Expr hi) {
+    return make({.kind = ExprKind::bounded, .type = DType::index, .name = {}, .value = {},
+                 .args = {cast(DType::index, std::move(value)), std::move(lo), std::move(hi)}});
+}
+
+static void check_operands(Op op, const std::vector<Expr> &x) {
+    auto fail = [&](const std::string &expected) {
+        std::string got;
+        for (const Expr &e : x) got += (got.empty() ? "" : ", ") + std::string(name_of(e.type())) + " " + to_string(e);
+        throw UserError("expr.type", std::string(name_of(op)) + " wants " + expected + ", got (" + got +
+                                         "); convert with an explicit cast.");
+    };
+    require(static_cast<int>(x.size()) == arity(op), "operand count");
+    size_t first = op == Op::select ? 1 : 0;
+    if (op == Op::select && x[0].type() != DType::boolean) fail("a bool condition");
+    for (size_t i = first; i < x.size(); i++) {
+        if (x[i].type() != x[first].type()) fail("operands of one type");
+        if (op != Op::select && !is_arithmetic(x[i].type()))
+            fail("operands of an arithmetic type (f32, f64, i32, i64, bool, index)");
+    }
+    DType type = x[first].type();
+    bool floats_only = op == Op::sqrt || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::trunc;
+    bool integers_only = op == Op::mod || op == Op::bit_xor || op == Op::shl || op == Op::shr || op == Op::bit_and ||
+                         op == Op::bit_or || op == Op::logical_not;
+    bool numbers_only = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::neg ||
+                        op == Op::abs || op == Op::fma;
+    if (floats_only && !is_float(type)) fail("a float operand");
+    if (integers_only && is_float(type)) fail("an integer or bool operand");
+    if ((numbers_only || op == Op::shl || op == Op::shr) && type == DType::boolean) fail("numbers");
+}
+
+// Identities that hold exactly for integers, or for every float including NaN and -0.
+static Expr simplified(Op op, const std::vector<Expr> &x) {
+    bool integer = !is_float(x.back().type());
+    if (op == Op::select) {
+        if (x[0].is_constant()) return x[0]->value.truth() ? x[1] : x[2];
+        if (equal(x[1], x[2])) return x[1];
+        return {};
+    }
+    if (std::all_of(x.begin(), x.end(), [](const Expr &e) { return e.is_constant(); })) {
+        Scalar values[3];
+        for (size_t i = 0; i < x.size(); i++) values[i] = x[i]->value;
+        return constant(apply(op, values));
+    }
+    if (!integer) return {};
+    if (op == Op::add && x[0].is_constant(0)) return x[1];
+    if ((op == Op::add || op == Op::sub) && x[1].is_constant(0)) return x[0];
+    if (op == Op::mul && (x[0].is_constant(0) || x[1].is_constant(1))) return x[0];
+    if (op == Op::mul && (x[1].is_constant(0) || x[0].is_constant(1))) return x[1];
+    if (op == Op::div && x[1].is_constant(1)) return x[0];
+    if (op == Op::mod && x[1].is_constant(1)) return constant_int(x[0].type(), 0);
+    if ((op == Op::min || op == Op::max) && equal(x[0], x[1])) return x[0];
+    if (x[0].type() == DType::boolean && (op == Op::bit_and || op == Op::bit_or)) {
+        for (int i = 0; i < 2; i++)
+            if (x[i].is_constant()) return x[i]->value.truth() == (op == Op::bit_and) ? x[1 - i] : x[i];
+        if (equal(x[0], x[1])) return x[0];
+    }
+    return {};
+}
+
+Expr operation(Op op, std::vector<Expr> x) {
+    check_operands(op, x);
+    if (Expr folded = simplified(op, x); folded.defined()) return folded;
+    bool comparison = op == Op::eq || op == Op::ne || op == Op::lt || op == Op::le;
+    DType type = comparison ? DType::boolean : x.back().type();
+    return make({.kind = ExprKind::operation, .type = type, .op = op, .name = {}, .value = {}, .args = std::move(x)});
+}
+
+Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
+    if (value.type() == type) return value;
+    if (value.is_constant()) return constant(convert(type, rounding, saturate, value->value));
+    return make({.kind = ExprKind::cast, .type = type, .name = {}, .value = {}, .rounding = rounding, .saturate = saturate,
+                 .args = {std::move(value)}});
+}
+
+Expr bitcast(DType type, Expr value) {
+    auto pair = [&](DType a, DType b) { return (type == a && value.type() == b) || (type == b && value.type() == a); };
+    if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64))
+        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32 or f64 and i64, got ") +
+                                            name_of(value.type()) + " to " + name_of(type) + ".");
+    if (value.is_constant()) return constant(bitcast(type, value->value));
+    return make({.kind = ExprKind::bitcast, .type = type, .name = {}, .value = {}, .args = {std::move(value)}});
+}
+
+Expr operator+(Expr a, Expr b) { return operation(Op::add, {a, b}); }
+Expr operator-(Expr a, Expr b) { return operation(Op::sub, {a, b}); }
+Expr operator*(Expr a, Expr b) { return operation(Op::mul, {a, b}); }
+Expr operator/(Expr a, Expr b) { return operation(Op::div, {a, b}); }
+Expr operator%(Expr a, Expr b) { return operation(Op::mod, {a, b}); }
+Expr operator-(Expr a) { return operation(Op::neg, {a}); }
+Expr operator<(Expr a, Expr b) { return operation(Op::lt, {a, b}); }
+Expr operator<=(Expr a, Expr b) { return operation(Op::le, {a, b}); }
+Expr operator>(Expr a, Expr b) { return operation(Op::lt, {b, a}); }
+Expr operator>=(Expr a, Expr b) { return operation(Op::le, {b, a}); }
+Expr operator==(Expr a, Expr b) { return operation(Op::eq, {a, b}); }
+Expr operator!=(Expr a, Expr b) { return operation(Op::ne, {a, b}); }
+Expr operator&&(Expr a, Expr b) { return operation(Op::bit_and, {a, b}); }
+Expr operator||(Expr a, Expr b) { return operation(Op::bit_or, {a, b}); }
+Expr operator!(Expr a) { return operation(Op::logical_not, {a}); }
+Expr min(Expr a, Expr b) { return operation(Op::min, {a, b}); }
+Expr max(Expr a, Expr b) { return operation(Op::max, {a, b}); }
+Expr fma(Expr a, Expr b, Expr c) { return operation(Op::fma, {a, b, c}); }
+Expr select(Expr condition, Expr a, Expr b) { return operation(Op::select, {condition, a, b}); }
+Expr sqrt(Expr a) { return operation(Op::sqrt, {a}); }
+Expr abs(Expr a) { return operation(Op::abs, {a}); }
+Expr floor(Expr a) { return operation(Op::floor, {a}); }
+Expr round(Expr a) { return operation(Op::round, {a}); }
+
+static int order(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
+
+static int compare_scalars(const Scalar &a, const Scalar &b) {
+    if (a == b) return 0;
+    if (int c = order(a.type, b.type)) return c;
+    if (!is_float(a.type)) return order(a.integer, b.integer);
+    auto key = [](double v) { return std::make_tuple(std::isnan(v), std::isnan(v) ? 0.0 : v, !std::signbit(v)); };
+    return order(key(a.real), key(b.real));
+}
+
+int compare(const Expr &a, const Expr &b) {
+    if (a.get() == b.get()) return 0;
+    if (!a.defined() || !b.defined()) return order(a.defined(), b.defined());
+    auto key = [](const Node &n) {
+        return std::tie(n.kind, n.type, n.op, n.name, n.rounding, n.saturate, n.guarded, n.number);
+    };
+    if (int c = order(key(*a.get()), key(*b.get()))) return c;
+    if (int c = compare_scalars(a->value, b->value)) return c;
+    if (int c = order(a->args.size(), b->args.size())) return c;
+    for (size_t i = 0; i < a->args.size(); i++)
+        if (int c = compare(a->args[i], b->args[i])) return c;
+    return 0;
+}
+
+bool equal(const Expr &a, const Expr &b) { return compare(a, b) == 0; }
+
+// The node with other operands, folded again where it is an operation.
+static Expr rebuild(const Expr &e, std::vector<Expr> args) {
+    switch (e.kind()) {
+    case ExprKind::operation: return operation(e->op, std::move(args));
+    case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
+    case ExprKind::bitcast: return bitcast(e.type(), args[0]);
+    default:
+        if (e->guarded && args[args.size() - 2].is_constant(1)) {
+            args.resize(args.size() - 2);
+            return load(e->name, e.type(), std::move(args));
+        }
+        Node node = *e.get();
+        node.args = std::move(args);
+        return make(std::move(node));
+    }
+}
+
+Expr rewrite(const Expr &root, const std::function<Expr(const Expr &)> &rule) {
+    std::unordered_map<const Node *, Expr> done;
+    std::function<Expr(const Expr &)> visit = [&](const Expr &e) -> Expr {
+        if (auto it = done.find(e.get()); it != done.end()) return it->second;
+        std::vector<Expr> args;
+        bool changed = false;
+        for (const Expr &arg : e->args) {
+            args.push_back(visit(arg));
+            changed |= args.back().get() != arg.get();
+        }
+        Expr rebuilt = changed ? rebuild(e, std::move(args)) : e;
+        Expr replaced = rule(rebuilt);
+        return done[e.get()] = replaced.defined() ? replaced : rebuilt;
+    };
+    return root.defined() ? visit(root) : root;
+}
+
+Expr substitute(const Expr &e, const std::map<std::string, Expr> &values) {
+    return rewrite(e, [&](const Expr &n) -> Expr {
+        if (n.kind() != ExprKind::variable) return {};
+        auto it = values.find(n->name);
+        return it == values.end() ? Expr() : it->second;
+    });
+}
+
+void walk(const Expr &root, const std::function<void(const Expr &)> &visit) {
+    std::unordered_set<const Node *> seen;
+    std::function<void(const Expr &)> go = [&](const Expr &e) {
+        if (!seen.insert(e.get()).second) return;
+        for (const Expr &arg : e->args) go(arg);
+        visit(e);
+    };
+    if (root.defined()) go(root);
+}
+
+std::set<std::string> variables_in(const Expr &e) {
+    std::set<std::string> names;
+    walk(e, [&](const Expr &n) {
+        if (n.kind() == ExprKind::variable) names.insert(n->name);
+    });
+    return names;
+}
+
+bool uses_variable(const Expr &e, const std::string &name) { return variables_in(e).count(name) > 0; }
+
+static std::string list(const std::vector<Expr> &args, size_t count) {
+    std::string text;
+    for (size_t i = 0; i < count; i++) text += (i ? ", " : "") + to_string(args[i]);
+    return text;
+}
+
+static std::string number(const Scalar &s) {
+    if (!is_float(s.type)) {
+        if (s.type == DType::boolean) return s.integer ? "true" : "false";
+        return std::to_string(s.integer) + (s.type == DType::index ? "" : std::string(":") + name_of(s.type));
+    }
+    if (std::isnan(s.real)) return std::string("nan:") + name_of(s.type);
+    if (std::isinf(s.real)) return std::string(s.real < 0 ? "-inf:" : "inf:") + name_of(s.type);
+    char text[40];
+    snprintf(text, sizeof text, s.type == DType::f64 ? "%.17g" : "%.9g", s.real);
+    std::string digits = text;
+    if (digits.find_first_of(".en") == std::string::npos) digits += ".0";
+    return s.type == DType::f32 ? digits : digits + ":" + name_of(s.type);
+}
+
+static const char *infix(Op op) {
+    switch (op) {
+    case Op::add: return " + ";
+    case Op::sub: return " - ";
+    case Op::mul: return "*";
+    case Op::div: return "/";
+    case Op::mod: return "%";
+    case Op::eq: return " == ";
+    case Op::ne: return " != ";
+    case Op::lt: return " < ";
+    case Op::le: return " <= ";
+    case Op::bit_and: return " & ";
+    case Op::bit_or: return " | ";
+    default: return nullptr;
+    }
+}
+
+static std::string operand(const Expr &e) {
+    bool compound = e.kind() == ExprKind::operation && infix(e->op) && e->op != Op::mul && e->op != Op::div && e->op != Op::mod;
+    return compound ? "(" + to_string(e) + ")" : to_string(e);
+}
+
+std::string to_string(const Expr &e) {
+    if (!e.defined()) return "undefined";
+    switch (e.kind()) {
+    case ExprKind::constant: return number(e->value);
+    case ExprKind::variable: return e->name;
+    case ExprKind::extent: return "|" + e->name + "|";
+    case ExprKind::parameter: return "$" + e->name;
+    case ExprKind::left: return "left." + std::to_string(e->number);
+    case ExprKind::right: return "right." + std::to_string(e->number);
+    case ExprKind::input: return "in." + std::to_string(e->number);
+    case ExprKind::bounded: return "bounded(" + list(e->args, 3) + ")";
+    case ExprKind::bitcast: return std::string("bitcast<") + name_of(e.type()) + ">(" + to_string(e->args[0]) + ")";
+    case ExprKind::cast:
+        return std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") +
+               (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(" + to_string(e->args[0]) + ")";
+    case ExprKind::load: {
+        if (!e->guarded) return e->name + "[" + list(e->args, e->args.size()) + "]";
+        size_t rank = e->args.size() - 2;
+        return "load_or(" + e->name + "[" + list(e->args, rank) + "], " + to_string(e->args[rank]) + ", " +
+               to_string(e->args[rank + 1]) + ")";
+    }
+    case ExprKind::operation: break;
+    }
+    const char *symbol = infix(e->op);
+    if (!symbol) return std::string(name_of(e->op)) + "(" + list(e->args, e->args.size()) + ")";
+    return operand(e->args[0]) + symbol + operand(e->args[1]);
+}
+
+}  // namespace tessera

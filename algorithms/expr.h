@@ -1,0 +1,121 @@
+// Expressions: pure scalar values over dims, parameters and tensors. One small language serves algorithms (where a
+// variable is a dim's index) and tile programs (where it is a loop variable).
+//
+//   Expr := constant | variable(name) | extent(dim) | parameter(name)
+//         | load(tensor, [Expr]) | load(tensor, [Expr], guard, fill)     the second form reads only where guard holds
+//         | bounded(Expr, lo, hi)                                        a data-dependent index, clamped to lo ..= hi-1
+//         | op(Expr…) | bitcast | cast(dtype, rounding, saturate)
+//         | left(part) | right(part) | input(i)                          operands of a monoid's definition
+//
+// Nodes are immutable and shared; an Expr is a value. Every kind keeps its operands in `args`, so a traversal is total
+// by construction and a new kind cannot be forgotten by one.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "algorithms/scalar.h"
+
+namespace tessera {
+
+enum class ExprKind : uint8_t { constant, variable, extent, parameter, load, bounded, operation, bitcast, cast, left, right, input };
+
+class Expr {
+public:
+    struct Node;
+    Expr() = default;
+    Expr(int value);      // an index constant
+    Expr(int64_t value);  // an index constant
+    explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+
+    bool defined() const { return node_ != nullptr; }
+    const Node *operator->() const { return node_.get(); }
+    const Node *get() const { return node_.get(); }
+    DType type() const;
+    ExprKind kind() const;
+    bool is_constant() const;
+    bool is_constant(int64_t value) const;  // an integer constant of that value
+    bool is_operation(Op op) const;
+
+private:
+    std::shared_ptr<const Node> node_;
+};
+
+struct Expr::Node {
+    ExprKind kind;
+    DType type;
+    Op op = Op::add;              // operation
+    std::string name;             // variable, extent, parameter, load (the tensor)
+    Scalar value;                 // constant
+    Rounding rounding = Rounding::nearest_even;  // cast
+    bool saturate = false;        // cast
+    bool guarded = false;         // load: args ends in guard, fill
+    int number = 0;               // left, right: part; input: position
+    std::vector<Expr> args;       // operands; a load's indices
+};
+
+// Leaves.
+Expr constant(DType type, double value);      // rounded to a float type; exact for integers up to 2^53
+Expr constant_int(DType type, int64_t value);
+Expr constant(const Scalar &value);
+Expr variable(const std::string &name);       // of type index
+Expr extent(const std::string &dim);          // of type index
+Expr parameter(const std::string &name, DType type);
+Expr left(int part, DType type);
+Expr right(int part, DType type);
+Expr input(int position, DType type);
+
+// Memory.
+Expr load(const std::string &tensor, DType type, std::vector<Expr> index);
+Expr load_or(const std::string &tensor, DType type, std::vector<Expr> index, Expr guard, Expr fill);
+Expr bounded(Expr value, Expr lo, Expr hi);   // an integer expression, as index, clamped to lo ..= hi-1
+
+// Operations. Operands must have one common type (UserError expr.type); constants fold.
+Expr operation(Op op, std::vector<Expr> operands);
+Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);  // identity if equal
+Expr bitcast(DType type, Expr value);
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator/(Expr a, Expr b);
+Expr operator%(Expr a, Expr b);
+Expr operator-(Expr a);
+Expr operator<(Expr a, Expr b);
+Expr operator<=(Expr a, Expr b);
+Expr operator>(Expr a, Expr b);
+Expr operator>=(Expr a, Expr b);
+Expr operator==(Expr a, Expr b);
+Expr operator!=(Expr a, Expr b);
+Expr operator&&(Expr a, Expr b);
+Expr operator||(Expr a, Expr b);
+Expr operator!(Expr a);
+Expr min(Expr a, Expr b);
+Expr max(Expr a, Expr b);
+Expr fma(Expr a, Expr b, Expr c);
+Expr select(Expr condition, Expr a, Expr b);
+Expr sqrt(Expr a);
+Expr abs(Expr a);
+Expr floor(Expr a);
+Expr round(Expr a);
+
+// Structural equality and a total order (by content, not by address).
+bool equal(const Expr &a, const Expr &b);
+int compare(const Expr &a, const Expr &b);
+
+// Rebuilds bottom-up: `rule` sees each node after its operands were rebuilt and returns a replacement, or an undefined
+// Expr to keep it. Shared nodes are visited once.
+Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
+// Replaces variables by name.
+Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
+// Calls `visit` on every distinct node, operands first.
+void walk(const Expr &e, const std::function<void(const Expr &)> &visit);
+std::set<std::string> variables_in(const Expr &e);
+bool uses_variable(const Expr &e, const std::string &name);
+
+// "fma(x[m, k], w[k, n], acc)": the text form.
+std::string to_string(const Expr &e);
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+// The standard library: algorithms that ship with Tessera, each a function of a numerics policy. Nothing in the compiler
+// knows them; they are what a user would write.
+#pragma once
+#include "algorithms/algorithm.h"
+
+namespace tessera::library {
+
+// products.cpp
+Algorithm matmul(const Numerics &n);       // y[M, N] = x[M, K] w[K, N]
+Algorithm linear(const Numerics &n);       // y[M, N] = x[M, K] w[K, N] + b[N]
+Algorithm linear_gelu(const Numerics &n);  // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
+Algorithm gemv(const Numerics &n);         // y[M] = a[M, K] x[K]
+
+// normalizations.cpp
+Algorithm softmax(const Numerics &n);             // y[M, N] = softmax of x[M, N] over N
+Algorithm layernorm(const Numerics &n);           // y[M, N] = layernorm of x[M, N] over N with gamma[N], beta[N], epsilon
+Algorithm residual_layernorm(const Numerics &n);  // the same of x + r
+Algorithm rmsnorm(const Numerics &n);             // y[M, N] = rmsnorm of x[M, N] over N with gamma[N]
+
+// attention.cpp: o[H, S, D] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, D], H being batch times heads
+Algorithm attention(const Numerics &n);
+Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
+
+// folds.cpp
+Algorithm column_sum(const Numerics &n);     // y[N] = sum over M of x[M, N]
+Algorithm cumulative_sum(const Numerics &n); // y[M, N] = inclusive prefix sums of x[M, N] along N
+Algorithm segmented_sum(const Numerics &n);  // y[B, N] = sums of the rows offsets[b] ..= offsets[b+1]-1 of x[T, N]
+
+// states.cpp
+Algorithm ring_append(const Numerics &n);    // cache[B, (position + t) mod W, D] = x[B, t, D], in place
+
+// encoder.cpp
+Algorithm feed_forward(const Numerics &n);   // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
+
+}  // namespace tessera::library

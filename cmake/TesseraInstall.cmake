@@ -1,0 +1,29 @@
+# The install tree: the stock generator and the Halide library that it finds relative to itself, the libraries and headers for
+# a generator of one's own, the runtime that kernels link, the schedules, and a CMake package that can be moved.
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
+set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
+set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
+
+set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
+install(TARGETS tessera_runtime tessera-generator EXPORT TesseraTargets)
+install(TARGETS tessera_algorithms tessera_schedules tessera_compiler tessera_generators EXPORT TesseraLibraries)
+install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
+install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
+
+# An application includes "tessera.h"; below include/tessera the folders are as in the checkout.
+install(FILES runtime/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
+install(DIRECTORY algorithms schedules compiler generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
+  FILES_MATCHING PATTERN "*.h" PATTERN emit EXCLUDE)
+install(DIRECTORY schedules/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
+install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
+install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.Halide)
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir)
+write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
+  cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}")

@@ -1,0 +1,236 @@
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "algorithms/error.h"
+#include "compiler/emit/statements.h"
+#include "compiler/emit_library.h"
+#include "runtime/kernel.h"
+
+namespace tessera {
+
+using namespace Halide::Internal;
+namespace H = Halide;
+using HExpr = Halide::Expr;
+
+namespace emit {
+
+static H::Target halide_target(const Target &target) {
+    H::Target t(H::Target::Linux, H::Target::X86, 64);
+    static const std::pair<const char *, H::Target::Feature> known[] = {
+        {"sse4_1", H::Target::SSE41}, {"avx", H::Target::AVX}, {"avx2", H::Target::AVX2}, {"fma", H::Target::FMA}, {"f16c", H::Target::F16C},
+    };
+    for (const std::string &f : target.features)
+        for (auto &[name, feature] : known)
+            if (f == name) t.set_feature(feature);
+    auto has = [&](const char *name) { return std::find(target.features.begin(), target.features.end(), name) != target.features.end(); };
+    if (has("avx512f")) {
+        t.set_features({H::Target::AVX512});
+        if (has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd"))
+            t.set_features({H::Target::AVX512_Skylake});
+    }
+    // Not Halide's strict_float: it and the strict intrinsics exclude each other.
+    t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});
+    return t;
+}
+
+// Rewrites calls of Halide's parallel runtime into calls of ours, which take the pool from the kernel's context.
+class UseOurPool : public IRMutator {
+    using IRMutator::visit;
+    HExpr visit(const Call *op) override {
+        if (op->name != "halide_do_par_for") return IRMutator::visit(op);
+        std::vector<HExpr> args = {Variable::make(H::Handle(), "__user_context")};
+        for (const HExpr &e : op->args) args.push_back(mutate(e));
+        return Call::make(op->type, "tess_abi1_do_par_for", args, Call::Extern);
+    }
+};
+
+static LoweredArgument handle(const std::string &name) {
+    return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
+}
+
+static Stmt returning(const HExpr &status) {
+    std::string name = unique_name("status");
+    HExpr value = Variable::make(H::Int(32), name);
+    return LetStmt::make(name, status, AssertStmt::make(value == 0, value));
+}
+
+static void append(H::Module &module, const std::string &name, const std::vector<LoweredArgument> &args, Stmt s, LinkageType linkage,
+                   const H::Target &target) {
+    s = simplify(uniquify_variable_names(s));
+    s = simplify(unroll_loops(s));
+    s = vectorize_loops(s, {});
+    s = simplify(s);
+    s = common_subexpression_elimination(s);
+    s = simplify(flatten_nested_ramps(s));
+    std::vector<LoweredFunc> closures;
+    s = UseOurPool().mutate(lower_parallel_tasks(s, closures, name, target));
+    for (LoweredFunc &closure : closures) {
+        closure.body = UseOurPool().mutate(closure.body);
+        closure.linkage = LinkageType::Internal;
+        module.append(closure);
+    }
+    module.append(LoweredFunc(name, args, s, linkage, NameMangling::C));
+}
+
+static std::string suffixed(const std::string &name, size_t variant, const char *what) {
+    return name + "_variant" + std::to_string(variant) + what;
+}
+
+// plan: the workspace that a variant needs, and the derived extents that arguments carry.
+static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
+    std::vector<int64_t> spec = spec_of(program, 0);
+    auto write = [&](int64_t slot, const HExpr &value) {
+        return Store::make("frame", value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder());
+    };
+    Stmt s = Block::make(write(tess_frame_shared_bytes(spec.data()), body.shared_bytes),
+                         write(tess_frame_worker_bytes(spec.data()), body.worker_bytes));
+    Addresses none;
+    Values values(none);
+    std::vector<Dim> dims = spec_dims(program);
+    for (const Dim &d : dims) {
+        if (d.kind != DimKind::derived) continue;
+        int argument = -1, axis = -1;
+        for (size_t a = 0; a < program.arguments.size() && argument < 0; a++)
+            for (size_t x = 0; x < program.arguments[a].tensor.dims.size() && argument < 0; x++)
+                if (program.arguments[a].tensor.dims[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+        HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == values.emit(d.size);
+        int status = tess_abi1_status(TESS_EXTENT_MISMATCH, argument, axis, -1);
+        s = Block::make(AssertStmt::make(agrees, make_const(H::Int(32), status)), s);
+    }
+    return bind_frame(program, s, true);
+}
+
+static HExpr holds(const Condition &c) {
+    HExpr n = Variable::make(H::Int(32), extent_name(c.dim));
+    if (c.modulus) n = n % make_const(H::Int(32), c.modulus);
+    HExpr bound = make_const(H::Int(32), c.bound);
+    if (c.relation == "<=") return n <= bound;
+    if (c.relation == "<") return n < bound;
+    if (c.relation == ">=") return n >= bound;
+    if (c.relation == ">") return n > bound;
+    if (c.relation == "==") return n == bound;
+    return n != bound;
+}
+
+// Calls the function of the first variant whose conditions hold.
+static Stmt dispatch(const Kernel &kernel, const char *what, const std::vector<HExpr> &args) {
+    Stmt s;
+    for (size_t v = kernel.variants.size(); v-- > 0;) {
+        Stmt call = returning(Call::make(H::Int(32), suffixed(kernel.name, v, what), args, Call::Extern));
+        HExpr all = const_true();
+        for (const Condition &c : kernel.variants[v].when) all = all && holds(c);
+        s = s.defined() ? IfThenElse::make(all, call, s) : call;
+    }
+    return bind_frame(kernel.variants[0].program, s, true);
+}
+
+static H::Buffer<int64_t> constant_table(const std::vector<int64_t> &words, const std::string &name) {
+    H::Buffer<int64_t> table(static_cast<int>(words.size()), name);
+    std::copy(words.begin(), words.end(), table.begin());
+    return table;
+}
+
+static HExpr table_address(const std::string &name) {
+    HExpr buffer = Variable::make(type_of<halide_buffer_t *>(), name + ".buffer");
+    return Call::make(H::Handle(), Call::buffer_get_host, {buffer}, Call::Extern);
+}
+
+// The public symbols: they pack their arguments and let the runtime check and run.
+static void add_entry_points(H::Module &module, const Kernel &kernel, const H::Target &target, uint64_t features) {
+    const TileProgram &program = kernel.variants[0].program;
+    std::string table = kernel.name + ".spec";
+    module.append(constant_table(spec_of(program, features), table));
+    std::vector<LoweredArgument> args;
+    std::vector<HExpr> descriptors, parameters;
+    for (const Argument &a : program.arguments) {
+        args.push_back(handle("argument." + a.tensor.name));
+        descriptors.push_back(Variable::make(H::Handle(), "argument." + a.tensor.name));
+    }
+    for (const Parameter &p : program.parameters) {
+        H::Type type = p.dtype == DType::boolean ? H::Bool() : value_type(p.dtype);
+        args.push_back(LoweredArgument("argument." + p.name, H::Argument::InputScalar, type, 0, H::ArgumentEstimates{}));
+        HExpr v = Variable::make(type, "argument." + p.name);
+        if (type.is_float()) v = H::reinterpret(H::Int(type.bits()), v);
+        parameters.push_back(Cast::make(H::Int(64), v));
+    }
+    if (parameters.empty()) parameters.push_back(make_const(H::Int(64), 0));
+    args.push_back(handle("argument.context"));
+    auto function = [&](const char *what) { return Variable::make(H::Handle(), "::" + kernel.name + what); };
+    auto call = [&](const char *name, std::vector<HExpr> more) {
+        std::vector<HExpr> all = {table_address(table), Call::make(H::Handle(), Call::make_struct, descriptors, Call::Intrinsic),
+                                  Call::make(H::Handle(), Call::make_struct, parameters, Call::Intrinsic),
+                                  Variable::make(H::Handle(), "argument.context")};
+        all.insert(all.end(), more.begin(), more.end());
+        return returning(Call::make(H::Int(32), name, all, Call::Extern));
+    };
+    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target);
+    args.push_back(handle("argument.bytes"));
+    append(module, kernel.name + "_workspace", args,
+           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+}
+
+}  // namespace emit
+
+static uint64_t feature_mask(const std::vector<std::string> &features) {
+    uint64_t mask = 0;
+    for (int bit = 0; bit < TESS_CPU_FEATURE_COUNT; bit++)
+        for (const std::string &f : features)
+            if (f == tess_cpu_feature_name(bit)) mask |= uint64_t{1} << bit;
+    return mask;
+}
+
+// Objects are made in a folder beside the archive and removed, whatever happens.
+struct ScratchFolder {
+    std::filesystem::path path;
+    explicit ScratchFolder(const std::filesystem::path &archive) {
+        path = archive.string() + ".objects." + std::to_string(getpid());
+        std::filesystem::create_directories(path);
+    }
+    ~ScratchFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+};
+
+void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) {
+    using namespace emit;
+    require(!kernels.empty(), "a library has a kernel");
+    std::string stem = options.archive.stem().string();
+    Target baseline = target;
+    baseline.features.clear();
+    H::Target fast = halide_target(target), base = halide_target(baseline);
+    ScratchFolder scratch(options.archive);
+    try {
+        H::Module entry(stem + "_entry", base), code(stem + "_code", fast);
+        for (const Kernel &kernel : kernels) {
+            std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
+            for (size_t v = 0; v < kernel.variants.size(); v++) {
+                const TileProgram &program = kernel.variants[v].program;
+                for (const Tensor &t : program.constants)
+                    if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
+                EmittedBody body = emit_body(program);
+                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast);
+                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base);
+            }
+            std::vector<HExpr> frame_arg = {Variable::make(H::Handle(), "frame")};
+            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base);
+            append(entry, kernel.name + "_body", call, dispatch(kernel, "_body", {Variable::make(H::Handle(), "__user_context"), frame_arg[0]}),
+                   LinkageType::External, base);
+            add_entry_points(entry, kernel, base, feature_mask(target.features));
+        }
+        std::string entry_object = (scratch.path / (stem + "_entry.o")).string(), code_object = (scratch.path / (stem + "_code.o")).string();
+        entry.compile({{H::OutputFileType::object, entry_object}});
+        std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, code_object}};
+        if (options.assembly) outputs[H::OutputFileType::assembly] = options.assembly->string();
+        code.compile(outputs);
+        std::string archive = (scratch.path / options.archive.filename()).string();
+        create_static_library({entry_object, code_object}, fast, archive, true);
+        std::filesystem::rename(archive, options.archive);
+    } catch (const H::Error &e) {
+        throw InternalError(std::string("the back end refused a verified program: ") + e.what());
+    }
+}
+
+}  // namespace tessera

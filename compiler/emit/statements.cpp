@@ -1,0 +1,162 @@
+#include "compiler/emit/statements.h"
+
+#include "algorithms/error.h"
+#include "compiler/emit_library.h"
+#include "runtime/kernel.h"
+
+namespace tessera::emit {
+
+using namespace Halide::Internal;
+namespace H = Halide;
+using HExpr = Halide::Expr;
+
+static constexpr int alignment = TESS_WORKSPACE_ALIGNMENT;
+
+static HExpr load_word(const std::string &array, H::Type type, const HExpr &index) {
+    return Load::make(type, array, index, H::Buffer<>(), Halide::Parameter(), const_true(), ModulusRemainder());
+}
+
+HExpr frame_word(int64_t index) { return load_word("frame", H::Int(64), make_const(H::Int(32), index)); }
+
+static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cast::make(H::UInt(64), word)); }
+
+class Statements {
+public:
+    explicit Statements(const TileProgram &p) : program(p), spec(spec_of(p, 0)), values(addresses) {
+        for (const Argument &a : p.arguments) addresses.declare({a.tensor.name, a.tensor.dtype, {}, Space::argument});
+        for (const Tensor &t : p.constants) {
+            Buffer b{t.name, t.dtype, {}, Space::constant};
+            for (const std::string &d : t.dims) b.extents.push_back(extent(d));
+            addresses.declare(b);
+        }
+    }
+
+    EmittedBody run() {
+        Stmt body = emit(program.body);
+        return {bind_frame(program, body, false), shared_bytes, worker_bytes};
+    }
+
+private:
+    const TileProgram &program;
+    std::vector<int64_t> spec;
+    Addresses addresses;
+    Values values;
+    bool in_task = false;
+    HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
+
+    Stmt emit(const TileBody &body) {
+        std::vector<Stmt> all;
+        for (const auto &node : body) all.push_back(emit(*node));
+        if (all.empty()) return Evaluate::make(0);
+        return Block::make(all);
+    }
+
+    Stmt emit(const TileNode &node) {
+        if (auto *n = std::get_if<Loop>(&node)) return emit(*n);
+        if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
+        if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
+        if (auto *n = std::get_if<Let>(&node)) return LetStmt::make(n->variable, values.emit(n->value), emit(n->body));
+        if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
+        if (auto *n = std::get_if<Guard>(&node))
+            return IfThenElse::make(values.emit(n->condition), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
+        throw UserError("emit.cpu", program.name + ": barriers and calls of other programs are not for a CPU target.");
+    }
+
+    Stmt emit(const Loop &loop) {
+        auto make = [&](ForType type, Stmt body) {
+            return For::make(loop.variable, 0, values.emit(loop.count), type, Partition::Never, DeviceAPI::None, body);
+        };
+        switch (loop.kind) {
+        case LoopKind::serial:
+        case LoopKind::pipelined: return make(ForType::Serial, emit(loop.body));
+        case LoopKind::unrolled: return make(ForType::Unrolled, emit(loop.body));
+        case LoopKind::vector: return make(ForType::Vectorized, emit(loop.body));
+        case LoopKind::parallel: {
+            bool outer = in_task;
+            in_task = true;
+            Stmt body = emit(loop.body);
+            in_task = outer;
+            HExpr context = Variable::make(H::Handle(), "__user_context");
+            HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
+            return make(ForType::Parallel, LetStmt::make("worker", worker, body));
+        }
+        default: throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");
+        }
+    }
+
+    Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        std::vector<HExpr> position;
+        for (const Expr &e : index) position.push_back(values.emit(e));
+        HExpr predicate = guard.defined() ? values.emit(guard) : const_true();
+        return Store::make(buffer, values.stored(value.type(), values.emit(value)), addresses.flat(buffer, position),
+                           Halide::Parameter(), predicate, ModulusRemainder());
+    }
+
+    // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different
+    // names do not alias.
+    Stmt emit(const Alloc &alloc) {
+        const Buffer &b = alloc.buffer;
+        addresses.declare(b);
+        if (b.space == Space::registers || b.space == Space::stack) {
+            int64_t count = 1;
+            for (const Expr &e : b.extents) {
+                require(e.is_constant(), "stack storage has constant extents");
+                count *= e->value.integer;
+            }
+            return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(), emit(alloc.body));
+        }
+        if (b.space != Space::workspace) throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
+        HExpr bytes = make_const(H::Int(64), size_of(b.dtype));
+        for (const Expr &e : b.extents) bytes = bytes * Cast::make(H::Int(64), Max::make(values.emit(e), 0));
+        HExpr rounded = (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
+        HExpr base = frame_word(tess_frame_workspace(spec.data()));
+        HExpr offset;
+        if (in_task) {
+            offset = frame_word(tess_frame_shared_bytes(spec.data())) +
+                     Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) + worker_bytes;
+            worker_bytes = worker_bytes + rounded;
+        } else {
+            offset = shared_bytes;
+            shared_bytes = shared_bytes + rounded;
+        }
+        return LetStmt::make(b.name, pointer(base + offset), emit(alloc.body));
+    }
+};
+
+EmittedBody emit_body(const TileProgram &program) { return Statements(program).run(); }
+
+static HExpr parameter_value(DType type, const HExpr &word) {
+    if (type == DType::f64) return H::reinterpret(H::Float(64), word);
+    if (type == DType::f32) return H::reinterpret(H::Float(32), Cast::make(H::Int(32), word));
+    if (type == DType::boolean) return word != make_const(H::Int(64), 0);
+    return Cast::make(value_type(type), word);
+}
+
+Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_only) {
+    std::vector<int64_t> spec = spec_of(program, 0);
+    Stmt body = inside;
+    if (!extents_only) {
+        for (size_t t = program.arguments.size(); t-- > 0;) {
+            const Tensor &tensor = program.arguments[t].tensor;
+            int64_t n = static_cast<int64_t>(t);
+            for (size_t axis = tensor.dims.size(); axis-- > 0;)
+                body = LetStmt::make(stride_name(tensor.name, axis),
+                                     Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
+            body = LetStmt::make(tensor.name, pointer(frame_word(tess_frame_data(spec.data(), n))), body);
+        }
+        for (size_t p = program.parameters.size(); p-- > 0;)
+            body = LetStmt::make(parameter_name(program.parameters[p].name),
+                                 parameter_value(program.parameters[p].dtype,
+                                                 frame_word(tess_frame_parameter(spec.data(), static_cast<int64_t>(p)))), body);
+    }
+    int64_t slot = 0;
+    for (const Dim &d : spec_dims(program)) {
+        HExpr value = d.kind == DimKind::fixed ? make_const(H::Int(32), d.value)
+                                               : Cast::make(H::Int(32), frame_word(tess_frame_dim(slot)));
+        body = LetStmt::make(extent_name(d.name), value, body);
+        slot++;
+    }
+    return body;
+}
+
+}  // namespace tessera::emit

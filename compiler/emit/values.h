@@ -1,0 +1,60 @@
+// Expressions of a tile program as Halide expressions that LLVM may not reassociate, contract or assume away.
+#pragma once
+#include <map>
+#include <string>
+
+#include "algorithms/expr.h"
+#include "compiler/tile_program.h"
+
+#include <Halide.h>
+
+namespace tessera::emit {
+
+// Halide's node of the same name as one of ours.
+using Call = Halide::Internal::Call;
+using Halide::DeviceAPI;
+using Halide::LinkageType;
+using Halide::MemoryType;
+using Halide::NameMangling;
+using Halide::Partition;
+using Halide::type_of;
+
+// How an element of a buffer lies in memory, and how its value is held in a register.
+Halide::Type stored_type(DType type);
+Halide::Type value_type(DType type);
+
+// The position of an element, from the first one of the buffer.
+class Addresses {
+public:
+    void declare(const Buffer &buffer);  // row-major; arguments by the run-time strides that stride_name names
+    Halide::Expr flat(const std::string &buffer, const std::vector<Halide::Expr> &index) const;
+    DType dtype(const std::string &buffer) const;
+
+private:
+    std::map<std::string, Buffer> buffers;
+};
+
+std::string stride_name(const std::string &buffer, size_t axis);
+std::string extent_name(const std::string &dim);
+std::string parameter_name(const std::string &parameter);
+
+class Values {
+public:
+    explicit Values(const Addresses &addresses) : addresses(addresses) {}
+    Halide::Expr emit(const Expr &e);
+    // The stored form of a value.
+    Halide::Expr stored(DType type, const Halide::Expr &value) const;
+
+private:
+    const Addresses &addresses;
+    std::map<const Expr::Node *, Halide::Expr> done;
+    std::vector<Expr> kept;  // so that addresses of nodes stay unique while `done` refers to them
+
+    Halide::Expr emit_node(const Expr &e);
+    Halide::Expr emit_operation(const Expr &e);
+    Halide::Expr emit_cast(const Expr &e);
+    Halide::Expr emit_load(const Expr &e);
+    Halide::Expr emit_bounded(const Expr &e);
+};
+
+}  // namespace tessera::emit

@@ -1,0 +1,39 @@
+// From tile programs to a static library, by way of Halide's statement IR. The emitter translates: every loop, store and
+// rounding is the tile program's.
+#pragma once
+#include <filesystem>
+
+#include "compiler/tile_program.h"
+#include "schedules/schedule.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+// A program and the condition under which the library runs it: all of `when` hold. The last variant of a kernel has
+// none, so one always applies.
+struct KernelVariant {
+    std::vector<Condition> when;
+    TileProgram program;
+};
+
+// One public function. All variants have the arguments of the first.
+struct Kernel {
+    std::string name;  // a C identifier
+    std::vector<KernelVariant> variants;
+};
+
+struct EmitOptions {
+    std::filesystem::path archive;                  // the static library to write
+    std::optional<std::filesystem::path> assembly;  // where to write the assembly of the variants, if anywhere
+};
+
+// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace` (see emit_header). Deterministic: the
+// same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError when Halide refuses.
+void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options);
+
+// The dims that the table lists, in order: all but derived ones that no argument carries.
+std::vector<Dim> spec_dims(const TileProgram &program);
+// The table of runtime/kernel.h that describes a kernel's arguments.
+std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features);
+
+}  // namespace tessera

@@ -1,0 +1,186 @@
+#include "compiler/lower.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+#include "compiler/nest.h"
+#include "compiler/split.h"
+
+namespace tessera {
+
+Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents) {
+    Algorithm result = algorithm;
+    std::vector<std::string> symbolic;
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic) symbolic.push_back(d.name);
+    for (auto &[name, value] : extents) {
+        auto it = std::find_if(result.dims.begin(), result.dims.end(), [&](const Dim &d) { return d.name == name; });
+        if (it == result.dims.end() || it->kind != DimKind::symbolic)
+            throw UserError("shape.unknown-dim", algorithm.name + ": there is no symbolic dim '" + name + "' to fix; the symbolic dims are " +
+                                join(symbolic) + "." + did_you_mean(name, symbolic));
+        auto refuse = [&](const std::string &rule) {
+            throw UserError("shape.constraint", algorithm.name + ": dim " + name + " = " + std::to_string(value) + " must be " + rule + ".");
+        };
+        if (value < it->min) refuse("at least " + std::to_string(it->min));
+        if (value > it->max) refuse("at most " + std::to_string(it->max));
+        if (value % it->multiple_of) refuse("a multiple of " + std::to_string(it->multiple_of));
+        it->kind = DimKind::fixed;
+        it->value = value;
+    }
+    for (Dim &d : result.dims) {
+        if (d.equals.empty()) continue;
+        const Dim &other = result.dim(d.equals);
+        if (other.kind == DimKind::fixed && d.kind == DimKind::fixed && other.value != d.value)
+            throw UserError("shape.constraint", algorithm.name + ": dim " + d.name + " = " + std::to_string(d.value) + " must equal " +
+                                other.name + " = " + std::to_string(other.value) + ".");
+        if (other.kind == DimKind::fixed) d.kind = DimKind::fixed, d.value = other.value;
+        if (d.kind == DimKind::fixed) d.equals.clear();
+    }
+    return result;
+}
+
+// A Let whose value is a constant or that nothing uses is no information.
+static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const std::map<std::string, Expr> &values);
+
+static TileBody bind_values(const TileBody &body, const std::map<std::string, Expr> &values) {
+    TileBody result;
+    for (const auto &node : body) {
+        if (auto *let = std::get_if<Let>(node.get()); let && let->value.is_constant()) {
+            std::map<std::string, Expr> more = values;
+            more[let->variable] = let->value;
+            TileBody inner = bind_values(let->body, more);
+            result.insert(result.end(), inner.begin(), inner.end());
+            continue;
+        }
+        result.push_back(bind_values(*node, values));
+    }
+    return result;
+}
+
+static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const std::map<std::string, Expr> &values) {
+    auto at = [&](const Expr &e) { return e.defined() && !values.empty() ? substitute(e, values) : e; };
+    auto all = [&](std::vector<Expr> list) {
+        for (Expr &e : list) e = at(e);
+        return list;
+    };
+    TileNode copy = node;
+    if (auto *n = std::get_if<Loop>(&copy)) n->count = at(n->count), n->body = bind_values(n->body, values);
+    if (auto *n = std::get_if<Compute>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
+    if (auto *n = std::get_if<Copy>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
+    if (auto *n = std::get_if<Guard>(&copy)) n->condition = at(n->condition), n->then = bind_values(n->then, values), n->otherwise = bind_values(n->otherwise, values);
+    if (auto *n = std::get_if<Let>(&copy)) n->value = at(n->value), n->body = bind_values(n->body, values);
+    if (auto *n = std::get_if<Alloc>(&copy)) n->body = bind_values(n->body, values);
+    return tile_node(std::move(copy));
+}
+
+static TileBody without_trivial_lets(const TileBody &body) { return bind_values(body, {}); }
+
+// Two parallel loops, one directly in the other, run as one over all pairs.
+static TileBody fuse_parallel(const TileBody &body) {
+    TileBody result;
+    for (const auto &node : body) {
+        auto *outer = std::get_if<Loop>(node.get());
+        if (!outer || outer->kind != LoopKind::parallel) {
+            TileNode copy = *node;
+            if (auto *n = std::get_if<Alloc>(&copy)) n->body = fuse_parallel(n->body);
+            if (auto *n = std::get_if<Let>(&copy)) n->body = fuse_parallel(n->body);
+            result.push_back(tile_node(std::move(copy)));
+            continue;
+        }
+        std::vector<const Let *> lets;
+        const TileBody *inside = &outer->body;
+        while (inside->size() == 1 && std::holds_alternative<Let>(*inside->front())) {
+            lets.push_back(&std::get<Let>(*inside->front()));
+            inside = &lets.back()->body;
+        }
+        const Loop *inner = inside->size() == 1 ? std::get_if<Loop>(inside->front().get()) : nullptr;
+        bool fuses = inner && inner->kind == LoopKind::parallel && !uses_variable(inner->count, outer->variable);
+        for (const Let *let : lets) fuses = fuses && !uses_variable(inner->count, let->variable);
+        if (!fuses) {
+            Loop copy = *outer;
+            copy.body = fuse_parallel(copy.body);
+            // What is left of parallel loops further in runs serially, inside one worker.
+            std::function<TileBody(const TileBody &)> serial = [&](const TileBody &b) {
+                TileBody out;
+                for (const auto &n : b) {
+                    TileNode c = *n;
+                    if (auto *l = std::get_if<Loop>(&c)) {
+                        if (l->kind == LoopKind::parallel) l->kind = LoopKind::serial;
+                        l->body = serial(l->body);
+                    }
+                    if (auto *l = std::get_if<Let>(&c)) l->body = serial(l->body);
+                    if (auto *l = std::get_if<Guard>(&c)) l->then = serial(l->then), l->otherwise = serial(l->otherwise);
+                    out.push_back(tile_node(std::move(c)));
+                }
+                return out;
+            };
+            copy.body = serial(copy.body);
+            result.push_back(tile_node(std::move(copy)));
+            continue;
+        }
+        std::string pair = outer->variable + "*" + inner->variable;
+        TileBody both = {tile_node(Let{inner->variable, variable(pair) % inner->count, inner->body})};
+        for (auto it = lets.rbegin(); it != lets.rend(); ++it) both = {tile_node(Let{(*it)->variable, (*it)->value, std::move(both)})};
+        both = {tile_node(Let{outer->variable, variable(pair) / inner->count, std::move(both)})};
+        Loop fused{pair, outer->count * inner->count, LoopKind::parallel, 0, std::move(both)};
+        TileBody again = fuse_parallel({tile_node(std::move(fused))});
+        result.insert(result.end(), again.begin(), again.end());
+    }
+    return result;
+}
+
+Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
+    Algorithm a = inline_calls(algorithm);
+    a = apply_splits(a, stages);
+    a = inline_stages(a, stages);
+    int lanes = std::max(1, target.vector_bytes / 4);
+    return insert_packs(a, stages, lanes);
+}
+
+TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+    std::map<std::string, Knobs> stages = knobs;
+    Algorithm a = rewritten(algorithm, stages, target);
+    TileProgram program;
+    program.name = algorithm.name;
+    program.target = target.name;
+    program.features = target.features;
+    program.dims = algorithm.dims;
+    program.parameters = a.parameters;
+    Nests nests(a, stages, target);
+    for (const Tensor &t : a.tensors) {
+        nests.add_argument(t);
+        if (t.role == Role::constant) program.constants.push_back(t);
+        else program.arguments.push_back({t, t.role == Role::state, true});
+    }
+    std::set<std::string> outputs(a.outputs.begin(), a.outputs.end());
+    for (const std::string &name : a.outputs) {
+        const Stage *stage = defining_stage(a, name);
+        require(stage, "an output has a stage");
+        for (const Tensor &t : results_of(*stage))
+            if (t.name == name) program.arguments.push_back({t, true, false}), nests.add_argument(t);
+    }
+    std::vector<std::pair<std::vector<Buffer>, TileBody>> parts;
+    for (const Stage &stage : a.stages) {
+        auto it = stages.find(stage.name);
+        bool at_root = it == stages.end() || !it->second.place || it->second.place->kind == Place::Kind::root;
+        if (!at_root) {
+            for (const Tensor &t : results_of(stage))
+                if (outputs.count(t.name))
+                    throw UserError("schedule.place", stage.name + ": an output must be placed at root.");
+            continue;
+        }
+        std::vector<Buffer> buffers;
+        for (const Tensor &t : results_of(stage))
+            if (!outputs.count(t.name)) buffers.push_back(nests.allocate_root(stage, t));
+        parts.emplace_back(buffers, nests.root(stage));
+    }
+    TileBody body;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        body.insert(body.begin(), part->second.begin(), part->second.end());
+        for (auto b = part->first.rbegin(); b != part->first.rend(); ++b) body = {tile_node(Alloc{*b, std::move(body)})};
+    }
+    program.body = fuse_parallel(without_trivial_lets(body));
+    return program;
+}
+
+}  // namespace tessera

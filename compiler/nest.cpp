@@ -1,0 +1,415 @@
+#include "compiler/nest_state.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Target &t)
+    : algorithm(a), schedule(s), target(t), facts(a.dims) {
+    for (const Dim &d : a.dims) names.insert(d.name);
+    for (const Tensor &tensor : a.tensors) names.insert(tensor.name);
+    for (const Stage &stage : a.stages) {
+        names.insert(stage.name);
+        for (const Tensor &tensor : results_of(stage)) names.insert(tensor.name);
+    }
+}
+
+const Knobs &Nests::knobs_of(const std::string &stage) const {
+    static const Knobs none;
+    auto it = schedule.find(stage);
+    return it == schedule.end() ? none : it->second;
+}
+
+std::string Nests::unique(const std::string &name) {
+    std::string candidate = name;
+    for (int n = 2; !names.insert(candidate).second; n++) candidate = name + std::to_string(n);
+    return candidate;
+}
+
+Expr Nests::extent_of(const std::string &dim) const {
+    const Dim &d = algorithm.dim(dim);
+    if (d.kind == DimKind::fixed) return Expr(d.value);
+    if (!d.equals.empty()) return extent_of(d.equals);
+    if (d.kind == DimKind::symbolic) return extent(dim);
+    return resolve(d.size);
+}
+
+Expr Nests::resolve(const Expr &e) const {
+    Expr written = rewrite(e, [&](const Expr &n) {
+        if (n.kind() != ExprKind::extent) return Expr();
+        const Dim &d = algorithm.dim(n->name);
+        return d.kind == DimKind::symbolic && d.equals.empty() ? Expr() : extent_of(n->name);
+    });
+    return simplify(written, facts);
+}
+
+// The whole of a dim. A ragged dim's size needs the outer indices, whose pieces must be single points; its `most` is
+// what holds for all of them.
+Piece Nests::whole(const std::string &dim, const Pieces &outer) const {
+    Expr size = extent_of(dim);
+    Piece p{Expr(0), size, size, false, {}, 0};
+    std::set<std::string> used = variables_in(size);
+    if (used.empty()) return p;
+    std::map<std::string, Expr> point;
+    Bounds range = facts;
+    std::set<std::string> free;
+    for (const std::string &name : used) {
+        if (!algorithm.find_dim(name)) continue;
+        auto it = outer.find(name);
+        if (it != outer.end() && it->second.size.is_constant(1)) point[name] = it->second.lo;
+        else p.size = Expr();
+        range.set(name, Expr(0), extent_of(name) - 1);
+        free.insert(name);
+    }
+    p.most = upper_bound(size, range, free);
+    if (p.most.defined() && !variables_in(p.most).empty()) p.most = Expr();
+    bool loads = false;
+    if (p.most.defined()) walk(p.most, [&](const Expr &n) { loads |= n.kind() == ExprKind::load; });
+    if (loads) p.most = Expr();
+    if (p.size.defined()) {
+        Expr at_point = substitute(size, point);
+        p.size = simplify(rewrite(at_point, [&](const Expr &n) -> Expr {
+            if (n.kind() != ExprKind::load || !realized.count(n->name)) return {};
+            return load(realized.at(n->name).buffer.name, n.type(), locate(realized.at(n->name), n->args));
+        }), facts);
+    }
+    return p;
+}
+
+void Nests::add_argument(const Tensor &tensor) {
+    Realized r;
+    r.buffer = {tensor.name, tensor.dtype, {}, tensor.role == Role::constant ? Space::constant : Space::argument};
+    for (const std::string &d : tensor.dims) {
+        r.buffer.extents.push_back(extent_of(d));
+        r.origin.push_back(Expr(0));
+    }
+    r.dims = tensor.dims;
+    realized[tensor.name] = r;
+}
+
+std::optional<int64_t> Nests::tile_of(const Stage &stage, const LoopName &loop) const {
+    const Knobs &k = knobs_of(stage.name);
+    auto find = [&](const Extents &extents) -> std::optional<int64_t> {
+        auto it = extents.find(loop.dim);
+        if (it == extents.end()) return std::nullopt;
+        return it->second;
+    };
+    if (loop.level == "block") return find(k.block);
+    if (loop.level == "k") return find(k.k);
+    if (loop.level == "micro") return find(k.micro);
+    auto level = k.levels.find(loop.level);
+    return level == k.levels.end() ? std::nullopt : find(level->second);
+}
+
+std::vector<LoopName> Nests::loops_of(const Stage &stage) const {
+    const Knobs &k = knobs_of(stage.name);
+    std::vector<std::string> folded = reduced_dims(stage);
+    std::string last = std::holds_alternative<Scan>(stage.body) ? std::get<Scan>(stage.body).dim : "";
+    std::vector<LoopName> loops;
+    auto tiled = [&](const std::string &d) {
+        bool in_level = k.block.count(d) || k.k.count(d) || k.micro.count(d);
+        for (auto &[name, extents] : k.levels) in_level |= extents.count(d) > 0;
+        return in_level;
+    };
+    auto has_point = [&](const std::string &d) {
+        return std::any_of(loops.begin(), loops.end(), [&](const LoopName &l) { return l.level.empty() && l.dim == d; });
+    };
+    auto is_folded = [&](const std::string &d) { return std::find(folded.begin(), folded.end(), d) != folded.end(); };
+    if (k.loops.empty()) {
+        bool any_tile = !k.block.empty() || !k.micro.empty();
+        auto level = [&](const std::string &name, const Extents &extents, const std::vector<std::string> &dims) {
+            for (const std::string &d : dims)
+                if (extents.count(d) && d != last) loops.push_back({name, d});
+        };
+        for (const std::string &d : stage.dims)
+            if (any_tile && !tiled(d) && !k.vector.count(d) && d != last) loops.push_back({"", d});
+        level("block", k.block, stage.dims);
+        level("k", k.k, folded);
+        for (auto &[name, extents] : k.levels) level(name, extents, stage.dims), level(name, extents, folded);
+        level("micro", k.micro, stage.dims);
+    }
+    for (const std::string &text : k.loops) {
+        size_t dot = text.find('.');
+        LoopName name{"", text};
+        // A derived dim's name has dots too ("K.o"): the level is what comes before a known dim.
+        if (dot != std::string::npos && !algorithm.find_dim(text)) name = {text.substr(0, dot), text.substr(dot + 1)};
+        loops.push_back(name);
+    }
+    auto end_of_spatial = std::find_if(loops.begin(), loops.end(), [&](const LoopName &l) { return l.level.empty() && is_folded(l.dim); });
+    std::vector<LoopName> missing;
+    for (int vectors = 0; vectors < 2; vectors++)
+        for (const std::string &d : stage.dims)
+            if (!has_point(d) && !k.micro.count(d) && (k.vector.count(d) > 0) == (vectors == 1) && d != last)
+                missing.push_back({"", d});
+    loops.insert(end_of_spatial, missing.begin(), missing.end());
+    if (!last.empty()) loops.push_back({"", last});
+    for (const std::string &d : folded)
+        if (!has_point(d)) loops.push_back({"", d});
+    return loops;
+}
+
+TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
+    State state;
+    state.stage = &stage;
+    state.knobs = &knobs_of(stage.name);
+    state.loops = loops_of(stage);
+    state.pieces = pieces;
+    state.depth = depth;
+    state.fold_at = state.loops.size();
+    auto spatial = [&](const LoopName &l) {
+        return std::find(stage.dims.begin(), stage.dims.end(), l.dim) != stage.dims.end();
+    };
+    if (std::holds_alternative<Reduce>(stage.body)) {
+        state.fold_at = 0;
+        for (size_t i = 0; i < state.loops.size(); i++)
+            if (spatial(state.loops[i])) state.fold_at = i + 1;
+    } else if (std::holds_alternative<Scan>(stage.body)) {
+        state.fold_at = state.loops.size() - 1;
+    }
+    auto is_parallel = [&](const LoopName &l) {
+        auto &p = state.knobs->parallel;
+        return std::find(p.begin(), p.end(), l.text()) != p.end() || (!l.level.empty() && std::find(p.begin(), p.end(), l.level) != p.end());
+    };
+    if (!state.knobs->parallel.empty()) {
+        while (state.parallel < state.loops.size() && is_parallel(state.loops[state.parallel])) state.parallel++;
+        size_t total = std::count_if(state.loops.begin(), state.loops.end(), is_parallel);
+        auto refuse = [&](const std::string &why) {
+            std::vector<std::string> order;
+            for (const LoopName &l : state.loops) order.push_back(l.text());
+            throw UserError("schedule.parallel", stage.name + ": the loops " + join(state.knobs->parallel) +
+                                " cannot be parallel: " + why + "; the stage's loops are, outermost first, " + join(order) + ".");
+        };
+        if (total == 0 || total != state.parallel) refuse("parallel loops must be the outermost ones");
+        if (depth > 0) refuse("the stage is placed inside another stage's loops; only a stage at root has parallel loops");
+        for (size_t i = 0; i < state.parallel; i++)
+            if (!spatial(state.loops[i]) || (std::holds_alternative<Scan>(stage.body) && i >= state.fold_at))
+                refuse("'" + state.loops[i].text() + "' carries the fold; split the reduction across threads instead");
+        if (std::holds_alternative<Update>(stage.body)) check_update_is_parallel(state);
+    }
+    return emit(state, 0);
+}
+
+// Parallel iterations of an Update must write apart: each parallel dim must be an index of the state by itself.
+void Nests::check_update_is_parallel(const State &state) const {
+    auto &update = std::get<Update>(state.stage->body);
+    for (size_t i = 0; i < state.parallel; i++) {
+        const std::string &dim = state.loops[i].dim;
+        bool apart = std::any_of(update.index.begin(), update.index.end(), [&](const Expr &e) {
+            return e.kind() == ExprKind::variable && e->name == dim;
+        });
+        if (!apart)
+            throw UserError("schedule.parallel", state.stage->name + ": iterations of '" + dim + "' may write the same element of '" +
+                                update.state + "', so they cannot run in parallel; parallel dims of an update are those that "
+                                "index its state directly.");
+    }
+}
+
+TileBody Nests::root(const Stage &stage) {
+    if (auto *reduce = std::get_if<Reduce>(&stage.body); reduce && !reduce->at.empty()) return scatter(stage, *reduce);
+    Pieces pieces;
+    for (const std::string &d : stage.dims) {
+        Piece p = whole(d, pieces);
+        if (p.size.defined()) pieces[d] = p;
+    }
+    return realize(stage, pieces, 0);
+}
+
+TileBody Nests::emit(const State &state, size_t position) {
+    if (position == state.fold_at && !state.folding && is_fold(*state.stage)) return fold_begin(state, position);
+    if (position == state.loops.size()) return leaf(state);
+    return emit_loop(state, position);
+}
+
+TileBody Nests::emit_loop(const State &before, size_t position) {
+    State state = before;
+    const LoopName &loop = state.loops[position];
+    if (!state.pieces.count(loop.dim)) {
+        Piece p = whole_under_where(*state.stage, loop.dim, state.pieces);
+        if (!p.size.defined())
+            throw UserError("schedule.ragged", state.stage->name + ": the size of dim '" + loop.dim + "' varies with outer indices (" +
+                                to_string(extent_of(loop.dim)) + "), so their loops must go point by point outside it; "
+                                "do not tile or vectorise those dims.");
+        state.pieces[loop.dim] = p;
+    }
+    std::optional<int64_t> tile = tile_of(*state.stage, loop);
+    if (tile) return emit_tiles(state, position, *tile);
+    auto lanes = state.knobs->vector.find(loop.dim);
+    bool spatial = position < state.fold_at || !is_fold(*state.stage);
+    if (spatial && lanes != state.knobs->vector.end()) return emit_vectors(state, position, lanes->second);
+    return emit_points(state, position);
+}
+
+static bool divides(int64_t tile, const Expr &size, const Bounds &facts) {
+    return simplify(size % Expr(tile), facts).is_constant(0);
+}
+
+std::string Nests::loop_variable(const LoopName &loop) {
+    std::string name = loop.dim;
+    for (char &c : name) c = static_cast<char>(std::tolower(c));
+    return unique(loop.level.empty() ? name : name + "." + loop.level);
+}
+
+// A loop of `count` iterations around `body`, or the body alone with the variable bound when there is just one.
+TileBody Nests::loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const {
+    if (count.is_constant(1)) return {tile_node(Let{variable, Expr(0), std::move(body)})};
+    return {tile_node(Loop{variable, count, kind, 0, std::move(body)})};
+}
+
+TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
+    State state = before;
+    const LoopName &loop = state.loops[position];
+    const Piece p = state.pieces.at(loop.dim);
+    bool last = std::none_of(state.loops.begin() + position + 1, state.loops.end(),
+                             [&](const LoopName &l) { return l.dim == loop.dim; });
+    auto lanes = state.knobs->vector.find(loop.dim);
+    int64_t unit = last && lanes != state.knobs->vector.end() ? lanes->second : 1;
+    if (p.size.is_constant() && p.size->value.integer < tile)
+        tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);
+    bool whole_tiles = divides(tile, p.size, facts);
+    bool outer_slice = is_fold(*state.stage) && position < state.fold_at && !is_spatial(*state.stage, loop.dim);
+    Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), facts);
+    if (outer_slice) count = simplify(max(count, Expr(1)), facts);
+    std::string v = loop_variable(loop);
+    if (count.is_constant(1)) facts.set(v, Expr(0), Expr(0));
+    else facts.set(v, Expr(0), count - 1);
+    Expr start = count.is_constant(1) ? Expr(0) : variable(v) * Expr(tile);
+    state.depth++;
+    if (outer_slice && !count.is_constant(1)) state.earlier.push_back(variable(v));
+    LoopKind kind = position < state.parallel ? LoopKind::parallel : LoopKind::serial;
+    Piece &inner = state.pieces[loop.dim];
+    inner.lo = simplify(p.lo + start, facts);
+    if (last || whole_tiles) {
+        inner.size = inner.most = Expr(tile);
+        if (!whole_tiles) {
+            inner.padded = true, inner.since = state.depth;
+            inner.limit = p.padded ? p.limit : simplify(p.lo + p.size, facts);
+            state.partial.insert(loop.dim);
+        }
+        return loop_of(v, count, kind, after_loop(state, position));
+    }
+    Expr left_over = simplify(min(Expr(tile), p.size - start), facts);
+    if (outer_slice) left_over = simplify(max(left_over, Expr(0)), facts);
+    inner.most = p.most.is_constant() && p.most->value.integer < tile ? p.most : Expr(tile);
+    if (left_over.is_constant()) {
+        inner.size = left_over;
+        return loop_of(v, count, kind, after_loop(state, position));
+    }
+    std::string name = unique(v + ".size");
+    facts.set(name, Expr(outer_slice ? 0 : 1), Expr(tile));
+    inner.size = variable(name);
+    return loop_of(v, count, kind, {tile_node(Let{name, left_over, after_loop(state, position)})});
+}
+
+TileBody Nests::emit_points(const State &before, size_t position) {
+    const LoopName &loop = before.loops[position];
+    const Piece p = before.pieces.at(loop.dim);
+    LoopKind kind = position < before.parallel ? LoopKind::parallel : LoopKind::serial;
+    // `count` iterations from index `first`, in groups of `group` unrolled ones.
+    auto run = [&](const Expr &first, const Expr &count, bool where_holds, int64_t group) -> TileBody {
+        if (count.is_constant() && count->value.integer <= 0) return {};
+        State state = before;
+        state.depth++;
+        if (where_holds) state.where = Expr();
+        std::string v = loop_variable(loop);
+        bool once = count.is_constant(1);
+        facts.set(v, Expr(0), once ? Expr(0) : count - 1);
+        Expr index = once ? Expr(0) : variable(v);
+        TileBody unrolled;
+        auto body_at = [&](const Expr &i) {
+            Piece &inner = state.pieces[loop.dim];
+            inner.lo = simplify(first + i, facts);
+            inner.size = inner.most = Expr(1);
+            return after_loop(state, position);
+        };
+        if (group == 1) return loop_of(v, count, kind, body_at(index));
+        std::string u = unique(v + ".u");
+        facts.set(u, Expr(0), Expr(group - 1));
+        TileBody body = body_at(index * Expr(group) + variable(u));
+        return loop_of(v, count, kind, {tile_node(Loop{u, Expr(group), LoopKind::unrolled, 0, std::move(body)})});
+    };
+    auto grouped = [&](const Expr &first, const Expr &count, bool where_holds) -> TileBody {
+        auto u = before.knobs->unroll.find(loop.dim);
+        int64_t group = u == before.knobs->unroll.end() ? 1 : u->second;
+        if (group <= 1) return run(first, count, where_holds, 1);
+        TileBody body = run(first, simplify(count / Expr(group), facts), where_holds, group);
+        Expr done = simplify(count / Expr(group) * Expr(group), facts);
+        TileBody rest = run(simplify(first + done, facts), simplify(count % Expr(group), facts), where_holds, 1);
+        body.insert(body.end(), rest.begin(), rest.end());
+        return body;
+    };
+    // Where the condition holds for a first part of the range at every point of the tile, that part needs no test.
+    Expr safe;
+    if (before.where.defined() && !is_spatial(*before.stage, loop.dim) && !has_producers(before, position))
+        safe = where_limit(before.where, loop.dim, before.pieces, facts, false);
+    if (!safe.defined()) return grouped(p.lo, p.size, false);
+    std::string name = unique(loop_variable(loop) + ".safe");
+    facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
+    Expr split = simplify(max(min(safe - p.lo, p.size), Expr(0)), facts);
+    TileBody body = grouped(p.lo, variable(name), true);
+    TileBody rest = grouped(simplify(p.lo + variable(name), facts), simplify(p.size - variable(name), facts), false);
+    body.insert(body.end(), rest.begin(), rest.end());
+    return {tile_node(Let{name, split, std::move(body)})};
+}
+
+TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes) {
+    const LoopName &loop = before.loops[position];
+    const Piece p = before.pieces.at(loop.dim);
+    LoopKind kind = position < before.parallel ? LoopKind::parallel : LoopKind::serial;
+    bool whole_vectors = divides(lanes, p.size, facts);
+    auto body_at = [&](const Expr &start, bool padded) {
+        State state = before;
+        state.depth++;
+        Piece &inner = state.pieces[loop.dim];
+        inner.lo = simplify(p.lo + start, facts);
+        inner.size = inner.most = Expr(lanes);
+        if (padded) {
+            inner.padded = true, inner.since = state.depth;
+            inner.limit = p.padded ? p.limit : simplify(p.lo + p.size, facts);
+        }
+        return after_loop(state, position);
+    };
+    Expr full = simplify(p.size / Expr(lanes), facts);
+    TileBody body;
+    if (!full.is_constant(0)) {
+        std::string v = loop_variable(loop);
+        facts.set(v, Expr(0), full.is_constant(1) ? Expr(0) : full - 1);
+        body = loop_of(v, full, kind, body_at(full.is_constant(1) ? Expr(0) : variable(v) * Expr(lanes), false));
+    }
+    if (whole_vectors) return body;
+    Expr done = simplify(full * Expr(lanes), facts);
+    auto policy = before.knobs->tail.find(loop.dim);
+    TileBody rest;
+    if (policy != before.knobs->tail.end() && policy->second == Tail::loop) {
+        State state = before;
+        state.pieces[loop.dim].lo = simplify(p.lo + done, facts);
+        state.pieces[loop.dim].size = simplify(p.size - done, facts);
+        state.pieces[loop.dim].most = Expr(lanes - 1);
+        rest = emit_points(state, position);
+    } else {
+        rest = {tile_node(Guard{simplify(done < p.size, facts), body_at(done, true), {}})};
+    }
+    body.insert(body.end(), rest.begin(), rest.end());
+    return body;
+}
+
+// Inside the last loop that cuts register tiles, a full version is told from one with points to spare.
+TileBody Nests::after_loop(const State &state, size_t position) {
+    bool more = false;
+    for (size_t i = position + 1; i < state.loops.size(); i++) more |= state.loops[i].level == "micro";
+    if (state.partial.empty() || more) return place_producers(state, position);
+    State full = state, tail = state;
+    full.partial.clear(), tail.partial.clear();
+    Expr all = constant_int(DType::boolean, 1);
+    for (const std::string &d : state.partial) {
+        Piece &p = full.pieces[d];
+        all = all && simplify(p.lo + p.size <= p.limit, facts);
+        p.padded = false;
+    }
+    if (all.is_constant(0)) return place_producers(tail, position);
+    if (all.is_constant(1)) return place_producers(full, position);
+    return {tile_node(Guard{all, place_producers(full, position), place_producers(tail, position)})};
+}
+
+}  // namespace tessera

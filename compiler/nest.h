@@ -1,0 +1,101 @@
+// The loop nest of one stage and of everything placed inside it.
+#pragma once
+#include <optional>
+#include <set>
+
+#include "compiler/region.h"
+#include "compiler/tile_program.h"
+#include "schedules/schedule.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+// Where a tensor's values are while they are needed: a buffer, the tensor index that its origin stands for, and how the
+// axes of the buffer are made of the tensor's.
+struct Realized {
+    Buffer buffer;
+    std::vector<Expr> origin;        // one for each dim of the tensor
+    std::vector<std::string> dims;   // of the tensor
+    std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
+    int depth = 0;                   // the loop depth at which it was realised; 0 for arguments and root stages
+};
+
+struct LoopName {
+    std::string level, dim;  // level "" for a point loop
+    std::string text() const { return level.empty() ? dim : level + "." + dim; }
+};
+
+class Nests {
+public:
+    Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+
+    // Tensors that exist outside every nest.
+    void add_argument(const Tensor &tensor);
+    // The loops that compute `stage` in full. Results that are no arguments must have been allocated.
+    TileBody root(const Stage &stage);
+    // A workspace buffer for all of a root stage's result, and its registration.
+    Buffer allocate_root(const Stage &stage, const Tensor &result);
+
+private:
+    struct State;  // of one stage's nest at one loop depth
+
+    const Algorithm &algorithm;
+    const std::map<std::string, Knobs> &schedule;
+    const Target &target;
+    Bounds facts;
+    std::map<std::string, Realized> realized;
+    std::set<std::string> names;
+
+    const Knobs &knobs_of(const std::string &stage) const;
+    std::string unique(const std::string &name);
+    Expr extent_of(const std::string &dim) const;
+    Expr resolve(const Expr &e) const;  // extents of fixed and derived dims written out, then simplified
+    Piece whole(const std::string &dim, const Pieces &outer) const;
+    std::vector<LoopName> loops_of(const Stage &stage) const;
+    std::optional<int64_t> tile_of(const Stage &stage, const LoopName &loop) const;
+
+    Piece whole_under_where(const Stage &stage, const std::string &dim, const Pieces &outer) const;
+    void check_update_is_parallel(const State &state) const;
+    bool has_producers(const State &state, size_t position) const;
+    std::string loop_variable(const LoopName &loop);
+    TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const;
+
+    TileBody realize(const Stage &stage, const Pieces &pieces, int depth);
+    TileBody emit(const State &state, size_t position);
+    TileBody emit_loop(const State &state, size_t position);
+    TileBody emit_tiles(const State &state, size_t position, int64_t tile);
+    TileBody emit_points(const State &state, size_t position);
+    TileBody emit_vectors(const State &state, size_t position, int64_t lanes);
+    TileBody after_loop(const State &state, size_t position);
+    TileBody place_producers(const State &state, size_t position);
+    TileBody fold_begin(const State &state, size_t position);
+    TileBody leaf(const State &state);
+    TileBody scatter(const Stage &stage, const Reduce &reduce);
+
+    std::map<std::string, std::vector<Piece>> regions(const State &state) const;
+    void touch(const Stage &stage, const Pieces &pieces, std::map<std::string, std::vector<Piece>> &regions) const;
+    Buffer allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth);
+    std::vector<Expr> locate(const Realized &where, const std::vector<Expr> &index) const;
+
+    struct Point {  // one element, or one vector of them
+        std::map<std::string, Expr> at;  // dim -> index
+        std::string vector_dim;
+        Pieces padded;  // dims of a part whose last vector may run past the end
+    };
+    using Maker = std::function<std::shared_ptr<const TileNode>(const Point &, const Expr &lane_guard)>;
+    // Unrolled and vector loops over the register tile, then serial loops over `extra` dims, around what `make` makes.
+    TileBody over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make);
+    Expr evaluate(const State &state, const Expr &e, const Point &point) const;
+    std::vector<Expr> tile_index(const State &state, const Part *part, const Point &point) const;
+    std::shared_ptr<const TileNode> store(const State &state, const Tensor &result, const Point &point, const Expr &value,
+                                          const Expr &guard, bool copy = false);
+    bool store_is_guarded(const Tensor &result) const;
+    std::vector<std::string> lanes_last(const State &state) const;
+    std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point
+    TileBody fold_step(const State &state);
+    std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs) const;
+    TileBody write_parts(const State &state);
+    bool in_bounds(const State &state, const std::vector<Expr> &index, const Realized &where) const;
+};
+
+}  // namespace tessera

@@ -1,0 +1,38 @@
+// What the parts of nest.h's implementation share.
+#pragma once
+#include <algorithm>
+
+#include "compiler/nest.h"
+
+namespace tessera {
+
+// One stage's nest at one depth: what the loops so far have fixed.
+struct Nests::State {
+    const Stage *stage = nullptr;
+    const Knobs *knobs = nullptr;
+    std::vector<LoopName> loops;
+    size_t fold_at = 0;             // accumulators live inside the loops before this position
+    size_t parallel = 0;            // how many outermost loops are parallel
+    Pieces pieces;
+    int depth = 0;
+    std::set<std::string> partial;  // dims whose register tile may run past its limit, not yet told apart
+    std::vector<Expr> earlier;      // variables of reduction loops outside the accumulators
+    Expr where;                     // the fold's condition, while it may fail inside the current pieces
+    bool folding = false;           // inside fold_begin
+    std::vector<Buffer> accumulators;
+};
+
+inline bool is_fold(const Stage &stage) {
+    return std::holds_alternative<Reduce>(stage.body) || std::holds_alternative<Scan>(stage.body);
+}
+
+inline const Monoid &monoid_of(const Stage &stage) {
+    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->monoid;
+    return std::get<Scan>(stage.body).monoid;
+}
+
+inline bool is_spatial(const Stage &stage, const std::string &dim) {
+    return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
+}
+
+}  // namespace tessera

@@ -1,0 +1,200 @@
+// Stages placed inside another stage's loops: the regions they must fill, their storage and where their values are.
+#include <algorithm>
+
+#include "algorithms/error.h"
+#include "compiler/nest_state.h"
+
+namespace tessera {
+
+// Storage up to this many bytes lives on the stack; more goes to the caller's workspace.
+static constexpr int64_t stack_limit = 16 * 1024;
+
+Piece Nests::whole_under_where(const Stage &stage, const std::string &dim, const Pieces &outer) const {
+    Piece p = whole(dim, outer);
+    auto *reduce = std::get_if<Reduce>(&stage.body);
+    if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return p;
+    Expr limit = where_limit(resolve(reduce->where), dim, outer, facts, true);
+    if (limit.defined()) p.size = simplify(max(min(p.size, limit), Expr(0)), facts);
+    return p;
+}
+
+static bool names_loop(const Place &place, const std::string &stage, const std::vector<LoopName> &loops, size_t position) {
+    if (place.kind != Place::Kind::at || place.stage != stage) return false;
+    if (place.loop == loops[position].text()) return true;
+    if (place.loop != loops[position].level) return false;
+    for (size_t i = position + 1; i < loops.size(); i++)
+        if (loops[i].level == place.loop) return false;
+    return true;
+}
+
+bool Nests::has_producers(const State &state, size_t position) const {
+    for (const Stage &stage : algorithm.stages) {
+        const Knobs &k = knobs_of(stage.name);
+        for (size_t i = position; k.place && i < state.loops.size(); i++)
+            if (names_loop(*k.place, state.stage->name, state.loops, i)) return true;
+    }
+    return false;
+}
+
+void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string, std::vector<Piece>> &regions) const {
+    Pieces pieces = known;
+    for (const std::string &d : reduced_dims(stage))
+        if (!pieces.count(d)) {
+            Piece p = whole_under_where(stage, d, pieces);
+            if (!p.size.defined()) p.size = p.most;
+            pieces[d] = p;
+        }
+    for (const Part &part : is_fold(stage) ? monoid_of(stage).parts : std::vector<Part>{})
+        for (const std::string &d : part.dims) pieces[d] = whole(d, {});
+    auto visit = [&](const Expr &n) {
+        if (n.kind() != ExprKind::load) return;
+        const Stage *producer = defining_stage(algorithm, n->name);
+        if (!producer) return;
+        std::vector<std::string> dims;
+        for (const Tensor &t : results_of(*producer))
+            if (t.name == n->name) dims = t.dims;
+        std::vector<Piece> box;
+        for (size_t i = 0; i < dims.size(); i++) {
+            Piece p = span(resolve(n->args[i]), pieces, facts);
+            if (!p.size.defined() || variables_in(p.lo).count(dims[i])) p = whole(dims[i], pieces);
+            if (n->guarded) {
+                Expr end = simplify(min(p.lo + p.size, extent_of(dims[i])), facts);
+                p.lo = simplify(max(p.lo, Expr(0)), facts);
+                p.size = simplify(max(end - p.lo, Expr(0)), facts);
+            }
+            if (p.padded) p.limit = extent_of(dims[i]);
+            box.push_back(p);
+        }
+        auto [it, fresh] = regions.emplace(n->name, box);
+        for (size_t i = 0; !fresh && i < box.size(); i++) {
+            it->second[i] = unite(it->second[i], box[i], facts);
+            if (it->second[i].padded) it->second[i].limit = extent_of(dims[i]);
+        }
+    };
+    for (const Expr &e : expressions_of(stage)) walk(e, visit);
+}
+
+// What every producer that is placed somewhere inside this nest must have filled at this point.
+std::map<std::string, std::vector<Piece>> Nests::regions(const State &state) const {
+    std::map<std::string, std::vector<Piece>> needed;
+    touch(*state.stage, state.pieces, needed);
+    auto self = std::find_if(algorithm.stages.begin(), algorithm.stages.end(),
+                             [&](const Stage &s) { return s.name == state.stage->name; });
+    for (auto it = std::make_reverse_iterator(self); it != algorithm.stages.rend(); ++it) {
+        const Knobs &k = knobs_of(it->name);
+        if (!k.place || k.place->kind != Place::Kind::at) continue;
+        for (const Tensor &t : results_of(*it)) {
+            auto found = needed.find(t.name);
+            if (found == needed.end() || realized.count(t.name)) continue;
+            Pieces pieces;
+            for (size_t i = 0; i < it->dims.size(); i++) pieces[it->dims[i]] = found->second[i];
+            touch(*it, pieces, needed);
+        }
+    }
+    return needed;
+}
+
+TileBody Nests::place_producers(const State &state, size_t position) {
+    std::vector<const Stage *> here;
+    for (const Stage &stage : algorithm.stages) {
+        const Knobs &k = knobs_of(stage.name);
+        if (k.place && names_loop(*k.place, state.stage->name, state.loops, position)) here.push_back(&stage);
+    }
+    if (here.empty()) return emit(state, position + 1);
+    auto needed = regions(state);
+    auto outside = realized;
+    TileBody body;
+    std::vector<Buffer> buffers;
+    for (const Stage *stage : here) {
+        Pieces pieces;
+        for (const Tensor &result : results_of(*stage)) {
+            auto found = needed.find(result.name);
+            if (found == needed.end()) continue;
+            for (size_t i = 0; i < stage->dims.size(); i++) {
+                auto [it, fresh] = pieces.emplace(stage->dims[i], found->second[i]);
+                if (!fresh) it->second = unite(it->second, found->second[i], facts);
+            }
+        }
+        if (pieces.empty())
+            throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." +
+                                state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
+        for (const Tensor &result : results_of(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
+        TileBody nest = realize(*stage, pieces, state.depth);
+        body.insert(body.end(), nest.begin(), nest.end());
+    }
+    TileBody rest = emit(state, position + 1);
+    body.insert(body.end(), rest.begin(), rest.end());
+    for (auto it = buffers.rbegin(); it != buffers.rend(); ++it) body = {tile_node(Alloc{*it, std::move(body)})};
+    realized = outside;
+    return body;
+}
+
+// The extent of a stage's register tile along a dim: storage is rounded up to it, so that a tile that runs past the
+// region stays inside the buffer.
+static int64_t slack_of(const Knobs &k, const std::string &dim) {
+    if (auto it = k.micro.find(dim); it != k.micro.end()) return it->second;
+    if (auto it = k.vector.find(dim); it != k.vector.end()) return it->second;
+    return 1;
+}
+
+static Expr round_up(const Expr &e, int64_t unit) { return unit == 1 ? e : (e + Expr(unit - 1)) / Expr(unit) * Expr(unit); }
+
+Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth) {
+    const Knobs &k = knobs_of(stage.name);
+    Realized r;
+    r.dims = result.dims;
+    r.depth = depth;
+    r.layout = k.layout;
+    std::map<std::string, Expr> sizes;
+    for (const std::string &d : result.dims) {
+        Piece p = pieces.count(d) ? pieces.at(d) : whole(d, {});
+        if (!p.most.defined() || !variables_in(p.most).empty())
+            throw UserError("schedule.place", stage.name + ": how much of dim '" + d + "' is needed at its place has no bound that "
+                                "is free of loop variables, so no storage can be set aside; place it at root or further in.");
+        r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
+        sizes[d] = simplify(round_up(p.most, slack_of(k, d)), facts);
+    }
+    r.buffer = {unique(result.name + (depth == 0 ? "" : ".tile")), result.dtype, {}, Space::workspace};
+    if (depth == 0 && !names.count(result.name)) r.buffer.name = result.name;
+    if (r.layout.empty())
+        for (const std::string &d : result.dims) r.buffer.extents.push_back(sizes.at(d));
+    for (const LayoutAxis &axis : r.layout) {
+        if (!sizes.count(axis.dim))
+            throw UserError("schedule.layout", stage.name + ": the layout names dim '" + axis.dim + "', and '" + result.name +
+                                "' has dims " + join(result.dims) + ".");
+        Expr size = sizes.at(axis.dim);
+        if (axis.factor == 0) r.buffer.extents.push_back(size);
+        else if (axis.remainder) r.buffer.extents.push_back(Expr(axis.factor));
+        else r.buffer.extents.push_back(simplify((size + Expr(axis.factor - 1)) / Expr(axis.factor), facts));
+    }
+    int64_t bytes = size_of(result.dtype);
+    for (const Expr &e : r.buffer.extents) bytes = e.is_constant() && bytes <= stack_limit ? bytes * e->value.integer : INT32_MAX;
+    if (bytes <= stack_limit && depth > 0) r.buffer.space = Space::stack;
+    realized[result.name] = r;
+    return r.buffer;
+}
+
+Buffer Nests::allocate_root(const Stage &stage, const Tensor &result) {
+    Pieces pieces;
+    for (const std::string &d : result.dims) pieces[d] = whole(d, {});
+    return allocate(stage, result, pieces, 0);
+}
+
+std::vector<Expr> Nests::locate(const Realized &where, const std::vector<Expr> &index) const {
+    std::map<std::string, Expr> relative;
+    std::vector<Expr> axes;
+    for (size_t i = 0; i < index.size(); i++) {
+        axes.push_back(simplify(index[i] - where.origin[i], facts));
+        relative[where.dims[i]] = axes.back();
+    }
+    if (where.layout.empty()) return axes;
+    axes.clear();
+    for (const LayoutAxis &axis : where.layout) {
+        Expr e = relative.at(axis.dim);
+        if (axis.factor) e = simplify(axis.remainder ? e % Expr(axis.factor) : e / Expr(axis.factor), facts);
+        axes.push_back(e);
+    }
+    return axes;
+}
+
+}  // namespace tessera

@@ -1,0 +1,67 @@
+#include "algorithms/error.h"
+#include "compiler/emit_library.h"
+#include "runtime/kernel.h"
+
+namespace tessera {
+
+static int64_t abi_dtype(DType type) {
+    switch (type) {
+    case DType::f32: return TESS_F32;
+    case DType::f64: return TESS_F64;
+    case DType::bf16: return TESS_BF16;
+    case DType::f16: return TESS_F16;
+    case DType::i8: return TESS_I8;
+    case DType::u8: return TESS_U8;
+    case DType::i32: return TESS_I32;
+    case DType::i64: return TESS_I64;
+    case DType::boolean: return TESS_BOOL;
+    case DType::index: break;
+    }
+    throw InternalError("an index is never stored");
+}
+
+std::vector<Dim> spec_dims(const TileProgram &program) {
+    auto carried = [&](const std::string &name) {
+        for (const Argument &a : program.arguments)
+            for (const std::string &d : a.tensor.dims)
+                if (d == name) return true;
+        return false;
+    };
+    std::vector<Dim> dims;
+    for (const Dim &d : program.dims)
+        if (d.kind != DimKind::derived || carried(d.name)) dims.push_back(d);
+    return dims;
+}
+
+std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features) {
+    std::vector<Dim> dims = spec_dims(program);
+    auto position = [&](const std::string &name) -> int64_t {
+        for (size_t i = 0; i < dims.size(); i++)
+            if (dims[i].name == name) return static_cast<int64_t>(i);
+        throw InternalError("no dim " + name + " in " + program.name);
+    };
+    auto limit = [&](size_t n, size_t most, const std::string &what) {
+        if (n > most)
+            throw UserError("emit.abi", program.name + ": it has " + std::to_string(n) + " " + what + "; a kernel may have " + std::to_string(most) + ".");
+    };
+    limit(dims.size(), TESS_MAX_DIMS, "dims");
+    limit(program.arguments.size(), TESS_MAX_TENSORS, "tensors");
+    limit(program.parameters.size(), TESS_MAX_PARAMETERS, "parameters");
+    std::vector<int64_t> spec = {TESS_SPEC_ABI1, static_cast<int64_t>(required_features), static_cast<int64_t>(dims.size()),
+                                 static_cast<int64_t>(program.arguments.size()), static_cast<int64_t>(program.parameters.size())};
+    for (const Dim &d : dims) {
+        bool fixed = d.kind == DimKind::fixed;
+        int64_t equal = d.equals.empty() ? -1 : position(d.equals);
+        spec.insert(spec.end(), {fixed ? d.value : -1, d.min, d.max, d.multiple_of, equal});
+    }
+    for (const Argument &a : program.arguments) {
+        limit(a.tensor.dims.size(), TESS_MAX_RANK, "axes in '" + a.tensor.name + "'");
+        int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
+        spec.insert(spec.end(), {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(a.tensor.dims.size()), TESS_FLAG_LAST_STRIDE_1});
+        for (size_t axis = 0; axis < TESS_MAX_RANK; axis++)
+            spec.push_back(axis < a.tensor.dims.size() ? position(a.tensor.dims[axis]) : -1);
+    }
+    return spec;
+}
+
+}  // namespace tessera

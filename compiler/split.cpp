@@ -1,0 +1,380 @@
+#include "compiler/split.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string &stage, const std::string &dim, const std::string &why) {
+    throw UserError("schedule.split", stage + ": cannot split dim '" + dim + "': " + why);
+}
+
+// A monoid of the same parts that folds already lifted elements.
+Monoid folding_parts(const Monoid &m) {
+    Monoid result = m;
+    result.batch.clear(), result.batch_parts.clear();
+    result.inputs.clear(), result.lift.clear(), result.step.clear();
+    for (size_t p = 0; p < m.parts.size(); p++) {
+        DType type = m.parts[p].identity.type;
+        result.inputs.push_back(type);
+        result.lift.push_back(input(static_cast<int>(p), type));
+    }
+    for (const Expr &e : m.combine)
+        result.step.push_back(rewrite(e, [](const Expr &n) {
+            return n.kind() == ExprKind::right ? input(n->number, n.type()) : Expr();
+        }));
+    return result;
+}
+
+// Loads of a stage's results at the point (of `dims` and each part's extra dims).
+std::vector<Expr> loads_of(const Stage &stage) {
+    std::vector<Expr> loads;
+    for (const Tensor &t : results_of(stage)) {
+        std::vector<Expr> index;
+        for (const std::string &d : t.dims) index.push_back(variable(d));
+        loads.push_back(load(t.name, t.dtype, index));
+    }
+    return loads;
+}
+
+Monoid named_monoid(const std::string &name, DType type) {
+    if (name == "sum") return sum_monoid(type);
+    if (name == "max") return max_monoid(type);
+    if (name == "min") return min_monoid(type);
+    if (name == "product") return product_monoid(type);
+    if (name == "dot") return dot_monoid(type);
+    throw InternalError("no simple monoid " + name);
+}
+
+class Splitter {
+public:
+    Splitter(const Algorithm &a) : source(a) {}
+
+    Algorithm run(const std::map<std::string, Knobs> &stages) {
+        result = source;
+        result.stages.clear();
+        for (const Stage &stage : source.stages) {
+            auto it = stages.find(stage.name);
+            if (it == stages.end() || it->second.split.empty()) {
+                result.stages.push_back(stage);
+                continue;
+            }
+            auto &[dim, split] = *it->second.split.begin();
+            if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
+            else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
+        }
+        return result;
+    }
+
+private:
+    const Algorithm &source;
+    Algorithm result;
+
+    Expr extent_of(const std::string &dim) {
+        const Dim &d = source.dim(dim);
+        if (d.kind == DimKind::fixed) return Expr(d.value);
+        return d.size.defined() ? d.size : extent(dim);
+    }
+
+    void add_dim(const Dim &d) {
+        if (!result.find_dim(d.name)) result.dims.push_back(d);
+    }
+
+    // A chain of splits of one stage makes several partial stages.
+    std::string unused(const std::string &name) const {
+        std::string candidate = name;
+        for (int n = 2; result.find_stage(candidate) || source.find_stage(candidate); n++) candidate = name + std::to_string(n);
+        return candidate;
+    }
+
+    // K.o counts pieces and K.i positions in one; lanes of every piece exist, so their K.i is fixed.
+    void add_pieces(const std::string &dim, int64_t size, bool lanes) {
+        Expr n = extent_of(dim);
+        Expr pieces = (n + (size - 1)) / Expr(size);
+        add_dim(pieces.is_constant() ? fixed_dim(dim + ".o", pieces->value.integer) : derived_dim(dim + ".o", pieces));
+        bool whole = lanes || (n.is_constant() && n->value.integer % size == 0) ||
+                     source.dim(dim).multiple_of % size == 0;
+        add_dim(whole ? fixed_dim(dim + ".i", size)
+                      : derived_dim(dim + ".i", min(Expr(size), n - variable(dim + ".o") * Expr(size))));
+    }
+
+    void split_reduce(const Stage &stage, const Reduce &reduce, const std::string &dim, const Split &split) {
+        if (!reduce.at.empty()) refuse(stage.name, dim, "its destination is computed; split its inputs instead.");
+        if (split.how == Split::How::passes) return batch(stage, reduce, dim, stage.name, {});
+        if (split.size < 1) refuse(stage.name, dim, "it needs a size of at least 1.");
+        bool lanes = split.how == Split::How::lanes;
+        if (lanes && !reduce.monoid.commutative)
+            refuse(stage.name, dim, "lanes reorder elements and the monoid '" + reduce.monoid.name + "' is not commutative.");
+        add_pieces(dim, split.size, lanes);
+        std::string kept = dim + (lanes ? ".i" : ".o"), folded = dim + (lanes ? ".o" : ".i");
+        Expr position = variable(dim + ".o") * Expr(split.size) + variable(dim + ".i");
+        auto at_piece = [&](const Expr &e) { return substitute(e, {{dim, position}}); };
+
+        Reduce partial = reduce;
+        std::replace(partial.dims.begin(), partial.dims.end(), dim, folded);
+        for (Expr &e : partial.inputs) e = at_piece(e);
+        if (partial.where.defined()) partial.where = at_piece(partial.where);
+        if (lanes) {
+            Expr inside = position < extent_of(dim);
+            Expr n = extent_of(dim);
+            bool whole = (n.is_constant() && n->value.integer % split.size == 0) || source.dim(dim).multiple_of % split.size == 0;
+            if (!whole) partial.where = partial.where.defined() ? inside && partial.where : inside;
+        }
+        std::vector<std::string> dims = stage.dims;
+        dims.push_back(kept);
+        Stage pieces{unused(stage.name + ".partial"), dims, partial};
+        if (split.how == Split::How::online) {
+            if (reduce.dims.size() != 1) refuse(stage.name, dim, "an online split needs a reduction over one dim.");
+            Reduce chunk = partial;
+            batch(stage, chunk, folded, stage.name + ".chunk", {kept});
+            std::vector<Expr> parts;
+            for (size_t p = 0; p < reduce.monoid.parts.size(); p++) {
+                const BatchPass &pass = reduce.monoid.batch[reduce.monoid.batch_parts[p]];
+                std::vector<Expr> index;
+                for (const std::string &d : dims) index.push_back(variable(d));
+                for (const std::string &d : pass.dims) index.push_back(variable(d));
+                parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, index));
+            }
+            result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
+            limit_pieces(reduce, dim, split.size);
+            return;
+        }
+        result.stages.push_back(pieces);
+        result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, loads_of(pieces), {}, {}}});
+        if (!lanes) limit_pieces(reduce, dim, split.size);
+    }
+
+    // Pieces in which `where` holds nowhere need no visit: the final fold keeps those whose first element may be in.
+    void limit_pieces(const Reduce &reduce, const std::string &dim, int64_t size) {
+        if (!reduce.where.defined()) return;
+        auto &fold = std::get<Reduce>(result.stages.back().body);
+        Expr first = substitute(reduce.where, {{dim, variable(dim + ".o") * Expr(size)}});
+        if (is_upper_limit(reduce.where, dim)) fold.where = first;
+    }
+
+    // dim <= e or dim < e with e free of dim: true at a piece's first element if true anywhere in it.
+    static bool is_upper_limit(const Expr &e, const std::string &dim) {
+        if (e.is_operation(Op::bit_and)) return is_upper_limit(e->args[0], dim) && is_upper_limit(e->args[1], dim);
+        if (!e.is_operation(Op::le) && !e.is_operation(Op::lt)) return false;
+        return e->args[0].kind() == ExprKind::variable && e->args[0]->name == dim && !uses_variable(e->args[1], dim);
+    }
+
+    // The passes of the batch form of `reduce` over `dim`, named prefix + "." + pass, with `kept` dims added.
+    void batch(const Stage &stage, const Reduce &reduce, const std::string &dim, const std::string &prefix,
+               const std::vector<std::string> &kept) {
+        const Monoid &m = reduce.monoid;
+        if (m.batch.empty()) refuse(stage.name, dim, "the monoid '" + m.name + "' has no batch form; use chunks.");
+        std::vector<std::string> outer = stage.dims;
+        outer.insert(outer.end(), kept.begin(), kept.end());
+        std::vector<Tensor> made;
+        auto resolve = [&](const Expr &value) {
+            return rewrite(value, [&](const Expr &n) -> Expr {
+                if (n.kind() == ExprKind::input) return reduce.inputs[n->number];
+                if (n.kind() != ExprKind::right) return {};
+                const Tensor &t = made[n->number];
+                std::vector<Expr> index;
+                for (const std::string &d : t.dims) index.push_back(variable(d));
+                return load(t.name, t.dtype, index);
+            });
+        };
+        for (const BatchPass &pass : m.batch) {
+            Stage s{prefix + "." + pass.name, outer, Map{}};
+            if (m.batch.size() == 1) s.name = prefix;
+            s.dims.insert(s.dims.end(), pass.dims.begin(), pass.dims.end());
+            std::vector<Expr> values;
+            for (const Expr &v : pass.values) values.push_back(resolve(v));
+            if (pass.monoid.empty()) {
+                s.dims.insert(s.dims.end(), reduce.dims.begin(), reduce.dims.end());
+                Expr value = values[0];
+                if (reduce.where.defined()) value = select(reduce.where, value, constant(value.type(), 0));
+                s.body = Map{value};
+            } else if (pass.monoid == "each") {
+                s.body = Map{values[0]};
+            } else {
+                s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
+            }
+            made.push_back(results_of(s)[0]);
+            result.stages.push_back(s);
+        }
+    }
+
+    void split_scan(const Stage &stage, const Scan &scan, const std::string &dim, const Split &split) {
+        if (split.how != Split::How::chunks && split.how != Split::How::threads)
+            refuse(stage.name, dim, "a scan splits in chunks or across threads.");
+        if (scan.monoid.parts.size() != 1 || !scan.monoid.parts[0].dims.empty())
+            refuse(stage.name, dim, "only a scan of one part can be split.");
+        if (split.size < 1) refuse(stage.name, dim, "it needs a size of at least 1.");
+        add_pieces(dim, split.size, false);
+        Expr position = variable(dim + ".o") * Expr(split.size) + variable(dim + ".i");
+        std::vector<Expr> inputs;
+        for (const Expr &e : scan.inputs) inputs.push_back(substitute(e, {{dim, position}}));
+        std::vector<std::string> outer, local, point;
+        for (const std::string &d : stage.dims) {
+            if (d != dim) outer.push_back(d);
+            local.push_back(d == dim ? dim + ".o" : d);
+        }
+        std::vector<std::string> pieces = local;
+        local.insert(std::find(local.begin(), local.end(), dim + ".o") + 1, dim + ".i");
+
+        Scan inner = scan;
+        inner.dim = dim + ".i", inner.inputs = inputs;
+        Stage local_stage{stage.name + ".local", local, inner};
+        Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {dim + ".i"}, inputs, {}, {}}};
+        Scan over;
+        over.monoid = folding_parts(scan.monoid), over.dim = dim + ".o", over.inclusive = false;
+        over.inputs = loads_of(total);
+        Stage offset{stage.name + ".offset", pieces, over};
+        Expr o = variable(dim) / Expr(split.size), i = variable(dim) % Expr(split.size);
+        auto at_point = [&](const Stage &s) {
+            return substitute(loads_of(s)[0], {{dim + ".o", o}, {dim + ".i", i}});
+        };
+        std::vector<Expr> sides = {at_point(offset), at_point(local_stage)};
+        Expr fixed_up = rewrite(scan.monoid.combine[0], [&](const Expr &n) -> Expr {
+            if (n.kind() == ExprKind::left) return sides[0];
+            return n.kind() == ExprKind::right ? sides[1] : Expr();
+        });
+        for (const Stage &s : {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}})
+            result.stages.push_back(s);
+    }
+};
+
+std::vector<std::string> folded_dims(const Stage &stage) {
+    if (auto *scan = std::get_if<Scan>(&stage.body)) return {scan->dim};
+    return reduced_dims(stage);
+}
+
+bool splits_over(const Stage &stage, const std::string &dim) {
+    std::vector<std::string> dims = folded_dims(stage);
+    return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+}  // namespace
+
+Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+    // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
+    // none applies.
+    Algorithm current = algorithm;
+    std::map<std::string, Knobs> pending;
+    for (auto &[name, knobs] : stages)
+        if (!knobs.split.empty()) pending[name].split = knobs.split;
+    for (bool progress = true; progress && !pending.empty();) {
+        progress = false;
+        for (auto it = pending.begin(); it != pending.end() && !progress; ++it) {
+            const Stage *stage = current.find_stage(it->first);
+            if (!stage) continue;
+            for (auto &[dim, split] : it->second.split) {
+                if (!splits_over(*stage, dim)) continue;
+                Knobs one;
+                one.split[dim] = split;
+                current = Splitter(current).run({{it->first, one}});
+                it->second.split.erase(dim);
+                if (it->second.split.empty()) pending.erase(it);
+                progress = true;
+                break;
+            }
+        }
+    }
+    for (auto &[name, knobs] : pending) {
+        const Stage *stage = current.find_stage(name);
+        refuse(name, knobs.split.begin()->first,
+               stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
+    }
+    return current;
+}
+
+Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+    Algorithm result = algorithm;
+    result.stages.clear();
+    std::map<std::string, Stage> inlined;
+    auto substitute_loads = [&](const Expr &root) {
+        return rewrite(root, [&](const Expr &n) -> Expr {
+            if (n.kind() != ExprKind::load || !inlined.count(n->name)) return {};
+            const Stage &s = inlined.at(n->name);
+            std::map<std::string, Expr> point;
+            for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
+            Expr value = substitute(std::get<Map>(s.body).value, point);
+            if (!n->guarded) return value;
+            return select(n->args[s.dims.size()], value, n->args[s.dims.size() + 1]);
+        });
+    };
+    for (const Stage &stage : algorithm.stages) {
+        Stage s = with_expressions(stage, substitute_loads);
+        auto it = stages.find(stage.name);
+        bool inline_it = it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::inlined;
+        if (!inline_it) {
+            result.stages.push_back(s);
+            continue;
+        }
+        bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
+        if (!std::holds_alternative<Map>(stage.body) || is_output)
+            throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
+                                (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
+                                "; place it at a consumer's loop or at root.");
+        inlined[stage.name] = s;
+    }
+    return result;
+}
+
+Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, int lanes) {
+    Algorithm result = algorithm;
+    result.stages.clear();
+    for (const Stage &stage : algorithm.stages) {
+        auto it = stages.find(stage.name);
+        Stage s = stage;
+        if (it != stages.end()) {
+            std::map<std::string, Pack> packs = it->second.pack;
+            for (auto &[operand, pack] : packs) {
+                std::optional<Tensor> tensor;
+                if (const Tensor *t = algorithm.find_tensor(operand)) tensor = *t;
+                if (const Stage *d = defining_stage(algorithm, operand))
+                    for (const Tensor &t : results_of(*d))
+                        if (t.name == operand) tensor = t;
+                require(tensor.has_value(), "pack operands were checked");
+                std::string name = stage.name + "." + operand + ".packed";
+                std::vector<Expr> index;
+                for (const std::string &d : tensor->dims) index.push_back(variable(d));
+                result.stages.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
+                bool used = false;
+                s = with_expressions(s, [&](const Expr &root) {
+                    return rewrite(root, [&](const Expr &n) -> Expr {
+                        if (n.kind() != ExprKind::load || n->name != operand) return {};
+                        used = true;
+                        std::vector<Expr> args = n->args;
+                        if (!n->guarded) return load(name, n.type(), args);
+                        Expr fill = args.back(), guard = args[args.size() - 2];
+                        args.resize(args.size() - 2);
+                        return load_or(name, n.type(), args, guard, fill);
+                    });
+                });
+                if (!used)
+                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': the stage does not load it.");
+                Knobs &k = stages[name];
+                if (!k.place) {
+                    k.place = Place{};
+                    if (pack.at != "root") *k.place = {Place::Kind::at, stage.name, pack.at};
+                }
+                if (k.layout.empty()) k.layout = pack.layout;
+                // The copy runs tile by tile of the layout, along its contiguous axis in vectors.
+                if (k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
+                    const LayoutAxis &last = pack.layout.back();
+                    if (last.remainder) {
+                        k.micro[last.dim] = last.factor;
+                        k.loops.push_back("micro." + last.dim);
+                        for (const LayoutAxis &axis : pack.layout)
+                            if (axis.dim != last.dim && !axis.remainder && axis.factor == 0) k.loops.push_back(axis.dim);
+                        if (last.factor % lanes == 0) k.vector[last.dim] = lanes;
+                    } else {
+                        k.vector[last.dim] = lanes;
+                    }
+                }
+            }
+        }
+        result.stages.push_back(s);
+    }
+    return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,160 @@
+#include "compiler/tile_program.h"
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+
+namespace tessera {
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+    using Visitors::operator()...;
+};
+
+using NodeVariant = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
+
+static const NodeVariant &as_variant(const TileNode &node) { return node; }
+
+std::vector<const TileBody *> bodies_of(const TileNode &node) {
+    return std::visit(Overloaded{
+                          [](const Loop &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Let &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Alloc &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Guard &n) -> std::vector<const TileBody *> { return {&n.then, &n.otherwise}; },
+                          [](const auto &) -> std::vector<const TileBody *> { return {}; },
+                      },
+                      as_variant(node));
+}
+
+static std::vector<Expr> store_expressions(const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+    std::vector<Expr> all = index;
+    all.push_back(value);
+    if (guard.defined()) all.push_back(guard);
+    return all;
+}
+
+std::vector<Expr> expressions_of(const TileNode &node) {
+    return std::visit(Overloaded{
+                          [](const Loop &n) -> std::vector<Expr> { return {n.count}; },
+                          [](const Compute &n) { return store_expressions(n.index, n.value, n.guard); },
+                          [](const Copy &n) { return store_expressions(n.index, n.value, n.guard); },
+                          [](const Barrier &) -> std::vector<Expr> { return {}; },
+                          [](const Guard &n) -> std::vector<Expr> { return {n.condition}; },
+                          [](const Let &n) -> std::vector<Expr> { return {n.value}; },
+                          [](const Alloc &n) { return n.buffer.extents; },
+                          [](const Invoke &n) {
+                              std::vector<Expr> all;
+                              for (auto &[name, e] : n.extents) all.push_back(e);
+                              for (auto &[name, e] : n.parameters) all.push_back(e);
+                              return all;
+                          },
+                      },
+                      as_variant(node));
+}
+
+void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit) {
+    for (const auto &node : body) {
+        visit(*node);
+        for (const TileBody *inner : bodies_of(*node)) walk(*inner, visit);
+    }
+}
+
+const char *name_of(LoopKind kind) {
+    static const char *names[] = {"for", "unrolled", "vector", "parallel", "pipelined", "block", "warp", "thread"};
+    return names[static_cast<size_t>(kind)];
+}
+
+const char *name_of(Space space) {
+    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace",
+                                  "shared",   "global",   "managed",   "host",  "tmem"};
+    return names[static_cast<size_t>(space)];
+}
+
+static std::string list(const std::vector<Expr> &items) {
+    std::string text;
+    for (const Expr &e : items) text += (text.empty() ? "" : ", ") + to_string(e);
+    return text;
+}
+
+static std::string store_text(const std::string &buffer, const std::vector<Expr> &index, const char *sign,
+                              const Expr &value, const Expr &guard) {
+    return buffer + "[" + list(index) + "]" + sign + to_string(value) +
+           (guard.defined() ? " where " + to_string(guard) : "") + "\n";
+}
+
+static void print(const TileBody &body, int depth, std::string &out);
+
+static void print(const TileNode &node, int depth, std::string &out) {
+    std::string indent(2 * depth, ' ');
+    std::visit(Overloaded{
+                   [&](const Loop &n) {
+                       out += indent + name_of(n.kind) + (n.depth ? "(" + std::to_string(n.depth) + ")" : "") + " " +
+                              n.variable + " < " + to_string(n.count) + "\n";
+                       print(n.body, depth + 1, out);
+                   },
+                   [&](const Compute &n) { out += indent + store_text(n.buffer, n.index, " = ", n.value, n.guard); },
+                   [&](const Copy &n) {
+                       std::string sign = n.asynchronous ? " <-(" + std::to_string(n.stage) + ") " : " <- ";
+                       out += indent + store_text(n.buffer, n.index, sign.c_str(), n.value, n.guard);
+                   },
+                   [&](const Barrier &n) {
+                       out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n";
+                   },
+                   [&](const Guard &n) {
+                       out += indent + "if " + to_string(n.condition) + "\n";
+                       print(n.then, depth + 1, out);
+                       if (!n.otherwise.empty()) {
+                           out += indent + "else\n";
+                           print(n.otherwise, depth + 1, out);
+                       }
+                   },
+                   [&](const Let &n) {
+                       out += indent + n.variable + " = " + to_string(n.value) + "\n";
+                       print(n.body, depth, out);
+                   },
+                   [&](const Alloc &n) {
+                       out += indent + n.buffer.name + "[" + list(n.buffer.extents) + "]: " + name_of(n.buffer.dtype) +
+                              " in " + name_of(n.buffer.space) + "\n";
+                       print(n.body, depth, out);
+                   },
+                   [&](const Invoke &n) {
+                       out += indent + "invoke " + n.program + "(" + join(n.buffers);
+                       for (auto &[name, e] : n.extents) out += ", " + name + "=" + to_string(e);
+                       for (auto &[name, e] : n.parameters) out += ", " + name + "=" + to_string(e);
+                       out += ")\n";
+                   },
+               },
+               as_variant(node));
+}
+
+static void print(const TileBody &body, int depth, std::string &out) {
+    for (const auto &node : body) print(*node, depth, out);
+}
+
+static std::string text_after_name(const TileProgram &p) {
+    std::string out = " for " + p.target + "\n";
+    for (const Dim &d : p.dims) {
+        out += "  dim " + d.name;
+        if (d.kind == DimKind::fixed) out += " = " + std::to_string(d.value);
+        if (d.size.defined()) out += " = " + to_string(d.size);
+        if (d.multiple_of > 1) out += " % " + std::to_string(d.multiple_of) + " == 0";
+        if (!d.equals.empty()) out += " == " + d.equals;
+        out += "\n";
+    }
+    for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
+    for (const Argument &a : p.arguments)
+        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + "[" +
+               join(a.tensor.dims) + "]: " + name_of(a.tensor.dtype) + "\n";
+    for (const Tensor &t : p.constants) {
+        out += "  constant " + t.name + "[" + join(t.dims) + "]: " + name_of(t.dtype) + " =";
+        for (const Scalar &s : t.values) out += " " + to_string(constant(s));
+        out += "\n";
+    }
+    print(p.body, 1, out);
+    return out;
+}
+
+std::string to_text(const TileProgram &program) { return "tile program " + program.name + text_after_name(program); }
+
+std::string resolved_hash(const TileProgram &program) { return sha256(text_after_name(program)); }
+
+}  // namespace tessera

@@ -1,0 +1,118 @@
+#include "schedules/check.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "schedules/check_stage.h"
+#include "schedules/read.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+namespace {
+
+using Stages = std::map<std::string, Knobs>;
+
+FieldPlace place_of(const ResolvedSchedule &schedule) {
+    FieldPlace where{schedule.name, "", {}};
+    if (!schedule.chain.empty()) where.ancestors.assign(schedule.chain.begin() + 1, schedule.chain.end());
+    return where;
+}
+
+std::vector<std::string> stage_names(const Algorithm &algorithm) {
+    std::vector<std::string> names;
+    for (const Stage &stage : algorithm.stages) names.push_back(stage.name);
+    return names;
+}
+
+void check_feature(const std::string &feature, const std::vector<std::string> &dims, const FieldPlace &where) {
+    const std::vector<std::string> known = known_features();
+    if (std::find(known.begin(), known.end(), feature) != known.end()) return;
+    if (std::find(dims.begin(), dims.end(), feature) != dims.end())
+        where.fail("schedule.unknown-feature", "'" + feature + "' is a dim, not a feature; compare it, as in \"" + feature + " <= 16\".");
+    where.fail("schedule.unknown-feature", "there is no feature '" + feature + "'; the features are " + join(known) + "." + did_you_mean(feature, known));
+}
+
+void check_condition(const Condition &c, const Algorithm &algorithm, const FieldPlace &where) {
+    std::vector<std::string> dims;
+    for (const Dim &dim : algorithm.dims)
+        if (dim.kind != DimKind::derived) dims.push_back(dim.name);
+    if (c.dim.empty()) return check_feature(c.feature, dims, where);
+    if (std::find(dims.begin(), dims.end(), c.dim) == dims.end())
+        where.fail("schedule.unknown-dim", algorithm.name + " has no dim '" + c.dim + "' to choose by; its dims are " + join(dims) + "." + did_you_mean(c.dim, dims));
+}
+
+void check_split(const std::string &name, const Knobs &k, const Algorithm &inlined, const FieldPlace &where) {
+    if (k.split.empty()) return;
+    const Stage *stage = inlined.find_stage(name);
+    const std::string subject = inlined.name + "." + name;
+    if (!stage) {
+        const std::vector<std::string> names = stage_names(inlined);
+        where.fail("schedule.unknown-stage", inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
+    }
+    std::vector<std::string> dims = reduced_dims(*stage);
+    if (auto *scan = std::get_if<Scan>(&stage->body)) dims = {scan->dim};
+    if (dims.empty()) where.fail("schedule.split", subject + " is no reduction and no scan, so nothing can be split. Remove the knob.");
+    for (const auto &[dim, split] : k.split)
+        if (std::find(dims.begin(), dims.end(), dim) == dims.end())
+            (where / "split" / dim).fail("schedule.unknown-dim", subject + " does not reduce over '" + dim + "'; it reduces over " + join(dims) + "." + did_you_mean(dim, dims));
+}
+
+// A scope is what the names of a call's stages begin with.
+void check_call(const std::string &scope, const Knobs &k, const Algorithm &declared, const Algorithm &inlined, const FieldPlace &where) {
+    if (!k.call) return;
+    const bool exists = std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
+    if (exists) return;
+    std::vector<std::string> scopes;
+    for (const Call &call : declared.calls) scopes.push_back(call.scope);
+    where.fail("schedule.unknown-stage", declared.name + " has no call '" + scope + "'; its calls are " + join(scopes) + "." + did_you_mean(scope, scopes));
+}
+
+void check_declared(const Stages &stages, const Algorithm &declared, const Algorithm &inlined, const FieldPlace &where) {
+    for (const auto &[name, k] : stages) {
+        check_split(name, k, inlined, where / name);
+        check_call(name, k, declared, inlined, where / name / "call");
+    }
+}
+
+bool is_only_for_declared(Knobs k) {
+    k.split.clear();
+    k.call.reset();
+    return k == Knobs{};
+}
+
+}  // namespace
+
+void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
+    const FieldPlace where = place_of(schedule);
+    if (!schedule.algorithm.empty() && schedule.algorithm != declared.name)
+        (where / "algorithm" / "name").fail("schedule.algorithm", "expected a schedule for '" + declared.name + "'; it is one for '" + schedule.algorithm + "'. Choose another schedule or algorithm.");
+    if (!schedule.surface.empty() && schedule.surface != surface_hash(declared))
+        (where / "algorithm" / "surface").fail("schedule.surface", "expected the surface " + surface_hash(declared) + " of '" + declared.name + "'; got " + schedule.surface +
+                                                   ": stages, tensors or dims were renamed, added or removed since. Check the schedule and write the new hash, or remove the field.");
+    for (size_t i = 0; i < schedule.requires_features.size(); i++)
+        check_feature(schedule.requires_features[i], {}, where / "requires" / std::to_string(i));
+    const Algorithm inlined = inline_calls(declared);
+    check_declared(schedule.stages, declared, inlined, where / "stages");
+    for (size_t i = 0; i < schedule.variants.size(); i++) {
+        const FieldPlace at = where / "variants" / std::to_string(i);
+        for (size_t c = 0; c < schedule.variants[i].when.size(); c++)
+            check_condition(schedule.variants[i].when[c], declared, at / "when" / std::to_string(c));
+        check_declared(schedule.variants[i].stages, declared, inlined, at / "stages");
+    }
+}
+
+void check_stages(const ResolvedSchedule &schedule, int variant, const Algorithm &after_splits) {
+    FieldPlace where = place_of(schedule);
+    const Stages *stages = &schedule.stages;
+    if (variant >= 0) {
+        require(static_cast<size_t>(variant) < schedule.variants.size(), "a variant has a number");
+        stages = &schedule.variants[static_cast<size_t>(variant)].stages;
+        where = where / "variants" / std::to_string(variant);
+    }
+    for (const auto &[name, k] : *stages)
+        if (!is_only_for_declared(k)) check_stage(name, *stages, after_splits, where / "stages" / name);
+}
+
+}  // namespace tessera

@@ -1,0 +1,193 @@
+#include "schedules/library.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "algorithms/error.h"
+#include "schedules/notation.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t max_bytes = 1 << 20;
+constexpr size_t max_ancestors = 64;
+
+class Descriptor {
+public:
+    explicit Descriptor(int value) : value_(value) {}
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    ~Descriptor() {
+        if (value_ >= 0) close(value_);
+    }
+    int get() const { return value_; }
+    void replace(int value) {
+        if (value_ >= 0) close(value_);
+        value_ = value;
+    }
+
+private:
+    int value_;
+};
+
+[[noreturn]] void refuse_file(const std::string &file, const std::string &why, const std::string &remedy) {
+    throw UserError("schedule.file", "schedule file '" + file + "': expected a regular file; " + why + ". " + remedy);
+}
+
+std::string read_regular(const Descriptor &file, const std::string &name) {
+    struct stat status {};
+    if (file.get() < 0) refuse_file(name, std::string("opening it failed: ") + std::strerror(errno), "Check its path and its permissions.");
+    if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+        refuse_file(name, "it is a folder, a device, a pipe or a socket", "Put the artifact itself there.");
+    std::string text;
+    char part[1 << 14];
+    while (true) {
+        const ssize_t got = read(file.get(), part, sizeof part);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) refuse_file(name, std::string("reading it failed: ") + std::strerror(errno), "Check the file system.");
+        if (got == 0) return text;
+        text.append(part, static_cast<size_t>(got));
+        if (text.size() > max_bytes)
+            throw UserError("schedule.too-large", "schedule file '" + name + "': expected at most " + std::to_string(max_bytes) +
+                                                      " bytes; got more. Move its measurements to a file of their own.");
+    }
+}
+
+constexpr int safe = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// Opens root/relative without following any link below root.
+int open_beneath(const fs::path &root, const fs::path &relative) {
+    Descriptor at(open(root.c_str(), safe | O_DIRECTORY));
+    for (auto part = relative.begin(); part != relative.end() && at.get() >= 0; ++part) {
+        const bool last = std::next(part) == relative.end();
+        at.replace(openat(at.get(), part->c_str(), safe | O_NOFOLLOW | (last ? 0 : O_DIRECTORY)));
+    }
+    return at.get() < 0 ? -1 : dup(at.get());
+}
+
+bool is_beneath(const fs::path &path, const fs::path &root) {
+    const auto [at_root, at_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+    return at_root == root.end() && at_path != path.end();
+}
+
+[[noreturn]] void refuse_outside(const std::string &name, const std::string &why) {
+    std::string shown = name.substr(0, 200);
+    std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    throw UserError("schedule.outside", "schedule '" + shown + "': " + why +
+                                            "; expected one inside the schedule folders. Copy it there, or name another.");
+}
+
+std::string chain_text(const std::vector<Schedule> &chain, const std::string &next) {
+    std::string text;
+    for (const Schedule &schedule : chain) text += schedule.name() + " -> ";
+    return text + next;
+}
+
+std::string listed(const std::vector<std::string> &names) {
+    const size_t shown = 20;
+    if (names.size() <= shown) return join(names);
+    return join({names.begin(), names.begin() + shown}) + " and " + std::to_string(names.size() - shown) + " more";
+}
+
+}  // namespace
+
+void Library::add_folder(const fs::path &folder) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(folder, error);
+    if (error || !fs::is_directory(canonical, error))
+        throw UserError("schedule.folder", "schedule folder '" + folder.string() + "': expected a folder; there is none. Make it or correct the path.");
+    if (std::find(folders_.begin(), folders_.end(), canonical) == folders_.end()) folders_.push_back(canonical);
+}
+
+void Library::add(const Schedule &schedule) {
+    auto [it, added] = registered_.emplace(schedule.name(), schedule);
+    if (!added && it->second != schedule)
+        throw UserError("schedule.duplicate", "schedule '" + schedule.name() + "': another schedule is registered under this name. Give one of them another name.");
+}
+
+Schedule Library::find(const std::string &name) const {
+    if (!is_schedule_name(name)) refuse_outside(name, "it is no schedule's name (parts of letters, digits, '_', '-', '+' and '.', joined by '/')");
+    if (auto it = registered_.find(name); it != registered_.end()) return it->second;
+    for (const fs::path &folder : folders_) {
+        std::error_code error;
+        const fs::path path = folder / (name + ".json");
+        if (!fs::exists(fs::symlink_status(path, error))) continue;
+        const fs::path canonical = fs::canonical(path, error);
+        if (error) refuse_file(path.string(), "it leads nowhere", "Repair or remove the link.");
+        if (!is_beneath(canonical, folder)) refuse_outside(name, "its file '" + path.string() + "' is a link that leaves the folder");
+        const Descriptor file(open_beneath(folder, canonical.lexically_relative(folder)));
+        const Schedule found = Schedule::parse(read_regular(file, path.string()), path.string());
+        if (found.name() != name)
+            throw UserError("schedule.name-mismatch", "schedule file '" + path.string() + "': expected \"name\": \"" + name + "\", as its path says; got '" + found.name() + "'. Rename the one or the other.");
+        return found.from_file(canonical);
+    }
+    const std::vector<std::string> all = names();
+    throw UserError("schedule.missing", "there is no schedule '" + name + "'; there are " + listed(all) + "." + did_you_mean(name, all) +
+                                            " Add it, or the folder that has it, to the schedule folders.");
+}
+
+std::vector<std::string> Library::names() const {
+    std::vector<std::string> names;
+    for (const auto &[name, schedule] : registered_) names.push_back(name);
+    for (const fs::path &folder : folders_) {
+        std::error_code error;
+        fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
+        for (; !error && it != end; it.increment(error)) {
+            if (it->path().extension() != ".json" || it->path().stem().extension() == ".schema") continue;
+            const std::string name = it->path().lexically_relative(folder).replace_extension().generic_string();
+            if (is_schedule_name(name)) names.push_back(name);
+        }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+std::vector<Schedule> Library::ancestry(const Schedule &schedule) const {
+    std::vector<Schedule> chain = {schedule};
+    while (!chain.back().parent_name().empty()) {
+        const std::string parent = chain.back().parent_name();
+        const bool seen = std::any_of(chain.begin(), chain.end(), [&](const Schedule &s) { return s.name() == parent; });
+        if (seen)
+            throw UserError("schedule.cycle", "schedule '" + schedule.name() + "': it extends itself: " + chain_text(chain, parent) + ". Let one of them extend something else.");
+        if (chain.size() > max_ancestors)
+            throw UserError("schedule.depth", "schedule '" + schedule.name() + "': expected at most " + std::to_string(max_ancestors) + " ancestors; got more: " +
+                                                  schedule.name() + " -> " + chain[1].name() + " -> … -> " + chain.back().name() + " -> " + parent + ". Flatten one of them.");
+        if (const Schedule *given = chain.back().parent()) {
+            chain.push_back(Schedule(*given));
+            continue;
+        }
+        try {
+            chain.push_back(find(parent));
+        } catch (const UserError &error) {
+            if (error.id() != "schedule.missing") throw;
+            const std::vector<std::string> all = names();
+            throw UserError("schedule.missing-parent", "schedule '" + chain.back().name() + "' at /extends: there is no schedule '" + parent + "' (" + chain_text(chain, parent) +
+                                                           "); there are " + listed(all) + "." + did_you_mean(parent, all) + " Add it, or the folder that has it, to the schedule folders.");
+        }
+    }
+    return chain;
+}
+
+std::vector<fs::path> Library::files(const Schedule &schedule) const {
+    std::vector<fs::path> files;
+    for (const Schedule &s : ancestry(schedule))
+        if (s.file()) files.push_back(*s.file());
+    return files;
+}
+
+Schedule read_schedule(const fs::path &file) {
+    const Descriptor descriptor(open(file.c_str(), safe));
+    const Schedule schedule = Schedule::parse(read_regular(descriptor, file.string()), file.string());
+    return schedule.from_file(fs::absolute(file).lexically_normal());
+}
+
+}  // namespace tessera

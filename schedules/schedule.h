@@ -1,0 +1,123 @@
+// A Schedule says how, by name: for each stage of an algorithm, knobs that place it, tile it and bind its loops. It is a
+// value with a parent; a child states only what differs, field by field (merge.h), and is the same thing as its JSON
+// (artifact.h). Names are resolved against an algorithm when it is lowered, not before.
+//
+//   Schedule  := name, extends?, algorithm?, requires*, {stage: Knobs}, Variant*, measured?
+//   Knobs     := place, block, k, micro, levels, loops, vector, unroll, parallel, pack, layout, tail, split,
+//                instruction, call, warps, stages, swizzle, directives
+//   Variant   := when [Condition] {stage: Knobs}                      merged over the schedule where the condition holds
+//
+// A stage's loops, outermost first, are (level, dim) pairs. Unless `loops` lists them they are: block over the stage's
+// dims, k over reduced dims, the named levels, micro over the stage's dims, and then every dim that no level cut to its
+// last tile, point by point. What is inside micro is the register tile: unrolled, with `vector` lanes along one dim.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+using Extents = std::map<std::string, int64_t>;  // dim -> extent of one tile, > 0
+
+// Where a stage is computed: in full before its consumers (root), substituted into them (inlined), or inside a
+// consumer's loop, in the region that the loop's body needs. `loop` is a level ("micro": inside its innermost loop) or a
+// level and a dim ("block.N").
+struct Place {
+    enum class Kind : uint8_t { root, inlined, at } kind = Kind::root;
+    std::string stage, loop;  // at
+    friend bool operator==(const Place &, const Place &) = default;
+};
+
+// One axis of a storage layout: a dim (factor 0), its quotient "N/48" or its remainder "N%48".
+struct LayoutAxis {
+    std::string dim;
+    int64_t factor = 0;
+    bool remainder = false;
+    friend bool operator==(const LayoutAxis &, const LayoutAxis &) = default;
+};
+
+// Copy an operand's region into a buffer of this layout at a loop of the stage ("" layout: the operand's own order).
+struct Pack {
+    std::string at = "block";  // a loop of the stage, or "root" for the whole operand before it
+    std::vector<LayoutAxis> layout;
+    friend bool operator==(const Pack &, const Pack &) = default;
+};
+
+// How a reduction or scan over a dim is split into pieces of `size`:
+//   chunks   partial results piece by piece, then a fold over the pieces (a scan: local scans, totals, fix-up)
+//   threads  the same, with the pieces computed in parallel
+//   lanes    `size` interleaved partial results, lane i taking every size-th element, then a fold over the lanes
+//   online   a running element, combined with each piece's batch form
+//   passes   the monoid's batch form over the whole dim (size is not given)
+struct Split {
+    enum class How : uint8_t { chunks, threads, lanes, online, passes } how = How::chunks;
+    int64_t size = 0;
+    friend bool operator==(const Split &, const Split &) = default;
+};
+
+// What the last, partial tile of a dim does: mask computes the whole tile and stores what is inside; loop runs a scalar
+// loop over what is left.
+enum class Tail : uint8_t { mask, loop };
+
+// A named edit of one loop, for what the knobs do not say. `after` names a directive or is "".
+struct Directive {
+    std::string id, after;
+    std::string op;    // "unroll", "vectorize", "parallel", "serial", "prefetch"
+    std::string loop;  // "level.dim"
+    int64_t factor = 0;
+    friend bool operator==(const Directive &, const Directive &) = default;
+};
+
+struct Knobs {
+    std::optional<Place> place;
+    Extents block, k, micro;
+    std::map<std::string, Extents> levels;        // further tile levels by name; `loops` orders them
+    std::vector<std::string> loops;               // "block.N", "k.K", "micro.M", "K" (point loop)
+    Extents vector, unroll;                       // dim -> lanes; dim -> iterations
+    std::vector<std::string> parallel;            // loops, adjacent and outermost
+    std::map<std::string, Pack> pack;             // operand tensor -> copy
+    std::vector<LayoutAxis> layout;               // of the stage's own result
+    std::map<std::string, Tail> tail;             // dim -> policy
+    std::map<std::string, Split> split;           // reduced or scanned dim -> split
+    std::optional<std::string> instruction;       // "fma"
+    std::optional<std::string> call;              // "inline" or "once": for the scope of a Call
+    std::optional<int64_t> warps, stages;         // GPU: warps in a block; depth of the copy pipeline / prefetch distance
+    std::optional<std::string> swizzle;           // GPU: "xor"
+    std::vector<Directive> directives;
+    friend bool operator==(const Knobs &, const Knobs &) = default;
+};
+
+// "M <= 16", "N % 16 == 0" over extents, or a CPU feature's name.
+struct Condition {
+    std::string dim;       // empty for a feature
+    std::string feature;
+    int64_t modulus = 0;   // 0: the extent itself is compared
+    std::string relation;  // "<=", "<", ">=", ">", "==", "!="
+    int64_t bound = 0;
+    friend bool operator==(const Condition &, const Condition &) = default;
+};
+
+struct Variant {
+    std::vector<Condition> when;  // all must hold
+    std::map<std::string, Knobs> stages;  // whole: what the variant states, merged over the schedule's own stages
+    friend bool operator==(const Variant &, const Variant &) = default;
+};
+
+// A schedule whose ancestors have been merged in: what lowering reads.
+struct ResolvedSchedule {
+    std::string name;
+    std::vector<std::string> requires_features;  // CPU features, as in tess_cpu_feature_name
+    std::map<std::string, Knobs> stages;
+    std::vector<Variant> variants;               // tried in order; none holds: `stages` alone
+    std::string algorithm, surface;              // the algorithm it was made for and that one's surface hash; "" if not said
+    std::vector<std::string> chain;              // itself, its parent, …: for messages, no part of its meaning
+
+    friend bool operator==(const ResolvedSchedule &a, const ResolvedSchedule &b) {
+        return a.name == b.name && a.requires_features == b.requires_features && a.stages == b.stages &&
+               a.variants == b.variants && a.algorithm == b.algorithm && a.surface == b.surface;
+    }
+};
+
+}  // namespace tessera

@@ -1,0 +1,134 @@
+#include "schedules/target.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "algorithms/error.h"
+#include "runtime/tessera.h"
+
+namespace tessera {
+
+namespace {
+
+bool contains(const std::vector<std::string> &list, const std::string &item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+const std::vector<Target> &built_in() {
+    static const std::vector<Target> targets = [] {
+        Target base;
+        base.name = base.arch = "x86-64";
+
+        Target avx2 = base;
+        avx2.name = "avx2";
+        avx2.features = {"sse4_1", "sse4_2", "popcnt", "abm", "bmi1", "bmi2", "avx", "avx2", "fma", "f16c"};
+        avx2.vector_bytes = 32;
+        avx2.l2_bytes = 512 << 10, avx2.l3_bytes = 16 << 20;
+
+        Target avx512 = avx2;
+        avx512.name = "avx512";
+        for (const char *feature : {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
+            avx512.features.push_back(feature);
+        avx512.vector_bytes = 64, avx512.vector_registers = 32;
+        avx512.l1_bytes = 48 << 10, avx512.l2_bytes = 1 << 20, avx512.l3_bytes = 32 << 20;
+        return std::vector<Target>{base, avx2, avx512};
+    }();
+    return targets;
+}
+
+void set_if_known(int64_t &bytes, int sysconf_name) {
+    const long size = sysconf(sysconf_name);
+    if (size > 0) bytes = size;
+}
+
+Target host() {
+    const std::vector<std::string> have = host_features();
+    Target best = built_in().front();
+    for (const Target &target : built_in()) {
+        const bool runs = std::all_of(target.features.begin(), target.features.end(),
+                                      [&](const std::string &feature) { return contains(have, feature); });
+        if (runs) best = target;
+    }
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+    set_if_known(best.l1_bytes, _SC_LEVEL1_DCACHE_SIZE);
+    set_if_known(best.l2_bytes, _SC_LEVEL2_CACHE_SIZE);
+    set_if_known(best.l3_bytes, _SC_LEVEL3_CACHE_SIZE);
+#endif
+    return best;
+}
+
+}  // namespace
+
+bool Target::has(const std::string &feature) const { return contains(features, feature); }
+
+std::vector<std::string> target_names() {
+    std::vector<std::string> names;
+    for (const Target &target : built_in()) names.push_back(target.name);
+    names.push_back("host");
+    return names;
+}
+
+std::vector<std::string> known_features() {
+    std::vector<std::string> names;
+    for (int bit = 0; const char *name = tess_cpu_feature_name(bit); bit++) names.push_back(name);
+    return names;
+}
+
+std::vector<std::string> host_features() {
+    std::vector<std::string> names;
+    const uint64_t have = tess_cpu_features();
+    for (int bit = 0; const char *name = tess_cpu_feature_name(bit); bit++)
+        if (have >> bit & 1) names.push_back(name);
+    return names;
+}
+
+Target target_named(const std::string &name) {
+    std::istringstream words(name);
+    std::string base;
+    std::getline(words, base, '+');
+    const std::vector<std::string> names = target_names();
+    if (!contains(names, base))
+        throw UserError("target.unknown", "there is no target '" + base + "'; the targets are " + join(names) +
+                                              ", and features can be added to each (avx512+avx512_bf16)." +
+                                              did_you_mean(base, names));
+    Target target = base == "host" ? host() : *std::find_if(built_in().begin(), built_in().end(),
+                                                            [&](const Target &t) { return t.name == base; });
+    const std::vector<std::string> known = known_features();
+    std::vector<std::string> all = target.features;
+    for (std::string feature; std::getline(words, feature, '+');) {
+        if (!contains(known, feature))
+            throw UserError("target.unknown-feature", "target '" + name + "': there is no feature '" + feature +
+                                                          "'; the features are " + join(known) + "." +
+                                                          did_you_mean(feature, known));
+        if (!contains(all, feature)) all.push_back(feature);
+    }
+    std::vector<std::string> ordered;
+    for (const std::string &feature : known) {
+        if (!contains(all, feature)) continue;
+        ordered.push_back(feature);
+        if (!target.has(feature)) target.name += "+" + feature;
+    }
+    target.features = ordered;
+    return target;
+}
+
+void check_requires(const ResolvedSchedule &schedule, const Target &target) {
+    const std::vector<std::string> known = known_features();
+    std::vector<std::string> missing;
+    for (const std::string &feature : schedule.requires_features) {
+        if (!contains(known, feature))
+            throw UserError("schedule.unknown-feature", "schedule '" + schedule.name + "' at /requires: there is no feature '" +
+                                                            feature + "'; the features are " + join(known) + "." +
+                                                            did_you_mean(feature, known));
+        if (!target.has(feature)) missing.push_back(feature);
+    }
+    if (missing.empty()) return;
+    throw UserError("schedule.requires",
+                    "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " + join(missing) +
+                        "; its features are " + join(target.features) + ". Generate for '" + target.name + "+" +
+                        join(missing, "+") + "' if the machine has them, or use a schedule that does not require them.");
+}
+
+}  // namespace tessera

@@ -1,0 +1,28 @@
+/* What the public and the semi-private header look like to a C99 and to a C++20 compiler. */
+#ifndef TESSERA_TESTS_RUNTIME_HEADERS_H
+#define TESSERA_TESTS_RUNTIME_HEADERS_H
+
+#include "runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct HeaderView {
+    size_t desc_size, context_size, pool_size, call_size;
+    size_t desc_rank, context_pool, call_workers;
+    int bool_value, kernel_kind, last_feature, frame_slots;
+    TessTensorDesc dense;
+    TessContext context;
+    int64_t frame_size;
+    int status;
+} HeaderView;
+
+HeaderView headers_as_c99(void);
+HeaderView headers_as_cxx20(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+#include "schedules/notation.h"
+
+#include <catch2/catch.hpp>
+
+using namespace tessera;
+
+TEST_CASE("a place is root, inline, or a loop of a stage that the schedule knows") {
+    CHECK(parse_place("root", {}) == Place{});
+    CHECK(parse_place("inline", {}) == Place{Place::Kind::inlined, "", ""});
+    CHECK(parse_place("y.micro", {"y"}) == Place{Place::Kind::at, "y", "micro"});
+    CHECK(parse_place("y.partial.K.o", {"y"}) == Place{Place::Kind::at, "y", "partial.K.o"});
+    CHECK(parse_place("y.partial.K.o", {"y", "y.partial"}) == Place{Place::Kind::at, "y.partial", "K.o"});
+    CHECK(parse_place("y.block.k", {"y"}) == Place{Place::Kind::at, "y", "block.k"});
+}
+
+TEST_CASE("a place at a stage that the schedule does not know is cut at its last level, or its last dim") {
+    CHECK(parse_place("y.micro", {}) == Place{Place::Kind::at, "y", "micro"});
+    CHECK(parse_place("y.block.N", {}) == Place{Place::Kind::at, "y", "block.N"});
+    CHECK(parse_place("y.block.K.o", {}) == Place{Place::Kind::at, "y", "block.K.o"});
+    CHECK(parse_place("y.block.k", {}) == Place{Place::Kind::at, "y", "block.k"});
+    CHECK(parse_place("net.block.acc.micro", {}) == Place{Place::Kind::at, "net.block.acc", "micro"});
+    CHECK(parse_place("attn.scores.N", {}) == Place{Place::Kind::at, "attn.scores", "N"});
+    CHECK(parse_place("y.partial.K.o", {}) == Place{Place::Kind::at, "y.partial", "K.o"});
+    CHECK(parse_place("y.o", {}) == Place{Place::Kind::at, "y", "o"});
+}
+
+TEST_CASE("what has not the form of a place is none") {
+    for (const char *text : {"", "y", ".", "y.", ".y", "y..micro", "y micro", "y.<b>", "y.micro "}) CHECK_FALSE(parse_place(text, {}));
+}
+
+TEST_CASE("places, axes and conditions print as they are read") {
+    for (const char *text : {"root", "inline", "y.micro", "y.block.N"}) CHECK(to_string(*parse_place(text, {})) == text);
+    for (const char *text : {"N", "K.o", "N/48", "N%48", "K.i%2147483647"}) CHECK(to_string(*parse_axis(text)) == text);
+    for (const char *text : {"M <= 16", "M > -1", "N % 16 == 0", "K.o != 3", "avx512_bf16"}) CHECK(to_string(*parse_condition(text)) == text);
+}
+
+TEST_CASE("an axis is a dim, its quotient or its remainder") {
+    CHECK(parse_axis("N/48") == LayoutAxis{"N", 48, false});
+    CHECK(parse_axis("N%48") == LayoutAxis{"N", 48, true});
+    CHECK(parse_axis("K.o") == LayoutAxis{"K.o", 0, false});
+    for (const char *text : {"", "/48", "N/", "N/0", "N/-1", "N/2147483648", "N/4.5", "N/48/2", "N*2", "N /4"}) CHECK_FALSE(parse_axis(text));
+}
+
+TEST_CASE("a condition compares an extent or its remainder, or names a feature") {
+    CHECK(parse_condition("M<=16") == Condition{"M", "", 0, "<=", 16});
+    CHECK(parse_condition(" N % 16 == 0 ") == Condition{"N", "", 16, "==", 0});
+    CHECK(parse_condition("avx512f") == Condition{"", "avx512f", 0, "", 0});
+    for (const char *text : {"", "M <=", "<= 16", "M = 16", "M ! 16", "M <= 16 && N > 2", "M % 0 == 0", "N % == 0", "M <= 1e3", "M <= 99999999999999999999", "M N"})
+        CHECK_FALSE(parse_condition(text));
+}
+
+TEST_CASE("a schedule's name is a path of plain words") {
+    for (const char *name : {"a", "linear_gelu/f32/znver5/512x3072x768", "a.b/c-d+e"}) CHECK(is_schedule_name(name));
+    for (const char *name : {"", "/", "/etc/passwd", "..", "../a", "a/../b", "a/./b", "a//b", "a/", "a b", "<b>", "a\\b", "a;b", "$(a)", "ä"}) CHECK_FALSE(is_schedule_name(name));
+    CHECK_FALSE(is_schedule_name(std::string("a\0b", 3)));
+    CHECK_FALSE(is_schedule_name(std::string(201, 'a')));
+}

@@ -1,0 +1,63 @@
+#include "schedules/target.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using test::check_words;
+
+TEST_CASE("each built-in target has all the features of the one before it") {
+    const Target base = target_named("x86-64"), avx2 = target_named("avx2"), avx512 = target_named("avx512");
+    CHECK(base.features.empty());
+    CHECK(base.vector_bytes == 16);
+    for (const char *feature : {"avx2", "fma", "f16c", "sse4_1"}) CHECK((avx2.has(feature) && avx512.has(feature)));
+    for (const char *feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) CHECK((!avx2.has(feature) && avx512.has(feature)));
+    CHECK(avx2.vector_bytes == 32);
+    CHECK(avx512.vector_bytes == 64);
+    CHECK(avx512.vector_registers == 32);
+    for (const Target &target : {base, avx2, avx512}) {
+        CHECK(target.arch == "x86-64");
+        CHECK((target.l1_bytes < target.l2_bytes && target.l2_bytes < target.l3_bytes));
+    }
+}
+
+TEST_CASE("every feature of a built-in target is one that the runtime can check") {
+    const std::vector<std::string> known = known_features();
+    for (const std::string &name : target_names())
+        for (const std::string &feature : target_named(name).features) CHECK(std::count(known.begin(), known.end(), feature) == 1);
+}
+
+TEST_CASE("the host is a built-in target that this processor satisfies") {
+    const Target host = target_named("host");
+    CHECK(target_named(host.name).features == host.features);
+    const std::vector<std::string> have = host_features();
+    for (const std::string &feature : host.features) CHECK(std::count(have.begin(), have.end(), feature) == 1);
+    CHECK(host.l1_bytes > 0);
+}
+
+TEST_CASE("features can be added to a target, in any order and more than once") {
+    const Target target = target_named("avx512+avx512_bf16+avx512_vnni+fma");
+    CHECK(target.name == "avx512+avx512_vnni+avx512_bf16");
+    CHECK(target.has("avx512_bf16"));
+    CHECK(target == target_named("avx512+avx512_vnni+avx512_bf16+avx512_vnni"));
+    CHECK(target_named(target.name) == target);
+}
+
+TEST_CASE("an unknown target or feature: the words") {
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named(""); }, {"there is no target ''"});
+    check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': there is no feature 'bf16'; the features are sse4_1"});
+    check_words([] { target_named("avx2+avx512_bf61"); }, {"Did you mean 'avx512_bf16'?"});
+}
+
+TEST_CASE("a target without what a schedule requires: the words") {
+    ResolvedSchedule s;
+    s.name = "a/b";
+    s.requires_features = {"avx2", "avx512f", "avx512_bf16"};
+    CHECK_NOTHROW(check_requires(s, target_named("avx512+avx512_bf16")));
+    check_words([&] { check_requires(s, target_named("avx2")); },
+                {"error[schedule.requires]: schedule 'a/b' at /requires: target 'avx2' has no avx512f, avx512_bf16; its features are sse4_1", "Generate for 'avx2+avx512f+avx512_bf16' if"});
+    s.requires_features = {"avx512g"};
+    check_words([&] { check_requires(s, target_named("avx2")); }, {"error[schedule.unknown-feature]: schedule 'a/b' at /requires: there is no feature 'avx512g'", "Did you mean 'avx512f'?"});
+}
