@@ -104,6 +104,14 @@ void Bounds::assume_nonnegative(const Linear &form) {
     }
 }
 
+// remainder == 0 where it is atom % c.
+void Bounds::assume_multiple(const Expr &remainder) {
+    if (!remainder.is_operation(Op::mod) || !remainder->args[1].is_constant() || remainder->args[1]->value.integer < 1) return;
+    Linear x = linear_form(remainder->args[0], *this);
+    bool atom = x.terms.size() == 1 && x.terms[0].factors.size() == 1 && x.terms[0].coefficient == 1 && x.constant == 0;
+    if (atom) multiples_.push_back({x.terms[0].factors[0], remainder->args[1]->value.integer});
+}
+
 void Bounds::assume(const Expr &condition) {
     Expr c = simplify(condition, *this);
     auto difference = [&](int64_t minus) {
@@ -119,7 +127,11 @@ void Bounds::assume(const Expr &condition) {
     try {
         if (on_index && c.is_operation(Op::lt)) assume_nonnegative(difference(1));
         if (on_index && (c.is_operation(Op::le) || c.is_operation(Op::eq))) assume_nonnegative(difference(0));
-        if (on_index && c.is_operation(Op::eq)) assume_nonnegative(difference(0) * -1);
+        if (on_index && c.is_operation(Op::eq)) {
+            assume_nonnegative(difference(0) * -1);
+            for (size_t i : {0, 1})
+                if (c->args[1 - i].is_constant(0)) assume_multiple(c->args[i]);
+        }
     } catch (LinearOverflow) {
     }
     forget();
@@ -155,6 +167,13 @@ Interval Bounds::known(const Expr &atom) const {
     for (const auto &[other, interval] : atoms_)
         if (equal(other, atom)) i = meet(i, interval);
     return i;
+}
+
+int64_t Bounds::known_multiple(const Expr &atom) const {
+    int64_t m = 1;
+    for (const auto &[other, c] : multiples_)
+        if (c <= INT32_MAX && m <= INT32_MAX && equal(other, atom)) m = std::lcm(m, c);
+    return m;
 }
 
 static Interval range_of_expr(const Expr &e, const Bounds &b) { return range_of(linear_form(e, b), b); }
@@ -270,12 +289,18 @@ Interval range_of(const Linear &form, const Bounds &b) {
     return sum;
 }
 
-static int64_t multiple_of_atom(const Expr &e, const Bounds &b) {
+static int64_t declared_multiple(const Expr &e, const Bounds &b) {
     auto arg = [&](size_t i) { return multiple_of(linear_form(e->args[i], b), b); };
     if (e.kind() == ExprKind::extent) return b.find_extent(e->name).multiple_of;
     if (e.is_operation(Op::min) || e.is_operation(Op::max) || e.is_operation(Op::mod)) return std::gcd(arg(0), arg(1));
     if (e.is_operation(Op::select)) return std::gcd(arg(1), arg(2));
     return 1;
+}
+
+static int64_t multiple_of_atom(const Expr &e, const Bounds &b) {
+    int64_t declared = declared_multiple(e, b), assumed = b.known_multiple(e);
+    bool small = declared > 0 && declared <= INT32_MAX && assumed <= INT32_MAX;
+    return small ? std::lcm(declared, assumed) : declared;
 }
 
 int64_t multiple_of(const Linear &form, const Bounds &b) {

@@ -32,8 +32,8 @@ public:
     void set(const std::string &variable, Expr lo, Expr hi);
     // The extent of `dim`: its constraints and, for a derived dim, max(size, 0). An extent without facts is 0 or more.
     void set_dim(const Dim &dim);
-    // A condition that holds: lt, le, eq on index expressions, and any `&` of these; others are kept as they are and
-    // prove only themselves.
+    // A condition that holds: lt, le, eq on index expressions, `e % c == 0`, and any `&` of these; others are kept as they
+    // are and prove only themselves.
     void assume(const Expr &condition);
 
     struct Range {
@@ -54,15 +54,18 @@ public:
     const std::vector<Linear> &facts() const { return facts_; }  // each is >= 0
     bool assumed(const Expr &condition) const;
     Interval known(const Expr &atom) const;  // from facts about this atom alone
+    int64_t known_multiple(const Expr &atom) const;
     Memo &memo() const { return *memo_; }
 
 private:
     void forget();
     void assume_nonnegative(const Linear &form);
+    void assume_multiple(const Expr &remainder);
     std::map<std::string, Range> variables_;
     std::map<std::string, Extent> extents_;
     std::vector<Linear> facts_;
     std::vector<std::pair<Expr, Interval>> atoms_;
+    std::vector<std::pair<Expr, int64_t>> multiples_;
     std::vector<Expr> opaque_;
     std::shared_ptr<Memo> memo_;
 };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Format {
     double sigmoid_high;    // above: sigmoid rounds to 1
     double silu_low;        // below: x sigmoid(x) rounds to -0
 
+    double rsqrt_scale;     // its square brings every value within the square root of the range
+
     int64_t sqrt_half_bits;
     double subnormal_scale, subnormal_exponent;  // 2^mantissa and -mantissa
     Coefficients log;       // (log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) - 1 <= f <= sqrt(2) - 1, relative in log(1 + f)
@@ -51,7 +54,7 @@ const Format single = {
     .exp = {1, 1, 0.4999999105930328369140625, 0.16666521131992340087890625, 4.16689626872539520263671875e-2,
             8.3686746656894683837890625e-3, 1.378250424750149250030517578125e-3},
     .exp_low = -104, .exp_high = 89, .sigmoid_high = 20, .silu_low = -110,
-    .sqrt_half_bits = 0x3f3504f3, .subnormal_scale = 0x1p23, .subnormal_exponent = -23,
+    .rsqrt_scale = 0x1p32, .sqrt_half_bits = 0x3f3504f3, .subnormal_scale = 0x1p23, .subnormal_exponent = -23,
     // [2^-30.2]
     .log = {0.33333313465118408203125, -0.25000011920928955078125, 0.20002074539661407470703125,
             -0.16667856276035308837890625, 0.142201840877532958984375, -0.1240811645984649658203125,
@@ -63,7 +66,7 @@ const Format single = {
     // [2^-27.3]
     .erf = {0.12837916612625122, -0.37612593173980712890625, 0.112829200923442840576171875,
             -2.681014500558376312255859375e-2, 5.0632744096219539642333984375e-3, -6.384964217431843280792236328125e-4},
-    .erf_high = 3.95, .gauss_high = 13.1,
+    .erf_high = 3.95, .gauss_high = 13.08,
     .linear_high = 1.5957698822021484375, .linear_low = -7.605964356116602e-7,
     .cubic_high = 7.1354813873767852783203125e-2, .cubic_low = 2.39883246599656e-9,
     .gelu_tanh_low = -11, .gelu_tanh_high = 6,
@@ -78,7 +81,7 @@ const Format twice = {
             1.38888889443629577e-3, 1.98412695225935520e-4, 2.48014924156141046e-5, 2.75575720537663832e-6,
             2.76304731796577751e-7, 2.50046117485854673e-8},
     .exp_low = -746, .exp_high = 710, .sigmoid_high = 40, .silu_low = -754,
-    .sqrt_half_bits = 0x3fe6a09e667f3bcd, .subnormal_scale = 0x1p52, .subnormal_exponent = -52,
+    .rsqrt_scale = 0x1p256, .sqrt_half_bits = 0x3fe6a09e667f3bcd, .subnormal_scale = 0x1p52, .subnormal_exponent = -52,
     // [2^-56.6]
     .log = {0.333333333333331427, -0.249999999999879097, 0.200000000000667449, -0.166666666698414706,
             0.142857142801049081, -0.124999996901282856, 0.111111111449130120, -0.100000152596836492,
@@ -94,7 +97,7 @@ const Format twice = {
     .erf = {0.128379167095512586, -0.376126389031838981, 0.112837916709602040, -2.68661706459452643e-2,
             5.22397763261511685e-3, -8.54832740208321534e-4, 1.20553453593415716e-4, -1.49258964961944909e-5,
             1.64647336589188787e-6, -1.63705989537844650e-7, 1.45867551576282424e-8, -9.81602220652100149e-10},
-    .erf_high = 6, .gauss_high = 37.7,
+    .erf_high = 6, .gauss_high = 37.66,
     .linear_high = 1.595769121605741247549303807318210601806640625, .linear_low = -1.0535789519567580e-14,
     .cubic_high = 7.135481627260024939e-2, .cubic_low = -6.1751499181553150e-19,
     .gelu_tanh_low = -22, .gelu_tanh_high = 9,
@@ -113,15 +116,15 @@ const Coefficients log_mills_single = {
     -0.0002313284494, 2.567100455e-05, -1.729542532e-06, -1.459736438e-07,
     9.586062077e-08, -2.345007033e-08, 2.491824302e-09};
 
-// exp(z^2) erfc(z) (z + k) with k = 3.75 in (z - k) / (z + k), 0 <= z <= 28, f64, relative [2^-53.2].
-const double erfcx_centre = 3.75;
-const Coefficients erfcx_twice = {
-    1.0919229095627891, -0.9587415766529096, 0.73631892522173958, -0.49047029120767605,
-    0.27906204903420367, -0.13195540117856225, 0.049118778608509162, -0.01253588004148385,
-    0.00098633814062135962, 0.00079482311086966854, -0.00034864719426682176, 1.0593889812847702e-05,
-    3.7472950194207404e-05, -8.9034686209291262e-06, -3.2924518761620354e-06, 1.6547013329349325e-06,
-    2.8463355933650435e-07, -2.6132146634888841e-07, -3.1674692395412706e-08, 3.7649675343225534e-08,
-    5.903331879737157e-09, -3.7059491889191904e-09, -9.5909037917584178e-10};
+// exp(z^2 / 2) erfc(z / sqrt(2)) / 2, 0 <= z <= 39, f64, relative [2^-54.3]: a ratio, all of whose terms are positive.
+const Coefficients mills_numerator_twice = {
+    0.5, 0.8279509691701088, 0.67965093712747926, 0.35737795991239324,
+    0.13206274482484329, 0.035673542202924652, 0.0071242939313374068, 0.0010399650480011067,
+    0.00010660302754842068, 6.9783015971103789e-06, 2.2427148364219761e-07};
+const Coefficients mills_denominator_twice = {
+    1, 2.4537864991430833, 2.8171402374277301, 2.0015768915810854,
+    0.98019545771154115, 0.34836135291058373, 0.091992131612005576, 0.018124046428576568,
+    0.0026242978022438896, 0.0002677763282530672, 1.7492008092249359e-05, 5.6216524209084821e-07};
 
 const Format &format_of(const char *function, const Expr &x) {
     if (x.type() == DType::f32) return single;
@@ -177,8 +180,8 @@ Power exp_parts(const Builder &k, double offset, const Exponent &x) {
     Expr n = sum - rounder;
     Expr r = fma(n, k(-k.f.ln2_high), x.head);
     if (x.middle.defined()) r = r + x.middle;
-    r = fma(n, k(-k.f.ln2_low), r);
-    if (x.tail.defined()) r = r + x.tail;
+    Expr low = k(-k.f.ln2_low);
+    r = x.tail.defined() ? r + fma(n, low, x.tail) : fma(n, low, r);
     return {k.polynomial(k.f.exp, r), bitcast(k.f.bits, sum)};
 }
 
@@ -201,10 +204,18 @@ Ratio logistic(const Builder &k, const Exponent &x) {
     return {scale, scale + p.mantissa * k.power_of_two(p.exponent - half)};
 }
 
-// exp(z^2) erfc(z) for z >= 0, f64.
-Expr erfcx_f64(const Builder &k, const Expr &z) {
-    Expr u = k(1) / (z + k(erfcx_centre));
-    return k.polynomial(erfcx_twice, fma(k(-2 * erfcx_centre), u, k(1))) * u;
+// exp(z^2 / 2) Phi(-z) for z >= 0, f64. Above 1 both polynomials run in 1 / z from the other end: in a large z the
+// rounding error of every step would stay.
+Expr mills_f64(const Builder &k, const Expr &z) {
+    Expr large = k(1) < z, reciprocal = k(1) / z;
+    Expr x = select(large, reciprocal, z);
+    auto polynomial = [&](const Coefficients &c) {
+        size_t n = c.size();
+        Expr sum = select(large, k(c[0]), k(c[n - 1]));
+        for (size_t i = 1; i < n; i++) sum = fma(sum, x, select(large, k(c[i]), k(c[n - 1 - i])));
+        return sum;
+    };
+    return polynomial(mills_numerator_twice) * select(large, reciprocal, k(1)) / polynomial(mills_denominator_twice);
 }
 
 }  // namespace
@@ -240,7 +251,7 @@ Expr erf(Expr x) {
         Expr exponent = k.polynomial(log_erfc_single, z);
         erfc = exp_near(k, Exponent(exponent));
     } else {
-        erfc = exp_near(k, Exponent(-square)) * erfcx_f64(k, z);
+        erfc = exp_near(k, Exponent(-square), 1) * mills_f64(k, z * k(std::numbers::sqrt2));
     }
     return k.with_sign_of(x, select(z < k(0.84), small, k(1) - erfc));
 }
@@ -255,15 +266,22 @@ Expr tanh(Expr x) {
     return k.with_sign_of(x, select(z < k(0.625), small, large));
 }
 
+// With e = exp(-|x|), sigmoid is 1 - e / (1 + e), or e times that: the quotient's error counts for at most half.
 Expr sigmoid(Expr x) {
     Builder k{format_of("sigmoid", x)};
-    Ratio r = logistic(k, Exponent(k.at_least(-k.f.sigmoid_high, k.at_most(-k.f.exp_low, -x))));
-    return r.numerator / r.denominator;
+    Expr e = exp(-abs(x));
+    Expr factor = select(x < k(0), e, k(1));
+    return fma(-factor, e / (k(1) + e), factor);
 }
 
+// The square root halves the quotient's error, which it would not as a divisor. Scaling keeps the quotient normal.
 Expr rsqrt(Expr x) {
     Builder k{format_of("rsqrt", x)};
-    return k(1) / sqrt(x);
+    Expr large = k(1) <= abs(x);
+    double scale = k.f.rsqrt_scale;
+    Expr bounded_x = k.at_least(-1, x);  // -inf must give NaN, and its quotient is -0
+    Expr quotient = k(1) / (bounded_x * select(large, k(1 / (scale * scale)), k(scale * scale)));
+    return select(x == k(0), quotient, sqrt(quotient) * select(large, k(1 / scale), k(scale)));
 }
 
 Expr relu(Expr x) {
@@ -276,7 +294,8 @@ Expr relu(Expr x) {
 Expr gelu(Expr x) {
     Builder k{format_of("gelu", x)};
     Expr z = k.at_most(k.f.gauss_high, abs(x));
-    Expr square = z * z;
+    // z^2 cut short, so that the sums of the exponent's leading parts are exact.
+    Expr square = bitcast(k.f.real, operation(Op::bit_and, {bitcast(k.f.bits, z * z), k.bits(-4096)}));
     Expr square_low = fma(z, z, -square);
     Expr head = k(-0.5) * square;
     Expr phi;
@@ -286,7 +305,7 @@ Expr gelu(Expr x) {
         Expr tail = fma(near, rest, k(-0.5) * square_low);
         phi = exp_near(k, {head + linear + tail, head, linear, tail}, -1);
     } else {
-        phi = exp_near(k, {head, head, {}, k(-0.5) * square_low}, -1) * erfcx_f64(k, z * k(0.70710678118654752440));
+        phi = exp_near(k, {head, head, {}, k(-0.5) * square_low}) * mills_f64(k, z);
     }
     return fma(-z, phi, k.at_least(0, x));
 }

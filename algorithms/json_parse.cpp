@@ -1,6 +1,7 @@
 #include "algorithms/json_parse.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -101,12 +102,10 @@ public:
         if (e.id == 406) refuse_float();
         if (what.find("ill-formed UTF-8") != std::string::npos)
             source_.fail("json.encoding", at, "the bytes here are not UTF-8; save the file as UTF-8.");
-        for (const char *start : {"N", "I", "-N", "-I", "-i", "na"})
-            if (last.rfind(start, 0) == 0)
-                source_.fail("json.number", at, "NaN and Infinity are not JSON; write a finite number or null.");
-        if (last.empty())
-            source_.fail("json.syntax", at, source_.text.empty() ? "expected a JSON value, got an empty text; is the file complete?"
-                                                                : "the text ends inside a value; is the file complete?");
+        if (is_not_finite(at)) source_.fail("json.number", at, "NaN and Infinity are not JSON; write a finite number or null.");
+        if (source_.text.empty()) source_.fail("json.syntax", 0, "expected a JSON value, got an empty text; is the file complete?");
+        if (what.find("unexpected end of input") != std::string::npos || byte > source_.text.size())
+            source_.fail("json.syntax", at, "the text ends inside a value; is the file complete?");
         size_t open = what.find(" - "), end = what.find("; last read");
         std::string reason = open == what.npos ? what : what.substr(open + 3, end == what.npos ? end : end - open - 3);
         if (size_t got = reason.find("; expected"); got != reason.npos) reason.replace(got, 1, ",");
@@ -114,6 +113,15 @@ public:
     }
 
 private:
+    // Whether the word around this byte is a spelling of NaN or infinity.
+    bool is_not_finite(size_t at) const {
+        auto letter = [&](size_t i) { return i < source_.text.size() && std::isalpha(static_cast<unsigned char>(source_.text[i])); };
+        size_t start = at;
+        while (start > 0 && letter(start - 1)) start--;
+        std::string word;
+        for (size_t i = start; letter(i) && word.size() < 3; i++) word += static_cast<char>(source_.text[i] | 0x20);
+        return word == "nan" || word == "inf";
+    }
     [[noreturn]] void refuse_integer() const {
         source_.fail("json.number", start_of_number(),
                      "the integer " + quotable(number_text()) + " is outside -9223372036854775808 ..= 9223372036854775807; use a smaller one.");

@@ -97,7 +97,7 @@ JsonReader JsonReader::at(const std::string &field) const {
 void JsonReader::only(const std::vector<std::string> &known) const {
     for (auto &[name, field] : fields())
         if (std::find(known.begin(), known.end(), name) == known.end())
-            field.fail("json.unknown-field", "there is no field of this name; the fields are " + join(known) + "." + did_you_mean(quotable(name), known));
+            field.fail("json.unknown-field", "there is no field of this name; the fields are " + join(known) + "." + did_you_mean(tessera::quotable(name), known));
 }
 
 }  // namespace tessera

@@ -37,7 +37,7 @@ private:
     };
     struct Fold {
         std::vector<Group> groups;  // those with extra dims first: they read the others' values from before the step
-        std::vector<std::vector<Register>> values;  // of each part: as many as its group has points
+        std::vector<std::vector<Register>> values;  // of each part: for every place, as many as its group has points
     };
 
     Tape compile(const std::vector<Expr> &roots);
@@ -50,14 +50,12 @@ private:
     void evaluate_sizes();
 
     Fold make_fold(const Monoid &monoid, const std::vector<Expr> &inputs);
-    void reset(Fold &fold, const Monoid &monoid);
+    void reset(Fold &fold, int64_t places);       // to identities
     void absorb(Fold &fold, int64_t place);         // place: which copy of the parts
-    void store(Fold &fold, int64_t place, int64_t row);
-    std::vector<Array *> make_results(const Stage &stage);
+    void store(const Fold &fold, int64_t place, int64_t row);
 
     void run_map(const Stage &stage, const Map &map);
     void run_reduce(const Stage &stage, const Reduce &reduce);
-    void run_scatter(const Stage &stage, const Reduce &reduce);
     void run_scan(const Stage &stage, const Scan &scan);
     void run_update(const Stage &stage, const Update &update);
 
@@ -71,8 +69,8 @@ private:
     std::vector<TensorView> views_;
     std::map<std::string, size_t> size_of_dim_;
     std::vector<Tape> sizes_;                       // of derived dims
-    std::vector<Array *> results_;
-    const Monoid *monoid_ = nullptr;
+    std::vector<Array *> results_;                  // of the running stage, by part
+    const Monoid *monoid_ = nullptr;                // of the running stage
 };
 
 }  // namespace tessera

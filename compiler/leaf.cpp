@@ -82,7 +82,8 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
     std::map<std::string, Expr> at = point.at;
     for (auto &[dim, piece] : state.pieces)
         if (!at.count(dim) && is_one(piece.size)) at[dim] = piece.lo;
-    auto place = [&](const Expr &n, const std::map<std::string, Expr> &values) { return resolve(substitute(n, values)); };
+    // Extents first: that of a ragged dim is an expression of outer dims.
+    auto place = [&](const Expr &n, const std::map<std::string, Expr> &values) { return simplify(substitute(resolve(n), values), facts); };
     // First the loads, inside out, while their indices still speak of dims; loop variables never have a dim's name.
     Expr located = rewrite(e, [&](const Expr &n) -> Expr {
         if (n.kind() != ExprKind::load) return {};

@@ -137,8 +137,34 @@ Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &st
     return insert_packs(a, stages, lanes);
 }
 
+// Directives become the knobs that say the same; what has no meaning on a CPU is refused.
+static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> &stages) {
+    std::map<std::string, Knobs> result = stages;
+    for (auto &[name, k] : result) {
+        auto refuse = [&, stage = name](const std::string &what) {
+            throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
+        };
+        if (k.warps) refuse("'warps'");
+        if (k.swizzle) refuse("'swizzle'");
+        if (k.stages) refuse("'stages'");
+        if (k.instruction && *k.instruction != "fma")
+            throw UserError("schedule.instruction", name + ": this target has the instruction family fma; got '" + *k.instruction + "'.");
+        if (k.call && *k.call != "inline")
+            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+        for (const Directive &d : k.directives) {
+            std::string dim = d.loop.substr(d.loop.find('.') == std::string::npos ? 0 : d.loop.find('.') + 1);
+            if (d.op == "unroll") k.unroll[dim] = d.factor;
+            else if (d.op == "vectorize") k.vector[dim] = d.factor;
+            else if (d.op == "parallel") k.parallel.push_back(d.loop);
+            else if (d.op == "prefetch") refuse("directive '" + d.id + "' (prefetch)");
+        }
+        k.directives.clear();
+    }
+    return result;
+}
+
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
-    std::map<std::string, Knobs> stages = knobs;
+    std::map<std::string, Knobs> stages = expanded(knobs);
     Algorithm a = rewritten(algorithm, stages, target);
     TileProgram program;
     program.name = algorithm.name;

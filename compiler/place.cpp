@@ -154,8 +154,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
         sizes[d] = simplify(round_up(p.most, slack_of(k, d)), facts);
     }
-    r.buffer = {unique(result.name + (depth == 0 ? "" : ".tile")), result.dtype, {}, Space::workspace};
-    if (depth == 0 && !names.count(result.name)) r.buffer.name = result.name;
+    r.buffer = {depth == 0 ? result.name : unique(result.name + ".tile"), result.dtype, {}, Space::workspace};
     if (r.layout.empty())
         for (const std::string &d : result.dims) r.buffer.extents.push_back(sizes.at(d));
     for (const LayoutAxis &axis : r.layout) {

@@ -193,6 +193,11 @@ private:
                 s.body = Map{value};
             } else if (pass.monoid == "each") {
                 s.body = Map{values[0]};
+            } else if (pass.monoid == "sum" && values[0].is_constant() && !reduce.where.defined()) {
+                // The sum of a constant is a product; only the count of a Welford fold is one.
+                Expr count = 1;
+                for (const std::string &d : reduce.dims) count = count * extent(d);
+                s.body = Map{values[0] * cast(values[0].type(), count)};
             } else {
                 s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
             }

@@ -47,6 +47,8 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
     if (k.split.empty()) return;
     const Stage *stage = inlined.find_stage(name);
     const std::string subject = inlined.name + "." + name;
+    // What another split makes ("sum.partial", "K.i") is known when splits are applied, which refuses what is not there.
+    if (!stage && std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return name.starts_with(s.name + "."); })) return;
     if (!stage) {
         const std::vector<std::string> names = stage_names(inlined);
         where.fail("schedule.unknown-stage", inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
@@ -55,7 +57,7 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
     if (auto *scan = std::get_if<Scan>(&stage->body)) dims = {scan->dim};
     if (dims.empty()) where.fail("schedule.split", subject + " is no reduction and no scan, so nothing can be split. Remove the knob.");
     for (const auto &[dim, split] : k.split)
-        if (std::find(dims.begin(), dims.end(), dim) == dims.end())
+        if (std::none_of(dims.begin(), dims.end(), [&](const std::string &d) { return dim == d || dim.starts_with(d + "."); }))
             (where / "split" / dim).fail("schedule.unknown-dim", subject + " does not reduce over '" + dim + "'; it reduces over " + join(dims) + "." + did_you_mean(dim, dims));
 }
 

@@ -9,6 +9,7 @@
 //   schedule.place                             a stage at a loop of itself or of an earlier stage
 //   schedule.loops                             a tile that no loop runs over, or a loop listed twice
 //   schedule.layout                            a layout that does not hold each element of the tensor once
+//   schedule.lanes                             lanes along two dims of one stage
 //   schedule.register-tile                     more than 4096 elements unrolled
 #pragma once
 #include "algorithms/algorithm.h"

@@ -67,6 +67,10 @@ public:
         const Addressable &stage = *found;
         check_tiles(stage, k, where);
         check_dims(stage, k.vector, stage.all(), where / "vector");
+        Names lanes;
+        for (const auto &[dim, count] : k.vector)
+            if (contains(stage.dims, dim)) lanes.push_back(dim);
+        if (lanes.size() > 1) (where / "vector").fail("schedule.lanes", "expected lanes along one dim of " + algorithm_.name + "." + stage.name + "; got " + join(lanes) + ". Delete the others with null.");
         check_dims(stage, k.unroll, stage.all(), where / "unroll");
         check_dims(stage, k.tail, stage.looped(), where / "tail");
         check_loops(stage, k, k.loops, where / "loops");

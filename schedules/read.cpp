@@ -93,9 +93,6 @@ Extents lanes(const json &map, const FieldPlace &where) {
         if (count & (count - 1))
             (where / dim).fail("schedule.range", "expected a power of two from 1 to 64 as the number of lanes; got " +
                                                      std::to_string(count) + ". Choose a power of two.");
-    if (result.size() > 1)
-        where.fail("schedule.range", "expected one dim in vector lanes; got " + std::to_string(result.size()) +
-                                         ". Delete the others with null.");
     return result;
 }
 

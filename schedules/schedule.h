@@ -9,7 +9,8 @@
 //
 // A stage's loops, outermost first, are (level, dim) pairs. Unless `loops` lists them they are: block over the stage's
 // dims, k over reduced dims, the named levels, micro over the stage's dims, and then every dim that no level cut to its
-// last tile, point by point. What is inside micro is the register tile: unrolled, with `vector` lanes along one dim.
+// last tile, point by point. What is inside micro is the register tile: unrolled, with `vector` lanes along one dim of the
+// stage and, where a fold has parts with dims of their own, along one of those.
 #pragma once
 #include <cstdint>
 #include <map>

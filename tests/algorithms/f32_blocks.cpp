@@ -76,6 +76,7 @@ static bool step_integer(Op op, Block &out, const Block &a, const Block &b, cons
     switch (op) {
     case Op::add: EACH(i, wrap(u(a.i[i]) + u(b.i[i])));
     case Op::sub: EACH(i, wrap(u(a.i[i]) - u(b.i[i])));
+    case Op::max: EACH(i, a.i[i] > b.i[i] ? a.i[i] : b.i[i]);
     case Op::bit_and: EACH(i, a.i[i] & b.i[i]);
     case Op::bit_or: EACH(i, a.i[i] | b.i[i]);
     case Op::shl: EACH(i, wrap(u(a.i[i]) << (b.i[i] & 31)));

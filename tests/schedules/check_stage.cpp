@@ -60,6 +60,10 @@ TEST_CASE("a dim that is not there, in every knob that names one: the words") {
     refused("acc", none.pack("w", "root", {"M", "K"}), {"at /stages/acc/pack/w/layout/0: 'w' has no dim 'M'; its dims are K, N."});
 }
 
+TEST_CASE("lanes along two dims of a stage: the words") {
+    refused("acc", none.vector({{"M", 4}, {"N", 16}}), {"error[schedule.lanes]: schedule 's' at /stages/acc/vector: expected lanes along one dim of linear.acc; got M, N. Delete the others with null."});
+}
+
 TEST_CASE("an operand that is not there: the words") {
     refused("acc", none.pack("b", "root"), {"error[schedule.unknown-operand]: schedule 's' at /stages/acc/pack/b: linear.acc has no operand 'b'; its operands are x, w."});
 }

@@ -142,9 +142,3 @@ TEST_CASE("a directive on a loop that a knob owns, even an inherited one: the wo
         check_words([&, loop = loop] { resolve(Schedule("c").extends(parent).stage("acc", StageKnobs().directive({"d", "", "serial", loop, 0})), Library()); },
                     {"error[schedule.directive]: schedule 'c' (extends p) at /stages/acc/directives: directive 'd' changes the loop '" + std::string(loop) + "', which the knob '" + knob + "' owns. Change the knob or delete"});
 }
-
-TEST_CASE("lanes along two dims, one of them inherited: the words") {
-    const Schedule parent = Schedule("p").stage("acc", StageKnobs().vector({{"N", 16}}));
-    check_words([&] { resolve(Schedule("c").extends(parent).with_vector("acc", {{"M", 8}}), Library()); },
-                {"error[schedule.range]: schedule 'c' (extends p) at /stages/acc/vector: expected one dim in vector lanes; got 2. Delete the others with null."});
-}

@@ -1,0 +1,351 @@
+#include "compiler/verify_tiles.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "algorithms/error.h"
+#include "compiler/verify_races.h"
+
+namespace tessera {
+
+namespace {
+
+bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::pipelined; }
+bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }
+
+class TileVerifier {
+public:
+    explicit TileVerifier(const TileProgram &p) : program(p), facts(p.dims) {
+        gpu = p.target.starts_with("cuda") || p.target.starts_with("opencl");
+        for (const Dim &d : p.dims) dims.insert(d.name);
+        for (const Parameter &q : p.parameters) parameters[q.name] = q.dtype;
+        for (const Argument &a : p.arguments) {
+            declare(tensor_buffer(a.tensor, Space::argument));
+            if (a.written) writable.insert(a.tensor.name);
+            if (a.written && a.read) states.insert(a.tensor.name);
+            if (a.read || !a.written) stored.insert(a.tensor.name);
+        }
+        for (const Tensor &t : p.constants) declare(tensor_buffer(t, Space::constant)), stored.insert(t.name);
+        visit(p.body);
+        require(pending.empty(), p.name + ": asynchronous copies are awaited before the program ends");
+    }
+
+    std::vector<std::string> assumed;
+
+private:
+    const TileProgram &program;
+    bool gpu = false;
+    Bounds facts;
+    std::set<std::string> dims, writable, states, stored, divergent;
+    std::map<std::string, DType> parameters;
+    struct Declared {
+        Buffer buffer;
+        size_t depth;  // loops around it
+    };
+    std::map<std::string, Declared> buffers;
+    std::set<std::string> variables;
+    Scope scope;
+    std::vector<LoopKind> loops;
+    std::vector<TileAccess> accesses;
+    std::map<std::string, int> pending;  // buffers that copies are on their way to, and their pipeline stage
+    int64_t stack_bytes = 0;
+    int in_divergent = 0;
+
+    [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
+
+    Buffer tensor_buffer(const Tensor &t, Space space) const {
+        Buffer b{t.name, t.dtype, {}, space};
+        for (const std::string &d : t.dims) b.extents.push_back(extent(d));
+        return b;
+    }
+
+    void declare(const Buffer &b) {
+        if (!buffers.emplace(b.name, Declared{b, loops.size()}).second) fail("there are two buffers " + b.name + " in one place");
+        if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host || b.space == Space::tmem))
+            fail(b.name + " is in " + name_of(b.space) + " memory, which " + program.target + " does not have");
+    }
+
+    const Buffer &find(const std::string &name) const {
+        auto it = buffers.find(name);
+        if (it == buffers.end()) fail("buffer " + name + " is not there where it is used");
+        return it->second.buffer;
+    }
+
+    std::string at(const std::string &name, const std::vector<Expr> &index) const {
+        std::vector<std::string> text;
+        for (const Expr &e : index) text.push_back(to_string(e));
+        return name + "[" + join(text) + "]";
+    }
+
+    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known) {
+        const Buffer &b = find(name);
+        if (index.size() != b.extents.size())
+            fail(at(name, index) + " has " + std::to_string(index.size()) + " indices for " + std::to_string(b.extents.size()) + " axes");
+        for (size_t i = 0; i < index.size(); i++) {
+            if (index[i].type() != DType::index) fail(at(name, index) + ": an index is a position");
+            if (prove(Expr(0) <= index[i], known) && prove(index[i] < b.extents[i], known)) continue;
+            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " is not shown to be in 0 ..= " + to_string(b.extents[i]) + " - 1";
+            if (b.space == Space::argument) fail(what);
+            assumed.push_back(what);
+        }
+    }
+
+    // Names, ranks and ranges of everything that is evaluated under `known`, in `where`.
+    void check(const Expr &e, const Bounds &known, const Scope &where, std::set<const Expr::Node *> &seen) {
+        if (!seen.insert(e.get()).second) return;
+        size_t plain = e->args.size();
+        switch (e.kind()) {
+        case ExprKind::variable:
+            if (!variables.count(e->name)) fail("variable " + e->name + " is not bound where it is used");
+            break;
+        case ExprKind::extent:
+            if (!dims.count(e->name)) fail("there is no dim " + e->name);
+            break;
+        case ExprKind::parameter:
+            if (!parameters.count(e->name) || parameters.at(e->name) != e.type()) fail("there is no parameter " + e->name + " of its type");
+            break;
+        case ExprKind::load: {
+            const Buffer &b = find(e->name);
+            if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
+            if (!stored.count(b.name)) fail(b.name + " is read before anything is stored to it");
+            if (pending.count(b.name)) fail(b.name + " is read while a copy to it is under way");
+            size_t rank = plain - (e->guarded ? 2 : 0);
+            std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
+            Scope inner = where;
+            Bounds under = known;
+            std::set<const Expr::Node *> seen_under;
+            if (e->guarded) {
+                for (size_t i = rank; i < e->args.size(); i++) check(e->args[i], known, where, seen);
+                under.assume(e->args[rank]);
+                inner = std::make_shared<TileScope>(TileScope{where, "", {}, {}, e->args[rank]});
+            }
+            for (const Expr &i : index) check(i, under, inner, e->guarded ? seen_under : seen);
+            check_index(e->name, index, under);
+            accesses.push_back({e->name, index, false, inner});
+            return;
+        }
+        case ExprKind::left:
+        case ExprKind::right:
+        case ExprKind::input: fail("an operand of a monoid is left over");
+        default: break;
+        }
+        for (const Expr &arg : e->args) check(arg, known, where, seen);
+    }
+
+    void check(const Expr &e) {
+        std::set<const Expr::Node *> seen;
+        check(e, facts, scope, seen);
+    }
+
+    void visit(const TileBody &body) {
+        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, as_variant(*node));
+    }
+
+    using NodeVariant = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
+    static const NodeVariant &as_variant(const TileNode &node) { return node; }
+
+    // Runs `inside` where more holds.
+    template <typename F>
+    void within(TileScope more, F inside) {
+        Bounds outside = facts;
+        Scope before = scope;
+        more.outer = scope;
+        scope = std::make_shared<TileScope>(std::move(more));
+        bool fresh = scope->variable.empty() || variables.insert(scope->variable).second;
+        if (!fresh) fail("variable " + scope->variable + " is bound twice");
+        add_facts(facts, scope, before);
+        inside();
+        if (!scope->variable.empty()) variables.erase(scope->variable);
+        scope = before;
+        facts = std::move(outside);
+    }
+
+    // The Lets directly inside that take an index apart by the same divisor: both together tell iterations apart.
+    struct Digits {
+        const Let *quotient, *remainder;
+    };
+    static std::optional<Digits> digits_of(const std::string &index, const TileBody &body) {
+        const Let *quotient = nullptr, *remainder = nullptr;
+        for (const TileBody *b = &body; b->size() == 1;) {
+            auto *let = std::get_if<Let>(b->front().get());
+            if (!let) break;
+            bool ours = let->value.kind() == ExprKind::operation && let->value->args.size() == 2 &&
+                        let->value->args[0].kind() == ExprKind::variable && let->value->args[0]->name == index;
+            if (ours && let->value->op == Op::div) quotient = let;
+            if (ours && let->value->op == Op::mod) remainder = let;
+            b = &let->body;
+        }
+        if (!quotient || !remainder || !equal(quotient->value->args[1], remainder->value->args[1])) return std::nullopt;
+        return Digits{quotient, remainder};
+    }
+
+    void digits_within(const std::string &index, const TileBody &body, std::vector<std::string> &names) const {
+        auto digits = digits_of(index, body);
+        if (!digits) return names.push_back(index);
+        digits_within(digits->quotient->variable, digits->quotient->body, names);
+        digits_within(digits->remainder->variable, digits->remainder->body, names);
+    }
+
+    std::map<std::string, Expr> ranges;  // of digits: their count
+
+    void note_ranges(const std::string &index, const Expr &count, const TileBody &body) {
+        auto digits = digits_of(index, body);
+        if (!digits) return;
+        Expr divisor = digits->quotient->value->args[1];
+        Expr quotients = simplify((count + divisor - 1) / divisor, facts);
+        if (count.is_operation(Op::mul) && equal(count->args[1], divisor)) quotients = count->args[0];
+        ranges[digits->quotient->variable] = quotients;
+        ranges[digits->remainder->variable] = divisor;
+        note_ranges(digits->quotient->variable, quotients, digits->quotient->body);
+        note_ranges(digits->remainder->variable, divisor, digits->remainder->body);
+    }
+
+    void visit(const Loop &loop) {
+        check(loop.count);
+        if (!gpu && of_gpu(loop.kind)) fail(std::string(name_of(loop.kind)) + " loops are not for " + program.target);
+        for (LoopKind outer : loops)
+            if (of_gpu(loop.kind) && of_gpu(outer) && outer >= loop.kind)
+                fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
+        if (loop.kind == LoopKind::parallel && std::count(loops.begin(), loops.end(), LoopKind::parallel)) fail("a parallel loop is inside a parallel loop");
+        if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector)) fail("a vector loop is inside a vector loop");
+        if ((loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled) && !loop.count.is_constant())
+            fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
+        size_t first = accesses.size(), depth = loops.size();
+        loops.push_back(loop.kind);
+        if (loop.kind == LoopKind::warp || loop.kind == LoopKind::thread) divergent.insert(loop.variable);
+        note_ranges(loop.variable, loop.count, loop.body);
+        Scope inside;
+        within({nullptr, loop.variable, Expr(0), loop.count - 1, {}}, [&] {
+            inside = scope;
+            visit(loop.body);
+        });
+        divergent.erase(loop.variable);
+        loops.pop_back();
+        if (independent(loop.kind)) check_races(loop, inside, first, depth);
+        // What is inside the loop's own buffers is of no interest outside.
+        accesses.erase(std::remove_if(accesses.begin() + static_cast<std::ptrdiff_t>(first), accesses.end(),
+                                      [&](const TileAccess &a) { return !outlives(a.buffer, depth); }),
+                       accesses.end());
+    }
+
+    bool outlives(const std::string &buffer, size_t depth) const {
+        auto it = buffers.find(buffer);
+        return it != buffers.end() && it->second.depth <= depth;
+    }
+
+    void check_races(const Loop &loop, const Scope &inside, size_t first, size_t depth) {
+        std::map<std::string, std::vector<const TileAccess *>> by_buffer;
+        for (size_t i = first; i < accesses.size(); i++)
+            if (outlives(accesses[i].buffer, depth)) by_buffer[accesses[i].buffer].push_back(&accesses[i]);
+        std::vector<std::string> digits;
+        digits_within(loop.variable, loop.body, digits);
+        for (auto &[name, list] : by_buffer) {
+            if (std::none_of(list.begin(), list.end(), [](const TileAccess *a) { return a->store; })) continue;
+            auto conflict = find_conflict(facts, inside, digits, list);
+            if (!conflict) continue;
+            auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
+            fail("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " + text(conflict->first) +
+                 ", another " + text(conflict->second));
+        }
+    }
+
+    void store(const std::string &name, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        const Buffer &b = find(name);
+        if (value.type() != b.dtype) fail("a store to " + name + " has another type than the buffer");
+        if ((b.space == Space::argument || b.space == Space::constant) && !writable.count(name)) fail(name + " is an input and is stored to");
+        check(value);
+        for (const Expr &e : index) check(e);
+        if (guard.defined()) check(guard);
+        if (states.count(name))
+            walk(value, [&](const Expr &n) {
+                if (n.kind() != ExprKind::load || n->name != name) return;
+                bool same = !n->guarded && n->args.size() == index.size();
+                for (size_t i = 0; same && i < index.size(); i++) same = equal(n->args[i], index[i]);
+                if (!same) fail(at(name, index) + " is stored from another element of the same state, which may have its new value");
+            });
+        Scope inner = scope;
+        Bounds under = facts;
+        if (guard.defined()) {
+            under.assume(guard);
+            inner = std::make_shared<TileScope>(TileScope{scope, "", {}, {}, guard});
+        }
+        check_index(name, index, under);
+        accesses.push_back({name, index, true, inner});
+        stored.insert(name);
+    }
+
+    void visit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
+
+    void visit(const Copy &n) {
+        if (n.value.kind() != ExprKind::load) fail("a copy to " + n.buffer + " copies something that is no load");
+        store(n.buffer, n.index, n.value, n.guard);
+        if (n.asynchronous) pending[n.buffer] = n.stage;
+    }
+
+    void visit(const Barrier &n) {
+        if (!gpu) fail("barriers are not for " + program.target);
+        if (in_divergent) fail("a barrier is under a condition that differs between threads");
+        std::erase_if(pending, [&](const auto &p) { return p.second <= n.awaited; });
+    }
+
+    void visit(const Guard &n) {
+        check(n.condition);
+        bool differs = false;
+        for (const std::string &v : variables_in(n.condition)) differs |= divergent.count(v) > 0;
+        in_divergent += differs;
+        std::set<std::string> before = stored;
+        within({nullptr, "", {}, {}, n.condition}, [&] { visit(n.then); });
+        std::set<std::string> after = stored;
+        stored = before;
+        within({nullptr, "", {}, {}, !n.condition}, [&] { visit(n.otherwise); });
+        stored.insert(after.begin(), after.end());
+        in_divergent -= differs;
+    }
+
+    void visit(const Let &n) {
+        check(n.value);
+        for (const std::string &v : variables_in(n.value))
+            if (divergent.count(v)) divergent.insert(n.variable);
+        auto digit = ranges.find(n.variable);
+        TileScope more{nullptr, n.variable, n.value, n.value, {}};
+        if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1;
+        within(more, [&] { visit(n.body); });
+        divergent.erase(n.variable);
+    }
+
+    void visit(const Alloc &n) {
+        const Buffer &b = n.buffer;
+        int64_t bytes = 0;
+        if (b.space == Space::registers || b.space == Space::stack) {
+            bytes = size_of(b.dtype);
+            for (const Expr &e : b.extents) {
+                if (!e.is_constant() || e->value.integer < 0) fail(b.name + " is in " + name_of(b.space) + " and has no constant extents");
+                bytes = std::min(bytes * e->value.integer, stack_bytes_limit + 1);
+            }
+        }
+        for (const Expr &e : b.extents) check(e);
+        stack_bytes += bytes;
+        if (stack_bytes > stack_bytes_limit)
+            throw UserError("schedule.storage", program.name + ": the tiles that live at once need more than " + std::to_string(stack_bytes_limit) +
+                                " bytes of registers and stack ('" + b.name + "' is one of them); make their micro tiles smaller.");
+        declare(b);
+        visit(n.body);
+        stored.erase(b.name);
+        buffers.erase(b.name);
+        stack_bytes -= bytes;
+    }
+
+    void visit(const Invoke &n) {
+        if (!gpu) fail("calls of other programs are not for " + program.target);
+        for (const std::string &b : n.buffers) find(b), stored.insert(b);
+        for (auto &[name, e] : n.extents) check(e);
+        for (auto &[name, e] : n.parameters) check(e);
+    }
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const TileProgram &program) { return TileVerifier(program).assumed; }
+
+}  // namespace tessera

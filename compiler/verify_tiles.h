@@ -1,0 +1,26 @@
+// Shows that a tile program is safe to run in any order that its loops allow, before anything is made of it.
+//
+//   names       every variable, extent, parameter and buffer is defined where it is used; one index for each axis
+//   memory      every index is inside its buffer, for all shapes, by algorithms/prove.h
+//   races       iterations of unrolled, vector, parallel, block, warp and thread loops never write what another one
+//               writes or reads, unless the buffer is the iteration's own
+//   order       a buffer is stored to before it is read; a state that a store reads is read where it is stored;
+//               asynchronous copies are awaited; no barrier under a condition that differs between threads
+//   storage     the spaces that the target has; registers and stack of constant size, at most stack_bytes_limit together
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/tile_program.h"
+
+namespace tessera {
+
+constexpr int64_t stack_bytes_limit = 64 * 1024;
+
+// Gives what was taken for granted: indices of the program's own buffers that could not be proved inside them, which
+// the interpreter checks while it runs. InternalError for a rule that is broken and for an argument's access or a race that cannot be shown
+// to be safe. UserError schedule.storage when the tiles of a schedule need more stack than there is.
+std::vector<std::string> verify(const TileProgram &program);
+
+}  // namespace tessera

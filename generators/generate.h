@@ -1,0 +1,30 @@
+// generate: a kernel's static library, C header and manifest.
+#pragma once
+#include "generators/command.h"
+#include "generators/limited.h"
+#include "generators/prepare.h"
+
+namespace tessera {
+
+struct GenerateOptions {
+    KernelOptions kernel;
+    std::string name;                       // of the kernel; "" for the algorithm's
+    std::string out;                        // folder
+    std::string depfile;                    // "" for none
+    bool emit_assembly = false, emit_tiles = false;
+    Limits limits;
+};
+
+// Writes lib<name>.a, <name>.h and <name>.manifest.json, and on request <name>.s and <name>.tiles.txt; each is renamed into
+// place when it is whole, the library last. The depfile (make's format) lists the schedule files of lib<name>.a.
+// Equal inputs give equal bytes, whatever the folder. UserErrors of every step, output.*, compile.limit.
+void generate(const Registry &registry, const GenerateOptions &options);
+
+// Emits the kernel's library (and its assembly) in a process that can be killed.
+void emit_limited(const PreparedKernel &prepared, const EmitOptions &options, const Limits &limits);
+// The tile programs of all variants, as text.
+std::string tiles_text(const Kernel &kernel);
+
+Command generate_command(CLI::App &app, const Registry &registry);
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "generators/generator.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "algorithms/error.h"
+#include "generators/generate.h"
+#include "generators/inspect.h"
+#include "generators/list.h"
+#include "generators/manifest.h"
+#include "generators/show.h"
+
+namespace tessera {
+
+// The command line's own errors have the form of all others.
+static UserError command_error(const CLI::ParseError &error, const CLI::App &app, const std::vector<Command> &commands, int argc, char **argv) {
+    std::vector<std::string> names;
+    for (const Command &c : commands) names.push_back(c.line->get_name());
+    const std::string first = argc > 1 ? argv[1] : "";
+    if (app.get_subcommands().empty()) {
+        const std::string got = first.empty() ? "no command" : "'" + first + "'";
+        return UserError("command.unknown", app.get_name() + ": expected a command, got " + got + "; the commands are " + join(names) + "." +
+                                                did_you_mean(first, names) + " --help describes them.");
+    }
+    const std::string command = app.get_name() + " " + app.get_subcommands().front()->get_name();
+    return UserError("command.arguments", command + ": " + error.what() + "; " + command + " --help describes the arguments.");
+}
+
+static int run(int argc, char **argv, const Registry &registry) {
+    registry.check();
+    CLI::App app("Generates kernels ahead of time: an algorithm, a schedule and a target give a static library and a C header.");
+    app.name(std::filesystem::path(argc > 0 ? argv[0] : "tessera-generator").filename().string());
+    app.set_version_flag("--version", std::string("tessera ") + tessera_version() + ", Halide " + halide_version());
+    app.footer("It ends with 0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's.");
+    app.require_subcommand(1);
+    const std::vector<Command> commands = {list_command(app, registry), show_command(app, registry), generate_command(app, registry),
+                                           explain_command(app, registry), diff_command(app, registry)};
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success &asked) {  // --help, --version
+        return app.exit(asked);
+    } catch (const CLI::ParseError &error) {
+        throw command_error(error, app, commands, argc, argv);
+    }
+    for (const Command &command : commands)
+        if (command.line->parsed()) return command.run();
+    throw InternalError("a command line names a command");
+}
+
+int generator_main(int argc, char **argv, const Registry &registry) {
+    try {
+        const int code = run(argc, argv, registry);
+        std::cout.flush();
+        return code;
+    } catch (const UserError &error) {
+        std::cerr << error.what() << "\n";
+        return exit_user_error;
+    } catch (const InternalError &error) {
+        std::cerr << error.what() << "\n";
+    } catch (const std::exception &error) {
+        std::cerr << InternalError(error.what()).what() << "\n";
+    } catch (...) {
+        std::cerr << InternalError("something unknown was thrown").what() << "\n";
+    }
+    return exit_internal_error;
+}
+
+}  // namespace tessera

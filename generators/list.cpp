@@ -1,0 +1,109 @@
+#include "generators/list.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "generators/manifest.h"
+#include "generators/options.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ListOptions {
+    std::vector<std::string> schedule_dirs;
+    std::string numerics = "f32";
+    bool json = false;
+};
+
+// "x[M, K]"
+std::string with_dims(const Tensor &t) { return t.name + "[" + (t.dims.empty() ? "" : join(t.dims)) + "]"; }
+
+struct Arguments {
+    std::vector<std::string> dims, inputs, states, outputs, parameters;
+};
+
+Arguments arguments_of(const Algorithm &algorithm) {
+    Arguments a;
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic) a.dims.push_back(d.name);
+    for (const Tensor &t : algorithm.tensors) (t.role == Role::state ? a.states : a.inputs).push_back(with_dims(t));
+    for (const std::string &name : algorithm.outputs) {
+        std::string shown = name;
+        if (const Stage *stage = defining_stage(algorithm, name))
+            for (const Tensor &t : results_of(*stage))
+                if (t.name == name) shown = with_dims(t);
+        a.outputs.push_back(shown);
+    }
+    for (const Parameter &p : algorithm.parameters) a.parameters.push_back(p.name + ": " + name_of(p.dtype));
+    return a;
+}
+
+bool is_for(const std::string &schedule, const std::string &algorithm) { return schedule.starts_with(algorithm + "/"); }
+
+std::vector<std::string> schedules_of(const std::string &algorithm, const std::vector<std::string> &all) {
+    std::vector<std::string> own;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(own), [&](const std::string &name) { return is_for(name, algorithm); });
+    return own;
+}
+
+std::string text(const std::vector<Registry::Entry> &entries, const Registry &registry, const ListOptions &options, const std::vector<std::string> &schedules) {
+    std::string out = "algorithms\n";
+    size_t width = 0;
+    for (const auto &entry : entries) width = std::max(width, entry.name.size());
+    std::vector<std::string> others = schedules;
+    for (const auto &entry : entries) {
+        const Arguments a = arguments_of(registry.make(entry.name, numerics_named(options.numerics)));
+        const std::vector<std::string> own = schedules_of(entry.name, schedules);
+        std::erase_if(others, [&](const std::string &name) { return is_for(name, entry.name); });
+        const std::string indent(width + 4, ' ');
+        out += fmt::format("  {:{}}  {}\n{}dims {}; inputs {}", entry.name, width, entry.summary, indent, join(a.dims), join(a.inputs));
+        if (!a.states.empty()) out += "; states " + join(a.states);
+        if (!a.outputs.empty()) out += "; outputs " + join(a.outputs);
+        if (!a.parameters.empty()) out += "; parameters " + join(a.parameters);
+        out += "\n";
+        if (!own.empty()) out += indent + "schedules " + join(own) + "\n";
+    }
+    if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
+    out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name + "); features can be added, as in avx512+avx512_bf16\n";
+    return out + "numerics\n  " + join(numerics_names()) + "\n";
+}
+
+std::string json(const std::vector<Registry::Entry> &entries, const Registry &registry, const ListOptions &options, const std::vector<std::string> &schedules) {
+    ordered_json algorithms = ordered_json::array();
+    for (const auto &entry : entries) {
+        const Arguments a = arguments_of(registry.make(entry.name, numerics_named(options.numerics)));
+        algorithms.push_back({{"name", entry.name}, {"summary", entry.summary}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
+                              {"outputs", a.outputs}, {"parameters", a.parameters}, {"schedules", schedules_of(entry.name, schedules)}});
+    }
+    const ordered_json all = {{"format", "tessera-list"}, {"version", 1}, {"tessera", tessera_version()}, {"algorithms", algorithms},
+                              {"schedules", schedules}, {"targets", target_names()}, {"host", target_named("host").name}, {"numerics", numerics_names()}};
+    return all.dump(2) + "\n";
+}
+
+}  // namespace
+
+Command list_command(CLI::App &app, const Registry &registry) {
+    auto options = std::make_shared<ListOptions>();
+    CLI::App *line = app.add_subcommand("list", "Show the algorithms, schedules, targets and numerics there are");
+    line->add_option("--numerics", options->numerics, "The policy to show the algorithms in")->capture_default_str();
+    add_schedule_dirs(*line, options->schedule_dirs);
+    line->add_flag("--json", options->json, "For programs");
+    return {line, [=, &registry] {
+                const std::vector<std::string> schedules = registry.library(schedule_folders(options->schedule_dirs)).names();
+                std::cout << (options->json ? json : text)(registry.entries(), registry, *options, schedules);
+                return exit_ok;
+            }};
+}
+
+}  // namespace tessera

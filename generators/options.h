@@ -1,0 +1,36 @@
+// The options that commands share: which algorithm, in which policy, for which shape and target, with which schedule.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tessera {
+
+struct KernelOptions {
+    std::string algorithm;
+    std::string numerics = "f32";
+    std::vector<std::string> shape;  // "N=768"
+    std::string target = "host";
+    std::string schedule;            // a name, a file *.json, "none", or "" for the target's default
+    std::vector<std::string> schedule_dirs;
+    bool quiet = false;
+};
+
+void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --shape
+void add_schedule_options(CLI::App &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
+void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs);
+
+// UserError command.shape: not "<dim>=<extent>", or a dim twice.
+std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape);
+
+// The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
+// that this one was built from.
+std::vector<std::filesystem::path> schedule_folders(const std::vector<std::string> &given);
+
+}  // namespace tessera

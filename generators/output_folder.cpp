@@ -1,0 +1,78 @@
+#include "generators/output_folder.h"
+
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+static fs::path unique_folder(fs::path pattern) {
+    std::string text = pattern.string() + "XXXXXX";
+    if (!mkdtemp(text.data()))
+        throw UserError("output.folder", "folder '" + pattern.parent_path().string() + "': expected one to write to; " + std::strerror(errno) + ". Choose another, or correct its permissions.");
+    return text;
+}
+
+OutputFolder::OutputFolder(const fs::path &destination) : destination_(destination) {
+    std::error_code error;
+    fs::create_directories(destination, error);
+    if (error && !fs::is_directory(destination))
+        throw UserError("output.folder", "folder '" + destination.string() + "': expected one to write to; " + error.message() + ". Choose another, or correct its permissions.");
+    scratch_ = unique_folder(destination / ".tessera-");
+}
+
+OutputFolder::~OutputFolder() {
+    std::error_code ignored;
+    fs::remove_all(scratch_, ignored);
+}
+
+static void refuse(const fs::path &file, const std::string &why) {
+    throw UserError("output.write", "file '" + file.string() + "': expected to write it; " + why + ". Choose another place, or make room.");
+}
+
+void OutputFolder::write(const std::string &file, const std::string &text) const {
+    std::ofstream out(staged(file), std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) refuse(destination_ / file, std::strerror(errno));
+}
+
+std::string OutputFolder::read(const std::string &file) const { return read_file(staged(file)); }
+
+void OutputFolder::publish(const std::string &file) const { publish(file, destination_ / file); }
+
+void OutputFolder::publish(const std::string &file, const fs::path &place) const {
+    std::error_code error;
+    fs::rename(staged(file), place, error);
+    if (error == std::errc::cross_device_link) {
+        // A rename is atomic within one file system only: copy beside the place first.
+        const fs::path beside = place.string() + ".tessera-new";
+        fs::copy_file(staged(file), beside, fs::copy_options::overwrite_existing, error);
+        if (!error) fs::rename(beside, place, error);
+    }
+    if (error) refuse(place, error.message());
+}
+
+TemporaryFolder::TemporaryFolder() : path_(unique_folder(fs::temp_directory_path() / "tessera-")) {}
+
+TemporaryFolder::~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+std::string read_file(const fs::path &file) {
+    std::ifstream in(file, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    require(static_cast<bool>(in), "a file that was just written can be read");
+    return text.str();
+}
+
+}  // namespace tessera

@@ -1,0 +1,43 @@
+// Files that appear whole or not at all: they are made in a folder inside the destination and renamed into place.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+
+class OutputFolder {
+public:
+    // Makes the destination if need be. UserError output.folder when that fails.
+    explicit OutputFolder(const std::filesystem::path &destination);
+    ~OutputFolder();  // removes what was not published
+    OutputFolder(const OutputFolder &) = delete;
+    OutputFolder &operator=(const OutputFolder &) = delete;
+
+    // Where to make a file of this name.
+    std::filesystem::path staged(const std::string &file) const { return scratch_ / file; }
+    void write(const std::string &file, const std::string &text) const;  // UserError output.write
+    std::string read(const std::string &file) const;
+    // Renames the staged file to its place, which may be another folder's. UserError output.write.
+    void publish(const std::string &file) const;
+    void publish(const std::string &file, const std::filesystem::path &place) const;
+
+private:
+    std::filesystem::path destination_, scratch_;
+};
+
+// Removed with all that is in it at the end of its life.
+class TemporaryFolder {
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+    const std::filesystem::path &path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+std::string read_file(const std::filesystem::path &file);  // InternalError when it cannot be read
+
+}  // namespace tessera

@@ -1,0 +1,114 @@
+#include "generators/prepare.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "algorithms/error.h"
+#include "compiler/header.h"
+#include "compiler/lower.h"
+#include "compiler/split.h"
+#include "schedules/check.h"
+#include "schedules/merge.h"
+#include "schedules/notation.h"
+
+namespace tessera {
+
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options) {
+    return registry.make(options.algorithm, numerics_named(options.numerics));
+}
+
+std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
+    if (name == "none") return {};
+    return name.ends_with(".json") ? read_schedule(name) : library.find(name);
+}
+
+std::optional<Schedule> default_schedule(const std::string &algorithm, const Target &target, const Library &library) {
+    const std::vector<std::string> all = library.names();
+    std::vector<std::string> nearest = {target.name};
+    std::vector<std::string> below = target_names();
+    for (auto name = below.rbegin(); name != below.rend(); ++name) {
+        if (*name == "host") continue;
+        const Target other = target_named(*name);
+        if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
+    }
+    for (const std::string &name : nearest)
+        if (std::find(all.begin(), all.end(), algorithm + "/" + name) != all.end()) return library.find(algorithm + "/" + name);
+    return {};
+}
+
+// Whether a condition on a fixed dim holds.
+static bool holds(const Condition &c, int64_t extent) {
+    const int64_t value = c.modulus ? extent % c.modulus : extent;
+    if (c.relation == "<=") return value <= c.bound;
+    if (c.relation == "<") return value < c.bound;
+    if (c.relation == ">=") return value >= c.bound;
+    if (c.relation == ">") return value > c.bound;
+    if (c.relation == "==") return value == c.bound;
+    return value != c.bound;
+}
+
+// What is left of the conditions when the kernel runs; nothing where one of them never holds.
+static std::optional<std::vector<Condition>> undecided(const std::vector<Condition> &when, const Algorithm &bound, const Target &target) {
+    std::vector<Condition> left;
+    for (const Condition &c : when) {
+        const Dim *dim = c.dim.empty() ? nullptr : bound.find_dim(c.dim);
+        if (dim && dim->kind != DimKind::fixed) left.push_back(c);
+        else if (dim ? !holds(c, dim->value) : !target.has(c.feature)) return {};
+    }
+    return left;
+}
+
+Kernel lower_variants(const std::string &name, const PreparedKernel &p) {
+    Kernel kernel{name, {}};
+    const ResolvedSchedule &schedule = p.resolved;
+    auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
+        check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
+        kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
+    };
+    for (size_t v = 0; v < schedule.variants.size(); v++) {
+        const auto when = undecided(schedule.variants[v].when, p.bound, p.target);
+        if (!when) continue;
+        lower_one(static_cast<int>(v), schedule.variants[v].stages, *when);
+        if (when->empty()) return kernel;
+    }
+    lower_one(-1, schedule.stages, {});
+    return kernel;
+}
+
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
+    PreparedKernel p;
+    p.declared = load_algorithm(registry, options);
+    p.fixed = parse_shape(options.shape);
+    p.bound = bind_extents(p.declared, p.fixed);
+    p.target = target_named(options.target);
+    const Library library = registry.library(schedule_folders(options.schedule_dirs));
+    if (options.schedule.empty()) {
+        p.schedule = default_schedule(p.declared.name, p.target, library);
+        if (!options.quiet)
+            std::cerr << "note: " << p.declared.name << " on " << p.target.name << ": " << (p.schedule ? "schedule '" + p.schedule->name() + "'" : "no schedule, plain loops")
+                      << "; --schedule chooses another\n";
+    } else {
+        p.schedule = named_schedule(options.schedule, library);
+    }
+    if (!p.schedule) return p;
+    p.ancestry = library.ancestry(*p.schedule);
+    p.resolved = resolve(*p.schedule, library);
+    check(p.resolved, p.declared);
+    check_requires(p.resolved, p.target);
+    return p;
+}
+
+PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name) {
+    check_c_name(name.empty() ? options.algorithm : name);
+    PreparedKernel p = prepare_schedule(registry, options);
+    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p);
+    return p;
+}
+
+std::string condition_text(const std::vector<Condition> &when) {
+    std::vector<std::string> all;
+    for (const Condition &c : when) all.push_back(to_string(c));
+    return all.empty() ? "otherwise" : join(all, " and ");
+}
+
+}  // namespace tessera

@@ -1,0 +1,40 @@
+// From the command line's words to tile programs: the steps that generate, show, verify and bench share.
+#pragma once
+#include <optional>
+
+#include "compiler/emit_library.h"
+#include "generators/options.h"
+#include "generators/registry.h"
+
+namespace tessera {
+
+struct PreparedKernel {
+    Algorithm declared;                  // as its author wrote it, in the policy
+    std::map<std::string, int64_t> fixed;
+    Algorithm bound;                     // with the fixed dims
+    Target target;
+    std::optional<Schedule> schedule;    // none: every stage at root, in plain loops
+    std::vector<Schedule> ancestry;      // the schedule, its parent, …
+    ResolvedSchedule resolved;
+    Kernel kernel;                       // one variant for each condition that can hold; the last has none
+};
+
+// Each step by itself.
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
+// A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
+std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
+// The library's "<algorithm>/<target>" for the target itself, else for the nearest one below it that has a schedule.
+std::optional<Schedule> default_schedule(const std::string &algorithm, const Target &target, const Library &library);
+// Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here.
+Kernel lower_variants(const std::string &name, const PreparedKernel &prepared);
+
+// All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
+// taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.
+PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name = "");
+// The first half: all that needs no lowering.
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
+
+// "M <= 16 and N % 16 == 0", or "otherwise".
+std::string condition_text(const std::vector<Condition> &when);
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+#include "generators/registry.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+Registry &Registry::add(const std::string &name, const std::string &summary, std::function<Algorithm(const Numerics &)> make) {
+    entries_.push_back({name, summary, std::move(make)});
+    return *this;
+}
+
+Registry &Registry::add_schedule(std::function<Schedule()> make) {
+    schedules_.push_back(std::move(make));
+    return *this;
+}
+
+void Registry::check() const {
+    const std::vector<Entry> sorted = entries();
+    for (size_t i = 1; i < sorted.size(); i++)
+        if (sorted[i].name == sorted[i - 1].name)
+            throw UserError("generator.duplicate", "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
+}
+
+const Registry::Entry &Registry::find(const std::string &name) const {
+    std::vector<std::string> names;
+    for (const Entry &entry : entries_) {
+        if (entry.name == name) return entry;
+        names.push_back(entry.name);
+    }
+    std::sort(names.begin(), names.end());
+    throw UserError("generator.unknown-algorithm", "there is no algorithm '" + name + "'; the algorithms are " + join(names) + "." +
+                                                       did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
+}
+
+Algorithm Registry::make(const std::string &name, const Numerics &numerics) const {
+    Algorithm algorithm = find(name).make(numerics);
+    if (algorithm.name != name)
+        throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" + algorithm.name +
+                                              "'. Register it by that name, or build it with the other.");
+    return algorithm;
+}
+
+std::vector<Registry::Entry> Registry::entries() const {
+    std::vector<Entry> sorted = entries_;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Entry &a, const Entry &b) { return a.name < b.name; });
+    return sorted;
+}
+
+Library Registry::library(const std::vector<std::filesystem::path> &folders) const {
+    Library library;
+    for (const auto &make : schedules_) library.add(make());
+    for (const std::filesystem::path &folder : folders) library.add_folder(folder);
+    return library;
+}
+
+}  // namespace tessera

@@ -1,0 +1,57 @@
+#include "generators/show.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <memory>
+
+#include "algorithms/error.h"
+#include "algorithms/print.h"
+#include "compiler/lower.h"
+#include "generators/generate.h"
+#include "generators/output_folder.h"
+#include "schedules/merge.h"
+
+namespace tessera {
+
+static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
+    const PreparedKernel p = prepare_schedule(registry, options);
+    if (!p.schedule) return "no schedule: every stage at root, in plain loops\n";
+    return flatten(*p.schedule, registry.library(schedule_folders(options.schedule_dirs))).text();
+}
+
+static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
+    emit_limited(p, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
+    return read_file(file);
+}
+
+static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
+    if (what == "schedule") return schedule_text(registry, options);
+    if (what == "tiles") return tiles_text(prepare(registry, options).kernel);
+    if (what == "assembly") return assembly_text(prepare(registry, options), limits);
+    return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
+}
+
+Command show_command(CLI::App &app, const Registry &registry) {
+    struct Options {
+        KernelOptions kernel;
+        std::string what = "algorithm";
+        Limits limits;
+    };
+    auto options = std::make_shared<Options>();
+    CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program or its assembly");
+    add_algorithm_options(*line, options->kernel);
+    add_schedule_options(*line, options->kernel);
+    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles or assembly")
+        ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "assembly"}))
+        ->capture_default_str();
+    line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
+    return {line, [=, &registry] {
+                std::cout << text(registry, options->kernel, options->what, options->limits);
+                return exit_ok;
+            }};
+}
+
+}  // namespace tessera

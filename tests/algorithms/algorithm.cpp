@@ -1,0 +1,265 @@
+#include "algorithms/algorithm.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "algorithms/error.h"
+#include "algorithms/functions.h"
+#include "tests/algorithms/samples.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+namespace {
+
+using Element = std::vector<Scalar>;
+
+// The value of an expression of a monoid's definition.
+Scalar evaluate(const Expr &e, const Element &l, const Element &r, const Element &in) {
+    auto at = [&](const Element &from) { return from.at(static_cast<size_t>(e->number)); };
+    switch (e.kind()) {
+    case ExprKind::constant: return e->value;
+    case ExprKind::left: return at(l);
+    case ExprKind::right: return at(r);
+    case ExprKind::input: return at(in);
+    default: break;
+    }
+    std::vector<Scalar> args;
+    for (const Expr &arg : e->args) args.push_back(evaluate(arg, l, r, in));
+    if (e.kind() == ExprKind::operation) return apply(e->op, args.data());
+    if (e.kind() == ExprKind::bitcast) return bitcast(e.type(), args[0]);
+    REQUIRE(e.kind() == ExprKind::cast);
+    return convert(e.type(), e->rounding, e->saturate, args[0]);
+}
+
+Element evaluate(const std::vector<Expr> &list, const Element &l, const Element &r, const Element &in) {
+    Element values;
+    for (const Expr &e : list) values.push_back(evaluate(e, l, r, in));
+    return values;
+}
+
+Element identity(const Monoid &m) {
+    Element values;
+    for (const Part &p : m.parts) values.push_back(p.identity);
+    return values;
+}
+Element lift(const Monoid &m, const Element &in) { return evaluate(m.lift, {}, {}, in); }
+Element combine(const Monoid &m, const Element &a, const Element &b) { return evaluate(m.combine, a, b, {}); }
+Element step(const Monoid &m, const Element &a, const Element &in) { return evaluate(m.step, a, {}, in); }
+
+bool close(const Element &a, const Element &b, double tolerance) {
+    for (size_t i = 0; i < a.size(); i++) {
+        if (a[i] == b[i]) continue;
+        if (!is_float(a[i].type)) return false;
+        if (!(std::fabs(a[i].real - b[i].real) <= tolerance * (1 + std::fabs(a[i].real) + std::fabs(b[i].real)))) return false;
+    }
+    return true;
+}
+
+struct Law {
+    Monoid monoid;
+    double tolerance;  // 0: exactly
+};
+
+std::vector<Law> laws() {
+    std::vector<Law> all;
+    for (DType type : {DType::f32, DType::f64}) {
+        double eps = type == DType::f32 ? 1e-5 : 1e-13;
+        all.push_back({sum_monoid(type), eps}), all.push_back({product_monoid(type), eps}), all.push_back({dot_monoid(type), eps});
+        all.push_back({welford_monoid(type), eps * 10}), all.push_back({online_softmax_monoid(type, "V"), eps * 10});
+        all.push_back({max_monoid(type), 0}), all.push_back({min_monoid(type), 0}), all.push_back({argmax_monoid(type), 0});
+    }
+    for (DType type : {DType::i32, DType::i64})
+        for (auto make : {sum_monoid, product_monoid, max_monoid, min_monoid, dot_monoid, argmax_monoid}) all.push_back({make(type), 0});
+    return all;
+}
+
+Element random_inputs(const Monoid &m, std::mt19937 &random) {
+    Element in;
+    for (DType type : m.inputs) {
+        double unit = std::ldexp(static_cast<double>(random()), -32);
+        // Few distinct integers, so that argmax meets equal values.
+        if (is_float(type)) in.push_back(Scalar::of_real(type, random() % 4 ? 4 * unit - 2 : std::floor(4 * unit)));
+        else in.push_back(Scalar::of_integer(type, random() % 2 ? random() % 5 : static_cast<int32_t>(random())));
+    }
+    return in;
+}
+
+Element fold(const Monoid &m, std::mt19937 &random, uint32_t count) {
+    Element e = identity(m);
+    for (uint32_t i = 0; i < count; i++) e = step(m, e, random_inputs(m, random));
+    return e;
+}
+
+}  // namespace
+
+TEST_CASE("algorithm: monoids obey their laws") {
+    std::mt19937 random(11);
+    for (const Law &law : laws()) {
+        const Monoid &m = law.monoid;
+        INFO(m.name << " of " << name_of(m.inputs[0]));
+        for (int trial = 0; trial < 200; trial++) {
+            Element a = fold(m, random, random() % 6), b = fold(m, random, random() % 6), c = fold(m, random, random() % 6);
+            Element in = random_inputs(m, random);
+            REQUIRE(close(combine(m, identity(m), a), a, law.tolerance));
+            REQUIRE(close(combine(m, a, identity(m)), a, law.tolerance));
+            REQUIRE(close(combine(m, combine(m, a, b), c), combine(m, a, combine(m, b, c)), law.tolerance));
+            REQUIRE(close(step(m, a, in), combine(m, a, lift(m, in)), law.tolerance));
+            if (m.commutative) REQUIRE(close(combine(m, a, b), combine(m, b, a), law.tolerance));
+        }
+    }
+}
+
+TEST_CASE("algorithm: the identity is exact, down to the sign of zero and for infinities") {
+    for (double value : {-0.0, 0.0, 3.5, static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
+        for (const Monoid &m : {sum_monoid(DType::f32), product_monoid(DType::f32), max_monoid(DType::f32), min_monoid(DType::f32)}) {
+            INFO(m.name << " " << value);
+            Element a = {Scalar::of_real(DType::f32, value)};
+            CHECK(combine(m, identity(m), a) == a);
+            CHECK(combine(m, a, identity(m)) == a);
+        }
+    }
+}
+
+TEST_CASE("algorithm: folds of nothing, and of masked scores, are not NaN") {
+    Monoid m = online_softmax_monoid(DType::f32, "V");
+    Element empty = identity(m), masked = {Scalar::of_real(DType::f32, -INFINITY), Scalar::of_real(DType::f32, 2)};
+    CHECK(combine(m, empty, empty) == empty);
+    Element all_masked = step(m, step(m, empty, masked), masked);
+    CHECK(all_masked[1] == Scalar::of_real(DType::f32, 0));
+    CHECK(all_masked[2] == Scalar::of_real(DType::f32, 0));
+    Monoid w = welford_monoid(DType::f32);
+    CHECK(combine(w, identity(w), identity(w)) == identity(w));
+}
+
+TEST_CASE("algorithm: argmax gives the first of equals, in any order of combining") {
+    Monoid m = argmax_monoid(DType::f32);
+    auto at = [](double value, int64_t position) { return Element{Scalar::of_real(DType::f32, value), Scalar::of_integer(DType::i64, position)}; };
+    CHECK(combine(m, at(1, 7), at(1, 3)) == at(1, 3));
+    CHECK(combine(m, at(1, 3), at(1, 7)) == at(1, 3));
+    CHECK(step(m, at(2, 3), at(1, 0)) == at(2, 3));
+}
+
+TEST_CASE("algorithm: welford is the mean and the sum of squares about it") {
+    Monoid m = welford_monoid(DType::f64);
+    Element e = identity(m);
+    for (double x : {1.0, 2.0, 4.0, 9.0}) e = step(m, e, {Scalar::of_real(DType::f64, x)});
+    CHECK(e[0].real == 4);
+    CHECK(e[1].real == Approx(4));
+    CHECK(e[2].real == Approx(38));
+}
+
+TEST_CASE("algorithm: a batch names passes that exist, with operands from before") {
+    for (const Law &law : laws()) {
+        const Monoid &m = law.monoid;
+        INFO(m.name);
+        CHECK((m.batch.empty() || m.batch_parts.size() == m.parts.size()));
+        for (int part : m.batch_parts) CHECK((part >= 0 && static_cast<size_t>(part) < m.batch.size()));
+        for (size_t i = 0; i < m.batch.size(); i++)
+            for (const Expr &value : m.batch[i].values)
+                walk(value, [&](const Expr &e) {
+                    CHECK(e.kind() != ExprKind::left);
+                    if (e.kind() == ExprKind::right) CHECK(static_cast<size_t>(e->number) < i);
+                    if (e.kind() == ExprKind::input) CHECK(static_cast<size_t>(e->number) < m.inputs.size());
+                });
+    }
+}
+
+TEST_CASE("algorithm: results_of names and shapes what a stage defines") {
+    auto names = [](const Stage &stage) {
+        std::vector<std::string> list;
+        for (const Tensor &t : results_of(stage)) list.push_back(t.name + "[" + join(t.dims) + "]:" + name_of(t.dtype));
+        return join(list);
+    };
+    CHECK(names(matmul().stages[0]) == "acc[M, N]:f32");
+    CHECK(names(layernorm().stages[1]) == "y[M, K]:bf16");
+    CHECK(names(attention().stages[1]) == "o.m[Q]:f32, o.l[Q]:f32, o.acc[Q, V]:f32");
+    CHECK(names(argmax().stages[0]) == "best.value[M]:f32, best.position[M]:i64");
+    CHECK(names(prefix_sums().stages[0]) == "y[M, N]:f64");
+    CHECK(names(ring_buffer().stages[0]) == "none");
+}
+
+TEST_CASE("algorithm: things are found by name") {
+    Algorithm a = attention();
+    CHECK(a.find_dim("Q") == &a.dims[0]);
+    CHECK(a.find_dim("X") == nullptr);
+    CHECK(a.find_tensor("k") == &a.tensors[1]);
+    CHECK(a.find_tensor("o") == nullptr);
+    CHECK(a.find_stage("o") == &a.stages[1]);
+    CHECK(a.find_stage("o.acc") == nullptr);
+    CHECK(defining_stage(a, "o.acc") == &a.stages[1]);
+    CHECK(defining_stage(a, "q") == nullptr);
+    CHECK(reduced_dims(a.stages[1]) == std::vector<std::string>{"S"});
+    CHECK(reduced_dims(a.stages[2]).empty());
+    CHECK(a.dim("D").value == 64);
+    CHECK_THROWS_WITH(a.dim("X"), Catch::Contains("no dim X in attention"));
+}
+
+TEST_CASE("algorithm: every expression of a stage is visited and can be replaced") {
+    auto count = [](const Stage &stage) { return expressions_of(stage).size(); };
+    CHECK(count(matmul().stages[0]) == 2);
+    CHECK(count(matmul().stages[1]) == 1);
+    CHECK(count(histogram().stages[0]) == 3);
+    CHECK(count(prefix_sums().stages[0]) == 1);
+    CHECK(count(ring_buffer().stages[0]) == 3);
+    for (const Algorithm &a : samples())
+        for (const Stage &stage : a.stages) {
+            Stage zeros = with_expressions(stage, [](const Expr &e) { return constant(e.type(), 0); });
+            CHECK(count(zeros) == count(stage));
+            for (const Expr &e : expressions_of(zeros)) CHECK(e.is_constant());
+        }
+}
+
+TEST_CASE("algorithm: numerics are found by name") {
+    CHECK(numerics_named("bf16").storage == DType::bf16);
+    CHECK(numerics_named("bf16").accumulate == DType::f32);
+    CHECK(join(numerics_names()) == "f32, f64, bf16, f16");
+    CHECK_THROWS_WITH(numerics_named("bf61"), "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16.");
+}
+
+TEST_CASE("algorithm: inlining replaces calls by stages in the caller's names") {
+    Algorithm a = inline_calls(feed_forward());
+    std::vector<std::string> names;
+    for (const Stage &stage : a.stages) names.push_back(stage.name);
+    CHECK(join(names) == "first.acc, first.y, second.acc, second.y, y");
+    CHECK(a.calls.empty());
+    CHECK(a.dims.size() == 3);
+    CHECK(a.tensors.size() == 5);
+    const Stage &acc = *a.find_stage("second.acc");
+    CHECK(join(acc.dims) == "B, E");
+    CHECK(join(reduced_dims(acc)) == "H");
+    CHECK(to_string(std::get<Reduce>(acc.body).inputs[0]) == "first.y[B, H]");
+    CHECK(to_string(std::get<Reduce>(acc.body).inputs[1]) == "down[H, E]");
+    CHECK(same(inline_calls(a), a));
+}
+
+TEST_CASE("algorithm: inlining carries what the callee has of its own, its parameters and its effects") {
+    auto callee = std::make_shared<Algorithm>(segmented_sum());
+    callee->parameters = {{"scale", DType::f32}};
+    callee->effects = {Effect::random};
+    std::get<Reduce>(callee->stages[0].body).inputs[0] = std::get<Reduce>(callee->stages[0].body).inputs[0] * parameter("scale", DType::f32);
+    Algorithm a;
+    a.name = "caller", a.dims = {symbolic_dim("A"), symbolic_dim("A1"), symbolic_dim("B")};
+    a.tensors = {{"rows", DType::i32, {"A1"}, Role::input, {}}, {"data", DType::f32, {"B"}, Role::input, {}}};
+    a.calls = {{"sums", callee, {{"S", "A"}, {"S1", "A1"}, {"T", "B"}}, {{"offsets", "rows"}, {"x", "data"}}, {{"scale", constant(DType::f32, 2)}}}};
+    a.outputs = {"sums.y"};
+    Algorithm inlined = inline_calls(a);
+    REQUIRE(inlined.find_dim("sums.R"));
+    CHECK(to_string(inlined.dim("sums.R").size) == "max(index(rows[A + 1]) - index(rows[A]), 0)");
+    CHECK(to_string(std::get<Reduce>(inlined.stages[0].body).inputs[0]) == "data[bounded(index(rows[A]) + sums.R, 0, |B|)]*2.0");
+    CHECK(inlined.effects == std::set<Effect>{Effect::random});
+}
+
+TEST_CASE("algorithm: a cycle between a call and a stage is refused") {
+    Algorithm a = feed_forward();
+    a.stages.push_back({"x2", {"B", "E"}, Map{load("second.y", DType::f32, {variable("B"), variable("E")})}});
+    a.calls[0].tensors["x"] = "x2";
+    CHECK_THROWS_WITH(inline_calls(a), "error[algorithm.cycle]: feed_forward: the stages y and those it loads form a cycle; a stage may load only earlier ones.");
+}
+
+TEST_CASE("algorithm: derived dims say their sizes") {
+    CHECK(to_string(ragged_dim("R", "offsets", DType::i32, "S").size) == "max(index(offsets[S + 1]) - index(offsets[S]), 0)");
+    CHECK(to_string(counted_dim("C", load("count", DType::i32, {variable("S")}), extent("T")).size) == "max(min(index(count[S]), |T|), 0)");
+    CHECK(fixed_dim("K", 7).value == 7);
+    CHECK(symbolic_dim("M").kind == DimKind::symbolic);
+}

@@ -1,0 +1,325 @@
+#include "tests/compiler/harness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "algorithms/error.h"
+#include "algorithms/reference.h"
+#include "compiler/emit_library.h"
+#include "compiler/header.h"
+#include "compiler/interpret.h"
+#include "compiler/lower.h"
+#include "compiler/verify_tiles.h"
+#include "runtime/tessera.h"
+
+namespace tessera::test {
+
+Extents complete(const Algorithm &algorithm, const Extents &symbolic) {
+    Extents all = symbolic;
+    for (const Dim &d : algorithm.dims) {
+        if (d.kind == DimKind::fixed) all[d.name] = d.value;
+        if (d.kind == DimKind::symbolic && !d.equals.empty()) all[d.name] = all.at(d.equals);
+        if (d.kind != DimKind::derived) continue;
+        Expr size = rewrite(d.size, [&](const Expr &e) { return e.kind() == ExprKind::extent && all.count(e->name) ? Expr(all.at(e->name)) : Expr(); });
+        if (size.is_constant()) all[d.name] = std::max<int64_t>(0, size->value.integer);
+    }
+    return all;
+}
+
+static std::vector<int64_t> shape_of(const Tensor &t, const Extents &extents) {
+    std::vector<int64_t> shape;
+    for (const std::string &d : t.dims) shape.push_back(extents.at(d));
+    return shape;
+}
+
+Arrays make_inputs(const Algorithm &algorithm, const Extents &symbolic, uint32_t seed, bool specials) {
+    Extents extents = complete(algorithm, symbolic);
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> real(-1, 1);
+    const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-42, -3e38};
+    Arrays arrays;
+    for (const Tensor &t : algorithm.tensors) {
+        if (t.role == Role::constant) continue;
+        Array a(t.dtype, shape_of(t, extents));
+        int64_t rows = 0;
+        for (int64_t i = 0; i < a.size(); i++) {
+            if (is_float(t.dtype)) {
+                double v = specials && random() % 13 == 0 ? odd[random() % 6] : real(random);
+                a.set(i, Scalar::of_real(t.dtype, v));
+            } else if (t.dtype == DType::i64 && t.dims.size() == 1) {
+                a.set(i, Scalar::of_integer(t.dtype, rows));
+                rows += static_cast<int64_t>(random() % 4);
+            } else {
+                a.set(i, Scalar::of_integer(t.dtype, static_cast<int64_t>(random() % 9) - 4));
+            }
+        }
+        arrays[t.name] = std::move(a);
+    }
+    return arrays;
+}
+
+Parameters make_parameters(const Algorithm &algorithm, uint32_t seed) {
+    Parameters parameters;
+    for (const Parameter &p : algorithm.parameters)
+        parameters[p.name] = is_float(p.dtype) ? Scalar::of_real(p.dtype, 0.25 + seed % 3) : Scalar::of_integer(p.dtype, 3 + seed % 5);
+    return parameters;
+}
+
+Arrays run_reference(const Algorithm &algorithm, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters) {
+    EvaluationOptions options;
+    options.extents = symbolic;
+    return evaluate(algorithm, inputs, parameters, options);
+}
+
+static Arrays all_arguments(const TileProgram &program, const Extents &extents, const Arrays &inputs) {
+    Arrays all;
+    for (const Argument &a : program.arguments) {
+        auto it = inputs.find(a.tensor.name);
+        if (it != inputs.end()) all[a.tensor.name] = it->second;
+        else all[a.tensor.name] = Array(a.tensor.dtype, shape_of(a.tensor, extents));
+        if (it == inputs.end()) std::fill(all[a.tensor.name].data.begin(), all[a.tensor.name].data.end(), std::byte{0xa5});
+    }
+    return all;
+}
+
+static Extents extents_of(const TileProgram &program, const Extents &symbolic) {
+    Algorithm dims;
+    dims.dims = program.dims;
+    return complete(dims, symbolic);
+}
+
+static Arrays written(const TileProgram &program, const Arrays &all) {
+    Arrays result;
+    for (const Argument &a : program.arguments)
+        if (a.written) result[a.tensor.name] = all.at(a.tensor.name);
+    return result;
+}
+
+Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters) {
+    Extents extents = extents_of(program, symbolic);
+    Arrays all = all_arguments(program, extents, inputs);
+    std::map<std::string, TensorView> views;
+    for (auto &[name, array] : all) views[name] = array.view(name);
+    interpret(program, views, symbolic, parameters);
+    return written(program, all);
+}
+
+static std::string compare_all(const Arrays &got, const Arrays &expected, const std::function<bool(const Scalar &, const Scalar &)> &same) {
+    for (auto &[name, want] : expected) {
+        auto it = got.find(name);
+        if (it == got.end()) return name + " is missing";
+        if (it->second.extents != want.extents || it->second.dtype != want.dtype) return name + " has another shape or type";
+        for (int64_t i = 0; i < want.size(); i++) {
+            Scalar g = it->second.get(i), w = want.get(i);
+            if (same(g, w)) continue;
+            std::string at;
+            int64_t rest = i;
+            for (size_t d = want.extents.size(); d-- > 0; rest /= want.extents[d]) at = std::to_string(rest % want.extents[d]) + (at.empty() ? "" : ", ") + at;
+            return name + "[" + at + "] is " + to_string(constant(g)) + ", not " + to_string(constant(w));
+        }
+    }
+    return "";
+}
+
+std::string differ_in_bits(const Arrays &got, const Arrays &expected) {
+    return compare_all(got, expected, [](const Scalar &a, const Scalar &b) { return a == b; });
+}
+
+std::string differ(const Arrays &got, const Arrays &expected, double tolerance) {
+    return compare_all(got, expected, [&](const Scalar &a, const Scalar &b) {
+        if (a == b || !is_float(a.type)) return a == b;
+        return std::fabs(a.real - b.real) <= tolerance * (1 + std::fabs(b.real));
+    });
+}
+
+bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+    for (auto &[name, knobs] : stages) {
+        if (!knobs.split.empty()) return false;
+        const Stage *stage = algorithm.find_stage(name);
+        if (stage && reduced_dims(*stage).size() > 1) return false;
+    }
+    return true;
+}
+
+std::vector<Target> targets() {
+    std::vector<std::string> have = host_features();
+    std::vector<Target> result;
+    for (const char *name : {"x86-64", "avx2", "avx512"}) {
+        Target t = target_named(name);
+        bool runs = std::all_of(t.features.begin(), t.features.end(),
+                                [&](const std::string &f) { return std::find(have.begin(), have.end(), f) != have.end(); });
+        if (runs) result.push_back(t);
+    }
+    return result;
+}
+
+TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+    TileProgram program = lower(algorithm, stages, target);
+    program.name = name;
+    verify(program);
+    return program;
+}
+
+// Memory with a page on either side that nobody may touch, and a pattern around the data.
+class Fenced {
+public:
+    Fenced(size_t bytes, size_t gap, bool at_end) : bytes_(bytes) {
+        size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        inner_ = (bytes + gap + page) / page * page;
+        total_ = inner_ + 2 * page;
+        base_ = static_cast<std::byte *>(mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (base_ == MAP_FAILED) throw std::runtime_error("no memory");
+        inside_ = base_ + page;
+        std::memset(inside_, canary, inner_);
+        mprotect(base_, page, PROT_NONE);
+        mprotect(inside_ + inner_, page, PROT_NONE);
+        data = at_end ? inside_ + inner_ - bytes - gap : inside_ + gap;
+    }
+    ~Fenced() { munmap(base_, total_); }
+    Fenced(const Fenced &) = delete;
+
+    // Around the data; `also_inside`: everywhere.
+    bool intact(bool also_inside) const {
+        auto clean = [](const std::byte *from, const std::byte *to) { return std::all_of(from, to, [](std::byte b) { return b == std::byte{canary}; }); };
+        return clean(inside_, data) && clean(data + bytes_, inside_ + inner_) && (!also_inside || clean(data, data + bytes_));
+    }
+    std::byte *data = nullptr;
+    static constexpr uint8_t canary = 0xc3;
+
+private:
+    size_t bytes_, inner_ = 0, total_ = 0;
+    std::byte *base_ = nullptr, *inside_ = nullptr;
+};
+
+static const char *c_type(DType type) {
+    switch (type) {
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    case DType::i32: return "int32_t";
+    default: return "int64_t";
+    }
+}
+
+static void write_text(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
+
+Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tessera-test-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+    folder = pattern;
+    std::vector<Kernel> kernels;
+    std::string glue = "#include \"kernels.h\"\n";
+    for (const TileProgram &p : programs) {
+        kernels.push_back({p.name, {{{}, p}}});
+        std::string arguments;
+        for (size_t i = 0; i < p.arguments.size(); i++) arguments += "t[" + std::to_string(i) + "], ";
+        for (size_t i = 0; i < p.parameters.size(); i++) arguments += std::string("*(const ") + c_type(p.parameters[i].dtype) + " *)(b + " + std::to_string(i) + "), ";
+        const char *head = "(const TessTensorDesc *const *t, const int64_t *b, const TessContext *c";
+        glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
+        glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
+    }
+    emit_library(kernels, target, {folder / "libkernels.a", {}});
+    write_text(folder / "kernels.h", header_of("kernels", kernels));
+    write_text(folder / "glue.c", glue);
+    std::string at = folder.string();
+    std::string command = std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -I'" + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels.so' '" +
+                          at + "/glue.c' '" + at + "/libkernels.a' '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm > '" + at + "/log' 2>&1";
+    if (std::system(command.c_str()) != 0) {
+        std::ifstream log(folder / "log");
+        throw std::runtime_error("the library does not link: " + std::string(std::istreambuf_iterator<char>(log), {}));
+    }
+    library = dlopen((at + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) throw std::runtime_error(dlerror());
+}
+
+Loaded::~Loaded() {
+    if (library) dlclose(library);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+}
+
+Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const {
+    Arrays all = all_arguments(program, extents_of(program, symbolic), inputs);
+    std::vector<TessTensorDesc> descriptors(program.arguments.size());
+    std::vector<const TessTensorDesc *> pointers;
+    std::vector<std::unique_ptr<Fenced>> memory;
+    // Row by row: the pattern stays between rows that are apart.
+    auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
+        Array &a = all.at(program.arguments[i].tensor.name);
+        auto width = a.extents.empty() ? 1 : a.extents.back();
+        auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
+        for (int64_t row = 0; width && row < a.size() / width; row++)
+            each(memory[i]->data + static_cast<size_t>(row) * step, a.data.data() + static_cast<size_t>(row) * bytes, bytes);
+    };
+    for (size_t i = 0; i < program.arguments.size(); i++) {
+        const Argument &argument = program.arguments[i];
+        Array &a = all.at(argument.tensor.name);
+        std::vector<int64_t> padded = a.extents;
+        if (padded.size() > 1) padded.back() += layout.pitch;
+        int64_t count = 1, size = size_of(a.dtype);
+        for (int64_t e : padded) count *= e;
+        if (padded.size() > 1 && a.size()) count -= layout.pitch;
+        if (!a.size()) count = 0;
+        memory.push_back(std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
+        TessDType type = TESS_F32;
+        for (int t = TESS_F32; t <= TESS_BOOL; t++) {
+            static const DType ours[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean};
+            if (ours[t - TESS_F32] == a.dtype) type = static_cast<TessDType>(t);
+        }
+        descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
+        for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
+        rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
+        pointers.push_back(&descriptors[i]);
+    }
+    std::vector<int64_t> bits(program.parameters.size() + 1);
+    for (size_t i = 0; i < program.parameters.size(); i++) store_scalar(&bits[i], parameters.at(program.parameters[i].name));
+    auto symbol = [&](const std::string &name) {
+        void *address = dlsym(library, name.c_str());
+        if (!address) throw std::runtime_error("no symbol " + name);
+        return address;
+    };
+    using Call = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *);
+    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    auto call = reinterpret_cast<Call>(symbol("call_" + program.name));
+    auto size = reinterpret_cast<Size>(symbol("size_" + program.name));
+    auto check = [&](int status) {
+        if (!status) return;
+        char words[300];
+        reinterpret_cast<decltype(&tess_status_message)>(symbol("tess_status_message"))(status, nullptr, words, sizeof words);
+        throw std::runtime_error(program.name + " gives the status: " + words);
+    };
+    TessContext context = tess_context();
+    context.threads = layout.threads;
+    TessPool *pool = layout.threads > 1 ? reinterpret_cast<decltype(&tess_pool_create)>(symbol("tess_pool_create"))(layout.threads) : nullptr;
+    context.pool = pool;
+    std::unique_ptr<TessPool, void (*)(TessPool *)> owner(pool, reinterpret_cast<decltype(&tess_pool_destroy)>(symbol("tess_pool_destroy")));
+    uint64_t bytes = 0;
+    check(size(pointers.data(), bits.data(), &context, &bytes));
+    Fenced workspace(bytes, 0, true);
+    context.workspace = bytes ? workspace.data : nullptr;
+    context.workspace_bytes = bytes;
+    check(call(pointers.data(), bits.data(), &context));
+    for (size_t i = 0; i < program.arguments.size(); i++) {
+        const Argument &argument = program.arguments[i];
+        bool same = true;
+        rows(i, [&](std::byte *there, std::byte *here, size_t n) {
+            if (argument.written) std::memcpy(here, there, n);
+            else same = same && std::memcmp(here, there, n) == 0;
+            std::memset(there, Fenced::canary, n);
+        });
+        if (!same) throw std::runtime_error(program.name + " changes its input " + argument.tensor.name);
+        if (!memory[i]->intact(true)) throw std::runtime_error(program.name + " writes beside " + argument.tensor.name);
+    }
+    if (!workspace.intact(false)) throw std::runtime_error(program.name + " writes beside its workspace");
+    return written(program, all);
+}
+
+}  // namespace tessera::test

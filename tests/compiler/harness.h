@@ -1,0 +1,74 @@
+// What the tests of the compiler share: inputs for any algorithm, and four ways to run it that must agree, from its
+// definition to the code that comes out.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/array.h"
+#include "compiler/tile_program.h"
+#include "schedules/schedule.h"
+#include "schedules/target.h"
+
+namespace tessera::test {
+
+using Extents = std::map<std::string, int64_t>;
+using Arrays = std::map<std::string, Array>;
+using Parameters = std::map<std::string, Scalar>;
+
+// One algorithm, how it is scheduled, and the extents of its symbolic dims that it is run with.
+struct Case {
+    std::string name;  // a C identifier
+    Algorithm algorithm;
+    std::map<std::string, Knobs> stages;
+    std::vector<Extents> shapes;
+};
+
+// The extents of all dims that have one.
+Extents complete(const Algorithm &algorithm, const Extents &symbolic);
+// Inputs and states. One-dimensional i64 tensors are increasing, so that they can be offsets. With `specials` some floats are
+// NaN, infinite, subnormal or -0.
+Arrays make_inputs(const Algorithm &algorithm, const Extents &symbolic, uint32_t seed, bool specials = false);
+Parameters make_parameters(const Algorithm &algorithm, uint32_t seed);
+
+// Outputs and states after the reference interpreter, and after the tile program's.
+Arrays run_reference(const Algorithm &algorithm, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters);
+Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters);
+
+// "" when equal, otherwise the first element that differs. Bits: any NaN equals any other.
+std::string differ_in_bits(const Arrays &got, const Arrays &expected);
+std::string differ(const Arrays &got, const Arrays &expected, double tolerance);
+// Whether a schedule leaves the order of every fold as the algorithm declares it.
+bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
+
+struct Layout {
+    bool at_end = true;  // data ends, or starts, where a page that nobody may touch begins
+    int gap = 0;         // elements between the data and that page
+    int pitch = 0;       // elements between rows
+    int threads = 1;
+};
+
+// Tile programs as a shared object made of their static library, loaded. Its folder goes with it.
+class Loaded {
+public:
+    Loaded(const std::vector<TileProgram> &programs, const Target &target);
+    ~Loaded();
+    Loaded(const Loaded &) = delete;
+    Loaded &operator=(const Loaded &) = delete;
+
+    // Outputs and states. Outputs start poisoned. Throws std::runtime_error when a status is not 0 or memory beside an
+    // argument or inside an input has changed.
+    Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const;
+
+private:
+    std::filesystem::path folder;
+    void *library = nullptr;
+};
+
+// Those of x86-64, avx2 and avx512 that this machine has.
+std::vector<Target> targets();
+// Wraps a lowered program: renamed to `name`, verified.
+TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+
+}  // namespace tessera::test
