@@ -199,8 +199,10 @@ Algorithm inline_calls(const Algorithm &algorithm) {
         Algorithm callee = renamed(call);
         for (const Dim &d : callee.dims)
             if (!result.find_dim(d.name)) result.dims.push_back(d);
+        std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls
+        for (auto &[name, tensor] : call.tensors) bound.insert(tensor);
         for (const Tensor &t : callee.tensors)
-            if (!result.find_tensor(t.name)) result.tensors.push_back(t);
+            if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
         pending.insert(pending.end(), callee.stages.begin(), callee.stages.end());
         result.effects.insert(callee.effects.begin(), callee.effects.end());
     }

@@ -298,9 +298,25 @@ static const char *infix(Op op) {
     }
 }
 
-static std::string operand(const Expr &e) {
-    bool compound = e.kind() == ExprKind::operation && infix(e->op) && e->op != Op::mul && e->op != Op::div && e->op != Op::mod;
-    return compound ? "(" + to_string(e) + ")" : to_string(e);
+static int precedence(Op op) {
+    switch (op) {
+    case Op::mul:
+    case Op::div:
+    case Op::mod: return 3;
+    case Op::add:
+    case Op::sub: return 2;
+    case Op::bit_and:
+    case Op::bit_or: return 0;
+    default: return 1;
+    }
+}
+
+// In parentheses where the text would otherwise group differently; comparisons always are, for the reader.
+static std::string operand(const Expr &e, Op outer, bool right) {
+    if (e.kind() != ExprKind::operation || !infix(e->op)) return to_string(e);
+    int inner = precedence(e->op), around = precedence(outer);
+    bool grouped = inner > around || (inner == around && !right && inner != 1);
+    return grouped && inner >= 2 ? to_string(e) : "(" + to_string(e) + ")";
 }
 
 std::string to_string(const Expr &e) {
@@ -328,7 +344,7 @@ std::string to_string(const Expr &e) {
     }
     const char *symbol = infix(e->op);
     if (!symbol) return std::string(name_of(e->op)) + "(" + list(e->args, e->args.size()) + ")";
-    return operand(e->args[0]) + symbol + operand(e->args[1]);
+    return operand(e->args[0], e->op, false) + symbol + operand(e->args[1], e->op, true);
 }
 
 }  // namespace tessera

@@ -13,8 +13,8 @@ namespace {
 
 using Coefficients = std::vector<double>;  // constant term first
 
-// What differs between f32 and f64. Polynomials were fitted with Sollya 8 (fpminimax, or remez and rounding where an
-// error other than absolute or relative is minimised) and are good to the error in brackets.
+// What differs between f32 and f64. Polynomials were fitted for Tessera: relative errors with Sollya 8 (fpminimax),
+// weighted ones by remez or Lawson's iteration and rounding. In brackets, the error of the rounded coefficients.
 struct Format {
     DType real, bits;
     int mantissa, bias;
@@ -33,7 +33,7 @@ struct Format {
 
     int64_t sqrt_half_bits;
     double subnormal_scale, subnormal_exponent;  // 2^mantissa and -mantissa
-    Coefficients log;       // (log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) - 1 <= f <= sqrt(2) - 1, relative in log(1 + f)
+    Coefficients log;       // (log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2), relative in log(1 + f)
 
     Coefficients tanh;      // (tanh(z) / z - 1) / z^2 in z^2, z <= 0.625, relative in tanh(z)
     double tanh_high;       // above: tanh rounds to 1
@@ -109,7 +109,8 @@ const Coefficients log_erfc_single = {
     -0.104600988328456878662109375, 2.255682088434696197509765625e-2, -3.1277132220566272735595703125e-3,
     2.04719486646354198455810546875e-4};
 
-// log(exp(z^2 / 2) erfc(z / sqrt(2))) / z + 1 / 2 in z - 5/2, 0 <= z <= 5, f32, absolute after multiplying by z [2^-27.3].
+// log(exp(z^2 / 2) erfc(z / sqrt(2))) / z + 1 / 2 in z - 5/2, 0 <= z <= 5, f32: minimises z times the absolute error
+// [2^-26.6].
 const double mills_centre = 2.5, mills_high = 5;
 const Coefficients log_mills_single = {
     -0.005400436465, 0.07306225598, -0.01143017039, 0.001713486039,
@@ -133,7 +134,7 @@ const Format &format_of(const char *function, const Expr &x) {
                                           "; cast the operand to f32 or f64 first.");
 }
 
-struct Builder {
+struct Arithmetic {
     const Format &f;
     Expr operator()(double value) const { return constant(f.real, value); }
     Expr bits(int64_t value) const { return constant_int(f.bits, value); }
@@ -174,7 +175,7 @@ struct Exponent {
 
 // Cody and Waite's reduction. The power of two comes out of the bits of a rounded sum: a conversion to integer would be
 // undefined for a NaN.
-Power exp_parts(const Builder &k, double offset, const Exponent &x) {
+Power exp_parts(const Arithmetic &k, double offset, const Exponent &x) {
     Expr rounder = k(k.f.rounder + offset);
     Expr sum = fma(x.sum, k(k.f.log2e), rounder);
     Expr n = sum - rounder;
@@ -186,17 +187,17 @@ Power exp_parts(const Builder &k, double offset, const Exponent &x) {
 }
 
 // exp(x) * 2^shift as one product; the caller keeps the biased exponent within 0 (which gives 0) .. 254 or 2046.
-Expr exp_near(const Builder &k, const Exponent &x, int shift = 0) {
+Expr exp_near(const Arithmetic &k, const Exponent &x, int shift = 0) {
     Power p = exp_parts(k, k.f.bias + shift, x);
     return p.mantissa * k.power_of_two(p.exponent);
 }
 
-// numerator / denominator = 1 / (1 + exp(x)) for x above -sigmoid_high, both scaled by a power of two that is at most 1,
-// so that neither overflows and a small result rounds once, in the division.
+// numerator / denominator = 1 / (1 + exp(x)) for x above -sigmoid_high, both scaled by a power of two of at most 1, so
+// that neither overflows and a small result rounds once, in the division.
 struct Ratio {
     Expr numerator, denominator;
 };
-Ratio logistic(const Builder &k, const Exponent &x) {
+Ratio logistic(const Arithmetic &k, const Exponent &x) {
     Power p = exp_parts(k, 2 * k.f.bias, x);
     Expr one = k.bits((k.f.rounder_bits >> 1) + k.f.bias);
     Expr half = max(one, operation(Op::shr, {p.exponent, k.bits(1)}));
@@ -204,10 +205,10 @@ Ratio logistic(const Builder &k, const Exponent &x) {
     return {scale, scale + p.mantissa * k.power_of_two(p.exponent - half)};
 }
 
-// exp(z^2 / 2) Phi(-z) for z >= 0, f64. Above 1 both polynomials run in 1 / z from the other end: in a large z the
-// rounding error of every step would stay.
-Expr mills_f64(const Builder &k, const Expr &z) {
-    Expr large = k(1) < z, reciprocal = k(1) / z;
+// exp(z^2 / 2) Phi(-z) for z >= 0, f64. Above 5, where the high terms take over, both polynomials run in 1 / z from the
+// other end: in a large z the rounding error of every step would stay.
+Expr mills_f64(const Arithmetic &k, const Expr &z) {
+    Expr large = k(5) < z, reciprocal = k(1) / z;
     Expr x = select(large, reciprocal, z);
     auto polynomial = [&](const Coefficients &c) {
         size_t n = c.size();
@@ -221,7 +222,7 @@ Expr mills_f64(const Builder &k, const Expr &z) {
 }  // namespace
 
 Expr exp(Expr x) {
-    Builder k{format_of("exp", x)};
+    Arithmetic k{format_of("exp", x)};
     Expr y = k.at_least(k.f.exp_low, k.at_most(k.f.exp_high, x));
     Power p = exp_parts(k, 2 * k.f.bias, Exponent(y));
     Expr half = operation(Op::shr, {p.exponent, k.bits(1)});
@@ -229,7 +230,7 @@ Expr exp(Expr x) {
 }
 
 Expr log(Expr x) {
-    Builder k{format_of("log", x)};
+    Arithmetic k{format_of("log", x)};
     Expr subnormal = x < k(k.f.min_normal);
     Expr bits = bitcast(k.f.bits, select(subnormal, x * k(k.f.subnormal_scale), x));
     Expr e = operation(Op::shr, {bits - k.bits(k.f.sqrt_half_bits), k.bits(k.f.mantissa)});
@@ -242,7 +243,7 @@ Expr log(Expr x) {
 }
 
 Expr erf(Expr x) {
-    Builder k{format_of("erf", x)};
+    Arithmetic k{format_of("erf", x)};
     Expr magnitude = abs(x), z = k.at_most(k.f.erf_high, magnitude);
     Expr square = z * z;
     Expr small = fma(magnitude, k.polynomial(k.f.erf, square), magnitude);
@@ -257,7 +258,7 @@ Expr erf(Expr x) {
 }
 
 Expr tanh(Expr x) {
-    Builder k{format_of("tanh", x)};
+    Arithmetic k{format_of("tanh", x)};
     Expr magnitude = abs(x), z = k.at_most(k.f.tanh_high, magnitude);
     Expr square = z * z;
     Expr small = fma(magnitude * square, k.polynomial(k.f.tanh, square), magnitude);
@@ -268,7 +269,7 @@ Expr tanh(Expr x) {
 
 // With e = exp(-|x|), sigmoid is 1 - e / (1 + e), or e times that: the quotient's error counts for at most half.
 Expr sigmoid(Expr x) {
-    Builder k{format_of("sigmoid", x)};
+    Arithmetic k{format_of("sigmoid", x)};
     Expr e = exp(-abs(x));
     Expr factor = select(x < k(0), e, k(1));
     return fma(-factor, e / (k(1) + e), factor);
@@ -276,7 +277,7 @@ Expr sigmoid(Expr x) {
 
 // The square root halves the quotient's error, which it would not as a divisor. Scaling keeps the quotient normal.
 Expr rsqrt(Expr x) {
-    Builder k{format_of("rsqrt", x)};
+    Arithmetic k{format_of("rsqrt", x)};
     Expr large = k(1) <= abs(x);
     double scale = k.f.rsqrt_scale;
     Expr bounded_x = k.at_least(-1, x);  // -inf must give NaN, and its quotient is -0
@@ -285,14 +286,14 @@ Expr rsqrt(Expr x) {
 }
 
 Expr relu(Expr x) {
-    Builder k{format_of("relu", x)};
+    Arithmetic k{format_of("relu", x)};
     return k.at_least(0, x);
 }
 
 // x Phi(x) = max(x, 0) - |x| Phi(-|x|), and Phi(-z) = exp(-z^2 / 2) exp(z^2 / 2) erfc(z / sqrt(2)) / 2: nothing cancels
 // on the negative side.
 Expr gelu(Expr x) {
-    Builder k{format_of("gelu", x)};
+    Arithmetic k{format_of("gelu", x)};
     Expr z = k.at_most(k.f.gauss_high, abs(x));
     // z^2 cut short, so that the sums of the exponent's leading parts are exact.
     Expr square = bitcast(k.f.real, operation(Op::bit_and, {bitcast(k.f.bits, z * z), k.bits(-4096)}));
@@ -313,13 +314,14 @@ Expr gelu(Expr x) {
 // x sigmoid(v), v = 2 sqrt(2 / pi) (x + 0.044715 x^3). An error in v is a relative error in the result, so v is carried
 // in two parts.
 Expr gelu_tanh(Expr x) {
-    Builder k{format_of("gelu_tanh", x)};
+    Arithmetic k{format_of("gelu_tanh", x)};
     Expr y = k.at_least(k.f.gelu_tanh_low, x), z = k.at_most(k.f.gelu_tanh_high, y);
     Expr square = z * z;
     Expr square_low = fma(z, z, -square);
     Expr linear = k(k.f.linear_high), cubic = k(k.f.cubic_high);
     Expr w = fma(cubic, square, linear);
-    Expr w_low = fma(cubic, square, linear - w) + fma(cubic, square_low, fma(k(k.f.cubic_low), square, k(k.f.linear_low)));
+    Expr w_low = fma(cubic, square_low, fma(k(k.f.cubic_low), square, k(k.f.linear_low)));
+    w_low = fma(cubic, square, linear - w) + w_low;
     Expr minus_v = -z * w;
     Expr minus_v_low = -fma(z, w_low, fma(z, w, minus_v));
     Ratio r = logistic(k, {minus_v, minus_v, {}, minus_v_low});
@@ -327,7 +329,7 @@ Expr gelu_tanh(Expr x) {
 }
 
 Expr silu(Expr x) {
-    Builder k{format_of("silu", x)};
+    Arithmetic k{format_of("silu", x)};
     Expr y = k.at_least(k.f.silu_low, x);
     Ratio r = logistic(k, Exponent(k.at_least(-k.f.sigmoid_high, -y)));
     return y * r.numerator / r.denominator;

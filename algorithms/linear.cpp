@@ -26,6 +26,7 @@ static int order(const std::vector<Expr> &a, const std::vector<Expr> &b) {
 }
 
 Linear Linear::atom(const Expr &e) {
+    if (e.is_constant()) return Linear(e->value.integer);
     Linear a;
     a.terms.push_back({{e}, 1});
     return a;

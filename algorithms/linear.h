@@ -19,7 +19,7 @@ struct Linear {
 
     Linear() = default;
     Linear(int64_t value) : constant(value) {}
-    static Linear atom(const Expr &e);
+    static Linear atom(const Expr &e);  // a constant is its value
     bool is_constant() const { return terms.empty(); }
 };
 

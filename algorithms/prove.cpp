@@ -213,14 +213,16 @@ private:
         return false;
     }
     Linear bound_atom(const Expr &f, int direction);
+    Linear tighter(const Split &s, int direction);
     Linear form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
     const std::set<std::string> &gone;
+    int steps = 0;
 };
 
 Linear Eliminator::bound(Linear x, int direction) {
-    for (int step = 0; step < most_steps; step++) {
+    while (++steps <= most_steps) {
         Split s;
         const Bounds::Range *range = nullptr;
         for (const Linear::Term &t : x.terms)
@@ -236,6 +238,8 @@ Linear Eliminator::bound(Linear x, int direction) {
         s.sign = sign_of(s.inside, b);
         if (!range) {
             if (s.sign == 0) throw Unknown{};
+            // A minimum is below both operands, each of which may cancel what the rest of the sum has.
+            if (s.factor.is_operation(direction * s.sign > 0 ? Op::min : Op::max)) return tighter(s, direction);
             x = s.at(bound_atom(s.factor, direction * s.sign));
         } else if (s.sign) {
             bool low = s.sign * direction < 0;
@@ -248,6 +252,20 @@ Linear Eliminator::bound(Linear x, int direction) {
         }
     }
     throw Unknown{};
+}
+
+// The better of the bounds that the two operands of a minimum or maximum give.
+Linear Eliminator::tighter(const Split &s, int direction) {
+    std::optional<Expr> found;
+    for (const Expr &operand : s.factor->args) {
+        try {
+            Expr one = to_expr(bound(s.at(form(operand)), direction));
+            found = !found ? one : direction > 0 ? min(*found, one) : max(*found, one);
+        } catch (Unknown) {
+        }
+    }
+    if (!found) throw Unknown{};
+    return form(*found);
 }
 
 Linear Eliminator::bound_atom(const Expr &f, int direction) {

@@ -1,9 +1,11 @@
 #include "algorithms/reference.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "algorithms/error.h"
 #include "algorithms/in_double.h"
+#include "algorithms/prove.h"
 #include "algorithms/reference_stage.h"
 
 namespace tessera {
@@ -47,6 +49,7 @@ public:
 
 private:
     void bind(const std::string &dim, int64_t value, const std::string &where);
+    void solve(const Dim &dim, int64_t value);
     void check(const Dim &dim, int64_t value) const;
     [[noreturn]] void fail(const std::string &dim, const std::string &message) const {
         throw UserError("reference.extent", a.name + "." + dim + ": " + message);
@@ -59,6 +62,21 @@ void Extents::bind(const std::string &dim, int64_t value, const std::string &whe
     auto [it, fresh] = extents_.emplace(dim, value);
     if (!fresh && it->second != value)
         fail(dim, "the extent is " + std::to_string(it->second) + ", but " + std::to_string(value) + " in " + where + ".");
+}
+
+// A derived size that is linear in one unknown extent gives that extent: |B1| = |B| + 1.
+void Extents::solve(const Dim &dim, int64_t value) {
+    Linear rest(value), form = linear_form(dim.size, Bounds());
+    rest = rest - Linear(form.constant);
+    const Linear::Term *unknown = nullptr;
+    for (const Linear::Term &t : form.terms) {
+        if (t.factors.size() != 1 || t.factors[0].kind() != ExprKind::extent) return;
+        auto it = extents_.find(t.factors[0]->name);
+        if (it != extents_.end()) rest = rest - Linear(it->second) * t.coefficient;
+        else if (std::exchange(unknown, &t)) return;
+    }
+    if (unknown && rest.constant % unknown->coefficient == 0 && a.dim(unknown->factors[0]->name).kind == DimKind::symbolic)
+        bind(unknown->factors[0]->name, rest.constant / unknown->coefficient, dim.name);
 }
 
 void Extents::check(const Dim &dim, int64_t value) const {
@@ -82,6 +100,11 @@ std::map<std::string, int64_t> Extents::find(const std::map<std::string, Array> 
             if (auto it = extents_.find(d.equals); it != extents_.end()) bind(d.name, it->second, d.equals);
             else if (auto mine = extents_.find(d.name); mine != extents_.end()) bind(d.equals, mine->second, d.name);
         }
+    for (const auto &[name, array] : arrays) {
+        const Tensor *t = a.find_tensor(name);
+        for (size_t i = 0; i < t->dims.size(); i++)
+            if (const Dim &d = a.dim(t->dims[i]); d.kind == DimKind::derived) solve(d, array.extents[i]);
+    }
     for (const Dim &d : a.dims) {
         if (d.kind == DimKind::derived) continue;
         auto it = extents_.find(d.name);
@@ -110,6 +133,7 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
     for (auto &[name, array] : tensors) runner.add(name, std::move(array));
     for (const Tensor &t : a.tensors)
         if (t.role == Role::constant) runner.add_constant(t);
+    runner.check_shapes();
     for (const Stage &stage : a.stages) runner.run(stage);
 
     std::map<std::string, Array> results;

@@ -128,6 +128,18 @@ void StageRunner::evaluate_sizes() {
         for (const Loop &loop : loops_of(constant_ones)) enter(loop);
 }
 
+void StageRunner::check_shapes() {
+    evaluate_sizes();
+    for (const Tensor &t : a_.tensors)
+        for (size_t i = 0; i < t.dims.size(); i++) {
+            int64_t expected = points({t.dims[i]}), got = arrays_.at(t.name).extents[i];
+            if (size_of_dim_.count(t.dims[i]) && expected != got)
+                throw UserError("reference.extent", a_.name + "." + t.dims[i] + ": the size " +
+                                                        to_string(a_.dim(t.dims[i]).size) + " is " + std::to_string(expected) +
+                                                        ", but " + std::to_string(got) + " in " + t.name + ".");
+        }
+}
+
 StageRunner::Fold StageRunner::make_fold(const Monoid &monoid, const std::vector<Expr> &inputs) {
     require(monoid.parts.size() <= most_parts, "a monoid of more than 32 parts");
     monoid_ = &monoid;

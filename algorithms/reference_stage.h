@@ -16,6 +16,7 @@ public:
                 const std::map<std::string, Scalar> &parameters);
     void add(const std::string &name, Array array);
     void add_constant(const Tensor &tensor);
+    void check_shapes();                          // of the arrays, along derived dims: UserError reference.extent
     void run(const Stage &stage);                 // its results join the arrays
     std::map<std::string, Array> take();          // all arrays
 

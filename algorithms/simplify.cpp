@@ -54,6 +54,13 @@ Linear leaf(const Expr &e) { return e.is_constant() ? Linear(e->value.integer) :
 
 Linear atom_quotient(const Linear &x, int64_t c) { return Linear::atom(to_expr(x) / Expr(c)); }
 
+// A remainder that a fact gives is that number.
+Linear atom_remainder(const Linear &x, int64_t c, const Bounds &b) {
+    Expr remainder = to_expr(x) % Expr(c);
+    Interval known = b.known(remainder);
+    return known.lo == known.hi ? Linear(known.lo) : Linear::atom(remainder);
+}
+
 bool is_quotient(const Expr &e, Op op) {
     return e.is_operation(op) && e->args[1].is_constant() && e->args[1]->value.integer > 0;
 }
@@ -176,7 +183,7 @@ Parts Simplifier::divide(Linear x, int64_t c) {
         if (t.factors.size() != 1 || !is_quotient(f, Op::mod) || f->args[1]->value.integer % c) continue;
         flat = flat + (form(f->args[0]) - Linear::atom(f)) * t.coefficient;
     }
-    p.remainder = same(flat, rest) ? Linear::atom(to_expr(rest) % Expr(c)) : divide(flat, c).remainder;
+    p.remainder = same(flat, rest) ? atom_remainder(rest, c, b) : divide(flat, c).remainder;
 
     const Expr *inner = rest.terms.size() == 1 && rest.terms[0].factors.size() == 1 ? &rest.terms[0].factors[0] : nullptr;
     if (inner && rest.terms[0].coefficient == 1 && is_quotient(*inner, Op::div)) {

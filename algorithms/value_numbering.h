@@ -2,6 +2,7 @@
 // time exponential in their sharing, because a shared node is met once on every path; comparing numbers is exact and the
 // numbering is linear in the nodes. Printing, JSON and hashes need it, for functions such as erf share a lot.
 #pragma once
+#include <deque>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -32,7 +33,7 @@ private:
     };
     static size_t index(int number) { return static_cast<size_t>(number); }
 
-    std::vector<Row> rows_;
+    std::deque<Row> rows_;    // references to rows hold while others are numbered
     std::vector<Expr> kept_;  // addresses in seen_ stay taken
     std::unordered_map<const Expr::Node *, int> seen_;
     std::map<std::string, int> numbers_;

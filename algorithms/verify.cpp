@@ -116,10 +116,15 @@ void Verifier::check_callees() const {
     for (const Call &c : a_.calls) {
         if (!c.callee) scope_.fail("call", c.scope, "it has no callee; give one.");
         tessera::verify(*c.callee);
-        for (const Parameter &p : c.callee->parameters)
-            if (!c.parameters.count(p.name) || !c.parameters.at(p.name).defined())
-                scope_.fail("call", c.scope, "the parameter '" + p.name + "' of " + c.callee->name + " is not bound; give an "
-                                             "expression of type " + name_of(p.dtype) + ".");
+        for (const Parameter &p : c.callee->parameters) {
+            auto it = c.parameters.find(p.name);
+            std::string subject = "the parameter '" + p.name + "' of " + c.callee->name + " is ";
+            if (it == c.parameters.end() || !it->second.defined())
+                scope_.fail("call", c.scope, subject + "not bound; give an expression of type " + name_of(p.dtype) + ".");
+            if (it->second.type() != p.dtype)
+                scope_.fail("call", c.scope, subject + name_of(p.dtype) + ", but is bound to " + to_string(it->second) + " of type " +
+                                                 name_of(it->second.type()) + "; cast it.");
+        }
     }
 }
 
@@ -176,6 +181,7 @@ void Verifier::verify() {
     check_callees();
     Algorithm flat = a_.calls.empty() ? a_ : inline_calls(a_);
     scope_.dims = flat.dims;
+    verify_constraints(scope_);
     for (const Tensor &t : a_.tensors) check_tensor(t);
 
     for (const Tensor &t : a_.tensors) scope_.tensors[t.name] = t;
@@ -183,7 +189,7 @@ void Verifier::verify() {
         for (const Tensor &t : results_of(s)) scope_.tensors[t.name] = t;
     for (const Call &c : a_.calls) add_results(c);
     for (const auto &[name, t] : scope_.tensors) scope_.made.insert(name);
-    verify_dims(scope_);
+    verify_sizes(scope_);
     for (const Call &c : a_.calls) verify_call(scope_, c);
     check_stages();
     check_outputs();

@@ -18,7 +18,6 @@ public:
 private:
     void check_dim(const Dim &dim) const;
     void check_tensor(const Tensor &tensor) const;
-    void check_parameter(const Parameter &parameter) const;
     void check_known() const;
     [[noreturn]] void fail(const std::string &message) const { scope_.fail("call", subject_, message); }
 
@@ -33,7 +32,7 @@ void CallChecker::check() const {
     for (const Dim &d : callee_.dims) check_dim(d);
     for (const Tensor &t : callee_.tensors)
         if (t.role != Role::constant) check_tensor(t);
-    for (const Parameter &p : callee_.parameters) check_parameter(p);
+    for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), {});
 }
 
 // Every binding names something of the callee.
@@ -104,14 +103,6 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
             fail(pair + "whose axis " + std::to_string(i) + " is '" + given.dims[i] + "' where '" + expected + "' is wanted, for '" +
                  wanted.dims[i] + "'; bind that to '" + given.dims[i] + "'.");
     }
-}
-
-void CallChecker::check_parameter(const Parameter &wanted) const {
-    const Expr &given = call_.parameters.at(wanted.name);
-    if (given.type() != wanted.dtype)
-        fail("the parameter '" + wanted.name + "' of " + callee_.name + " is " + name_of(wanted.dtype) + ", but is bound to " +
-             to_string(given) + " of type " + name_of(given.type()) + "; cast it.");
-    verify_expression(scope_, subject_, given, {});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 std::string range(int64_t lo, int64_t hi) { return std::to_string(lo) + "..=" + std::to_string(hi); }
 
-void verify_constraints(const VerifyScope &scope, const Dim &d) {
+void verify_constraint(const VerifyScope &scope, const Dim &d) {
     if (d.multiple_of < 1)
         scope.fail("dim", d.name, "multiple_of is " + std::to_string(d.multiple_of) + "; give 1 or more.");
     if (d.kind == DimKind::fixed) {
@@ -49,7 +49,7 @@ void verify_equals(const VerifyScope &scope, const Dim &first) {
     }
 }
 
-void verify_size(const VerifyScope &scope, const Dim &d, std::vector<std::string> &path) {
+void verify_acyclic(const VerifyScope &scope, const Dim &d, std::vector<std::string> &path) {
     if (d.kind != DimKind::derived) return;
     if (std::count(path.begin(), path.end(), d.name)) {
         path.push_back(d.name);
@@ -57,27 +57,28 @@ void verify_size(const VerifyScope &scope, const Dim &d, std::vector<std::string
     }
     path.push_back(d.name);
     walk(d.size, [&](const Expr &e) {
-        if (e.kind() == ExprKind::extent) verify_size(scope, scope.dim(e->name, d.name), path);
+        if (e.kind() == ExprKind::extent) verify_acyclic(scope, scope.dim(e->name, d.name), path);
     });
     path.pop_back();
 }
 
 }  // namespace
 
-void verify_dims(const VerifyScope &scope) {
-    for (const Dim &d : scope.algorithm.dims) verify_constraints(scope, d);
+void verify_constraints(const VerifyScope &scope) {
     for (const Dim &d : scope.algorithm.dims) {
-        if (d.kind == DimKind::derived) {
-            if (!d.size.defined() || d.size.type() != DType::index)
-                scope.fail("dim", d.name, "a derived dim needs a size of type index, got " +
-                                              (d.size.defined() ? std::string(name_of(d.size.type())) : "none") +
-                                              "; cast it to index.");
-            std::vector<std::string> path;
-            verify_size(scope, d, path);
-        } else {
-            verify_equals(scope, d);
-        }
+        verify_constraint(scope, d);
+        if (d.kind == DimKind::derived && (!d.size.defined() || d.size.type() != DType::index))
+            scope.fail("dim", d.name, "a derived dim needs a size of type index, got " +
+                                          (d.size.defined() ? std::string(name_of(d.size.type())) : "none") + "; cast it to index.");
     }
+    for (const Dim &d : scope.algorithm.dims) verify_equals(scope, d);
+    for (const Dim &d : scope.algorithm.dims) {
+        std::vector<std::string> path;
+        verify_acyclic(scope, d, path);
+    }
+}
+
+void verify_sizes(const VerifyScope &scope) {
     for (const Dim &d : scope.algorithm.dims) {
         if (d.kind != DimKind::derived) continue;
         std::vector<std::string> outer;

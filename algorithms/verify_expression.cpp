@@ -48,7 +48,10 @@ private:
 
 Bounds Checker::facts() const {
     Bounds b(scope_.dims);
-    for (const std::string &d : dims_) b.set(d, 0, extent(d) - 1);
+    for (const std::string &d : dims_) {
+        b.set(d, 0, extent(d) - 1);
+        b.assume(extent(d) >= 1);  // there is a point
+    }
     return b;
 }
 

@@ -11,6 +11,7 @@ namespace tessera {
 namespace {
 
 constexpr int poison = 0xa7;
+enum : uint8_t { unwritten, defined, spoiled };  // spoiled: by an operand that was unwritten
 
 // Positions saturate to 32 bits where they are made of data.
 Expr with_saturated_positions(const Expr &e) {
@@ -58,7 +59,7 @@ public:
         for (size_t t = 0; t < tensors.size(); t++)
             if (outputs[t])
                 for (size_t i = 0; i < written[t].size(); i++)
-                    if (!written[t][i]) throw InternalError(program.name + ": " + tensors[t].name + index_text(t, i) + " is never written");
+                    if (written[t][i] == unwritten) throw InternalError(program.name + ": " + tensors[t].name + index_text(t, i) + " is never written");
     }
 
 private:
@@ -83,7 +84,7 @@ private:
     std::vector<Register> frame;
     std::vector<TensorView> tensors;
     std::vector<std::vector<std::byte>> storage;
-    std::vector<std::vector<uint8_t>> written;  // one flag for each element, row-major; empty: not watched
+    std::vector<std::vector<uint8_t>> written;  // one state for each element, row-major; empty: not watched
     std::vector<bool> writable, watched, outputs;
     std::vector<std::pair<std::string, int>> active;
     std::string current;
@@ -259,15 +260,24 @@ private:
         return static_cast<size_t>(position);
     }
 
-    void evaluate(const Evaluation &e) {
+    // The first read of an element that holds nothing, or something made of such an element.
+    const Read *run(const Evaluation &e) {
         e.tape.run(frame.data(), tensors.data());
         for (const Read &r : e.reads) {
             if (r.condition >= 0 && !frame[static_cast<size_t>(r.condition)].integer) continue;
-            auto t = static_cast<size_t>(r.tensor);
-            size_t at = element(r.tensor, r.index);
-            if (!written[t][at]) [[unlikely]]
-                throw InternalError(tensors[t].name + index_text(t, at) + " is read before it is written");
+            if (written[static_cast<size_t>(r.tensor)][element(r.tensor, r.index)] != defined) [[unlikely]] return &r;
         }
+        return nullptr;
+    }
+
+    [[noreturn]] void refuse(const Read &r) const {
+        auto t = static_cast<size_t>(r.tensor);
+        size_t at = element(r.tensor, r.index);
+        throw InternalError(tensors[t].name + index_text(t, at) + (written[t][at] ? " is made of elements never written" : " is read before it is written"));
+    }
+
+    void evaluate(const Evaluation &e) {
+        if (const Read *r = run(e)) refuse(*r);
     }
 
     int64_t &integer(int slot) { return frame[static_cast<size_t>(slot)].integer; }
@@ -314,14 +324,16 @@ private:
         std::vector<int> places;
         for (size_t i = 0; i < index.size(); i++) places.push_back(all->tape.result(i));
         DType type = value.type();
-        return [this, all, t, tensor, condition, result, places, type, buffer] {
+        bool local = watched[t] && !outputs[t];
+        return [this, all, t, tensor, condition, result, places, type, buffer, local] {
             if (current != buffer) current = buffer;
-            evaluate(*all);
+            const Read *undefined = run(*all);
             if (condition >= 0 && !integer(condition)) return;
             int64_t at[8];
             for (size_t i = 0; i < places.size(); i++) at[i] = integer(places[i]);
+            if (undefined && !local) refuse(*undefined);
             store_register(type, tensors[t].address(at), frame[static_cast<size_t>(result)]);
-            if (watched[t]) written[t][element(tensor, places)] = 1;
+            if (watched[t]) written[t][element(tensor, places)] = undefined ? spoiled : defined;
         };
     }
 
@@ -369,7 +381,7 @@ private:
             v.strides = row_major_strides(v.extents);
             storage[t].assign(static_cast<size_t>(count * size_of(v.dtype)), static_cast<std::byte>(poison));
             v.data = storage[t].data();
-            if (watched[t]) written[t].assign(static_cast<size_t>(count), 0);
+            if (watched[t]) written[t].assign(static_cast<size_t>(count), unwritten);
             for (const Action &action : inside) action();
         };
     }

@@ -13,8 +13,9 @@
 namespace tessera {
 
 struct InterpretOptions {
-    // Also refuse to read an element that was never written, and to leave an element of an output unwritten. Buffers of
-    // the program start filled with a poison pattern either way.
+    // Also refuse to make a count, a condition, a position or an argument's element of one that was never written, and to
+    // leave an element of an output unwritten. Padding may be computed from what was never written as long as nothing comes of
+    // it. Buffers of the program start filled with a poison pattern either way.
     bool checked = true;
 };
 

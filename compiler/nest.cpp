@@ -297,7 +297,7 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         return loop_of(v, count, kind, after_loop(state, position));
     }
     std::string name = unique(v + ".size");
-    facts.set(name, Expr(outer_slice ? 0 : 1), Expr(tile));
+    facts.set(name, Expr(outer_slice ? 0 : 1), left_over);
     inner.size = variable(name);
     return loop_of(v, count, kind, {tile_node(Let{name, left_over, after_loop(state, position)})});
 }

@@ -54,16 +54,20 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
         for (const Tensor &t : results_of(*producer))
             if (t.name == n->name) dims = t.dims;
         std::vector<Piece> box;
+        Pieces needed;
         for (size_t i = 0; i < dims.size(); i++) {
             Piece p = span(resolve(n->args[i]), pieces, facts);
             if (!p.size.defined() || variables_in(p.lo).count(dims[i])) p = whole(dims[i], pieces);
-            if (n->guarded) {
-                Expr end = simplify(min(p.lo + p.size, extent_of(dims[i])), facts);
+            // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
+            Expr all = whole(dims[i], needed).size;
+            if (all.defined() && (n->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
+                Expr end = simplify(min(p.lo + p.size, all), facts);
                 p.lo = simplify(max(p.lo, Expr(0)), facts);
                 p.size = simplify(max(end - p.lo, Expr(0)), facts);
             }
             if (p.padded) p.limit = extent_of(dims[i]);
             box.push_back(p);
+            needed[dims[i]] = p;
         }
         auto [it, fresh] = regions.emplace(n->name, box);
         for (size_t i = 0; !fresh && i < box.size(); i++) {

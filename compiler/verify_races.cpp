@@ -2,9 +2,18 @@
 
 namespace tessera {
 
-void add_facts(Bounds &facts, const Scope &scope, const Scope &end, const std::map<std::string, Expr> &names) {
+// What follows about extents: a quotient is above 0 where its dividend reaches the divisor.
+static void assume_positive(Bounds &facts, const Expr &count) {
+    if (count.is_constant()) return;
+    facts.assume(Expr(0) < count);
+    if (count.is_operation(Op::div) && count->args[1].is_constant() && count->args[1]->value.integer > 0) facts.assume(count->args[1] <= count->args[0]);
+    if (count.is_operation(Op::min))
+        for (const Expr &e : count->args) assume_positive(facts, e);
+}
+
+void add_facts(Bounds &facts, const Scope &scope, const Scope &end, bool counts, const std::map<std::string, Expr> &names) {
     if (!scope || scope == end) return;
-    add_facts(facts, scope->outer, end, names);
+    add_facts(facts, scope->outer, end, counts, names);
     auto named = [&](const Expr &e) { return names.empty() ? e : substitute(e, names); };
     if (scope->variable.empty()) {
         facts.assume(named(scope->condition));
@@ -12,6 +21,7 @@ void add_facts(Bounds &facts, const Scope &scope, const Scope &end, const std::m
     }
     auto it = names.find(scope->variable);
     facts.set(it == names.end() ? scope->variable : it->second->name, named(scope->lo), named(scope->hi));
+    if (counts && scope->count.defined()) assume_positive(facts, named(scope->count));
 }
 
 static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) {
@@ -22,11 +32,12 @@ static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) 
 }
 
 // Whether `first` at one iteration and `second` at one with a larger digit are always apart.
-static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second) {
+static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second,
+                  bool counts) {
     const Scope &end = loop->outer;
     std::map<std::string, Expr> names = others(second.scope, end);
     Bounds facts = outside;
-    add_facts(facts, first.scope, end);
+    add_facts(facts, first.scope, end, counts);
     // The larger digit is bound again, above the smaller one.
     std::vector<const TileScope *> inner;
     for (Scope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
@@ -48,7 +59,7 @@ std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop
         for (const TileAccess *b : accesses)
             if (a->store || b->store)
                 for (const std::string &digit : digits)
-                    if (!apart(facts, loop, digit, *a, *b)) return TileConflict{a, b};
+                    if (!apart(facts, loop, digit, *a, *b, false) && !apart(facts, loop, digit, *a, *b, true)) return TileConflict{a, b};
     return std::nullopt;
 }
 

@@ -16,11 +16,13 @@ struct TileScope {
     Scope outer;
     std::string variable;  // "" for a condition
     Expr lo, hi;           // of the variable
+    Expr count;            // of a loop: it is above 0 inside
     Expr condition;
 };
 
-// Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed.
-void add_facts(Bounds &facts, const Scope &scope, const Scope &end, const std::map<std::string, Expr> &names = {});
+// Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed. `counts`: also that the
+// loops run, which proofs seldom need and which makes others too long for the prover.
+void add_facts(Bounds &facts, const Scope &scope, const Scope &end, bool counts, const std::map<std::string, Expr> &names = {});
 
 struct TileAccess {
     std::string buffer;

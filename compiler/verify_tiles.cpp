@@ -78,14 +78,22 @@ private:
         return name + "[" + join(text) + "]";
     }
 
-    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known) {
+    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const Scope &where) {
         const Buffer &b = find(name);
+        std::optional<Bounds> all;
+        auto holds = [&](const Expr &condition) {
+            if (prove(condition, known)) return true;
+            if (!all) add_facts(all.emplace(program.dims), where, nullptr, true);
+            return prove(condition, *all);
+        };
         if (index.size() != b.extents.size())
             fail(at(name, index) + " has " + std::to_string(index.size()) + " indices for " + std::to_string(b.extents.size()) + " axes");
         for (size_t i = 0; i < index.size(); i++) {
             if (index[i].type() != DType::index) fail(at(name, index) + ": an index is a position");
-            if (prove(Expr(0) <= index[i], known) && prove(index[i] < b.extents[i], known)) continue;
-            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " is not shown to be in 0 ..= " + to_string(b.extents[i]) + " - 1";
+            bool low = holds(Expr(0) <= index[i]);
+            if (low && holds(index[i] < b.extents[i])) continue;
+            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " is not shown to be " +
+                               (low ? "below " + to_string(b.extents[i]) : "at least 0");
             if (b.space == Space::argument) fail(what);
             assumed.push_back(what);
         }
@@ -118,10 +126,10 @@ private:
             if (e->guarded) {
                 for (size_t i = rank; i < e->args.size(); i++) check(e->args[i], known, where, seen);
                 under.assume(e->args[rank]);
-                inner = std::make_shared<TileScope>(TileScope{where, "", {}, {}, e->args[rank]});
+                inner = std::make_shared<TileScope>(TileScope{where, "", {}, {}, {}, e->args[rank]});
             }
             for (const Expr &i : index) check(i, under, inner, e->guarded ? seen_under : seen);
-            check_index(e->name, index, under);
+            check_index(e->name, index, under, inner);
             accesses.push_back({e->name, index, false, inner});
             return;
         }
@@ -154,11 +162,16 @@ private:
         scope = std::make_shared<TileScope>(std::move(more));
         bool fresh = scope->variable.empty() || variables.insert(scope->variable).second;
         if (!fresh) fail("variable " + scope->variable + " is bound twice");
-        add_facts(facts, scope, before);
+        add_facts(facts, scope, before, false);
         inside();
         if (!scope->variable.empty()) variables.erase(scope->variable);
         scope = before;
         facts = std::move(outside);
+    }
+
+    void within_all(const std::vector<Expr> &conditions, size_t from, const std::function<void()> &inside) {
+        if (from == conditions.size()) return inside();
+        within({nullptr, "", {}, {}, {}, conditions[from]}, [&] { within_all(conditions, from + 1, inside); });
     }
 
     // The Lets directly inside that take an index apart by the same divisor: both together tell iterations apart.
@@ -215,8 +228,12 @@ private:
         loops.push_back(loop.kind);
         if (loop.kind == LoopKind::warp || loop.kind == LoopKind::thread) divergent.insert(loop.variable);
         note_ranges(loop.variable, loop.count, loop.body);
+        // An earlier iteration may have stored what a later one reads.
+        walk(loop.body, [&](const TileNode &n) {
+            if (auto *c = std::get_if<Compute>(&n); c && buffers.count(c->buffer)) stored.insert(c->buffer);
+        });
         Scope inside;
-        within({nullptr, loop.variable, Expr(0), loop.count - 1, {}}, [&] {
+        within({nullptr, loop.variable, Expr(0), loop.count - 1, loop.count, {}}, [&] {
             inside = scope;
             visit(loop.body);
         });
@@ -268,9 +285,9 @@ private:
         Bounds under = facts;
         if (guard.defined()) {
             under.assume(guard);
-            inner = std::make_shared<TileScope>(TileScope{scope, "", {}, {}, guard});
+            inner = std::make_shared<TileScope>(TileScope{scope, "", {}, {}, {}, guard});
         }
-        check_index(name, index, under);
+        check_index(name, index, under, inner);
         accesses.push_back({name, index, true, inner});
         stored.insert(name);
     }
@@ -295,10 +312,10 @@ private:
         for (const std::string &v : variables_in(n.condition)) differs |= divergent.count(v) > 0;
         in_divergent += differs;
         std::set<std::string> before = stored;
-        within({nullptr, "", {}, {}, n.condition}, [&] { visit(n.then); });
+        within({nullptr, "", {}, {}, {}, n.condition}, [&] { visit(n.then); });
         std::set<std::string> after = stored;
         stored = before;
-        within({nullptr, "", {}, {}, !n.condition}, [&] { visit(n.otherwise); });
+        within({nullptr, "", {}, {}, {}, !n.condition}, [&] { visit(n.otherwise); });
         stored.insert(after.begin(), after.end());
         in_divergent -= differs;
     }
@@ -308,9 +325,18 @@ private:
         for (const std::string &v : variables_in(n.value))
             if (divergent.count(v)) divergent.insert(n.variable);
         auto digit = ranges.find(n.variable);
-        TileScope more{nullptr, n.variable, n.value, n.value, {}};
-        if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1;
-        within(more, [&] { visit(n.body); });
+        TileScope more{nullptr, n.variable, n.value, n.value, {}, {}};
+        std::vector<Expr> helpful;  // a minimum by its sides: the prover need not look at cases then
+        if (n.value.is_operation(Op::min)) {
+            for (const Expr &e : n.value->args) {
+                helpful.push_back(variable(n.variable) <= e);
+                if (e.is_constant()) more.hi = e;
+            }
+            if (prove(Expr(0) < n.value, facts)) more.lo = Expr(1);
+            else if (prove(Expr(0) <= n.value, facts)) more.lo = Expr(0);
+        }
+        if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
+        within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });
         divergent.erase(n.variable);
     }
 

@@ -11,7 +11,7 @@
 namespace tessera {
 
 void emit_limited(const PreparedKernel &p, const EmitOptions &options, const Limits &limits) {
-    run_limited(p.kernel.name, limits, [&] { emit_library({p.kernel}, p.target, options); });
+    run_limited(compiling(p.kernel.name), limits, [&] { emit_library({p.kernel}, p.target, options); });
 }
 
 std::string tiles_text(const Kernel &kernel) {

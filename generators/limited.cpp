@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "runtime/tessera.h"
 
 namespace tessera {
 
@@ -45,7 +46,7 @@ void write_all(int descriptor, const std::string &text) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, static_cast<uint64_t>(std::ceil(limits.seconds)) + 1);
+    limit(RLIMIT_CPU, static_cast<uint64_t>(std::ceil(limits.seconds)) * static_cast<uint64_t>(tess_cpu_count()) + 1);
 #ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of address space
     limit(RLIMIT_AS, limits.memory_bytes);
 #endif
@@ -91,13 +92,17 @@ bool read_until(int report, std::chrono::steady_clock::time_point end, std::stri
 
 }  // namespace
 
-void run_limited(const std::string &subject, const Limits &limits, const std::function<void()> &work) {
+Activity compiling(const std::string &kernel) {
+    return {kernel, "compiling", "compile.limit", "Unroll less (smaller micro tiles, fewer variants), or raise --compile-limit-s"};
+}
+
+void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) {
     int ends[2];
-    if (pipe(ends) != 0) throw InternalError("a pipe to the compiling process: " + std::string(std::strerror(errno)));
+    if (pipe(ends) != 0) throw InternalError(activity.subject + ": a pipe to the process for " + activity.doing + ": " + std::strerror(errno));
     const pid_t child = fork();
     if (child < 0) {
         close(ends[0]), close(ends[1]);
-        throw InternalError("starting the compiling process: " + std::string(std::strerror(errno)));
+        throw InternalError(activity.subject + ": starting the process for " + activity.doing + ": " + std::string(std::strerror(errno)));
     }
     if (child == 0) {
         close(ends[0]);
@@ -113,15 +118,16 @@ void run_limited(const std::string &subject, const Limits &limits, const std::fu
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && in_time) return;
-    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-        throw UserError("compile.limit", fmt::format("{}: compiling was stopped; expected it to end within {:g} s. Unroll less (smaller micro tiles, fewer variants), or raise --compile-limit-s.",
-                                                     subject, limits.seconds));
+    auto over = [&](const std::string &limit) {
+        throw UserError(activity.id, fmt::format("{}: {} was stopped; expected it to {}. {}.", activity.subject, activity.doing, limit, activity.remedy));
+    };
+    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) over(fmt::format("end within {:g} s", limits.seconds));
     if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory)
-        throw UserError("compile.limit", fmt::format("{}: compiling was stopped; expected it to need at most {:g} GiB of memory. Unroll less (smaller micro tiles, fewer variants).",
-                                                     subject, static_cast<double>(limits.memory_bytes) / (1u << 30)));
-    if (WIFSIGNALED(status)) throw InternalError(fmt::format("{}: the compiling process ended by signal {} ({})", subject, WTERMSIG(status), strsignal(WTERMSIG(status))));
-    if (WEXITSTATUS(status) != failed) throw InternalError(fmt::format("{}: the compiling process ended with code {}", subject, WEXITSTATUS(status)));
-    rethrow(subject, text);
+        over(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits.memory_bytes) / (1u << 30)));
+    const std::string process = activity.subject + ": the process for " + activity.doing;
+    if (WIFSIGNALED(status)) throw InternalError(fmt::format("{} ended by signal {} ({})", process, WTERMSIG(status), strsignal(WTERMSIG(status))));
+    if (WEXITSTATUS(status) != failed) throw InternalError(fmt::format("{} ended with code {}", process, WEXITSTATUS(status)));
+    rethrow(activity.subject, text);
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include "compiler/header.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
+#include "compiler/verify_tiles.h"
 #include "schedules/check.h"
 #include "schedules/merge.h"
 #include "schedules/notation.h"
@@ -102,7 +103,16 @@ PreparedKernel prepare(const Registry &registry, const KernelOptions &options, c
     check_c_name(name.empty() ? options.algorithm : name);
     PreparedKernel p = prepare_schedule(registry, options);
     p.kernel = lower_variants(name.empty() ? options.algorithm : name, p);
+    for (const KernelVariant &variant : p.kernel.variants) verify(variant.program);
     return p;
+}
+
+const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {
+    for (const KernelVariant &variant : kernel.variants) {
+        const bool taken = std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); });
+        if (taken) return variant;
+    }
+    throw InternalError("the last variant of a kernel has no condition");
 }
 
 std::string condition_text(const std::vector<Condition> &when) {

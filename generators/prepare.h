@@ -34,6 +34,9 @@ PreparedKernel prepare(const Registry &registry, const KernelOptions &options, c
 // The first half: all that needs no lowering.
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
 
+// The variant that the library runs for these extents.
+const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents);
+
 // "M <= 16 and N % 16 == 0", or "otherwise".
 std::string condition_text(const std::vector<Condition> &when);
 

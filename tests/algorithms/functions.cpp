@@ -45,7 +45,8 @@ T sigmoid_of(T x) {
     return 1 / (1 + std::exp(-x));
 }
 
-#define BOTH(expression) [](long double x) -> long double { return expression; }, [](double x) -> double { return expression; }
+#define BOTH(expression) \
+    [](long double x) -> long double { return expression; }, [](double x) -> double { return expression; }
 
 const Case cases[] = {
     {"exp", exp, BOTH(std::exp(x)), 1},
@@ -53,9 +54,9 @@ const Case cases[] = {
     {"erf", erf, BOTH(std::erf(x)), 1.5},
     {"tanh", tanh, BOTH(std::tanh(x)), 1.5},
     {"sigmoid", sigmoid, BOTH(sigmoid_of(x)), 2},
-    {"rsqrt", rsqrt, BOTH(1 / std::sqrt(x)), 1.5},
+    {"rsqrt", rsqrt, BOTH(1 / std::sqrt(x)), 1},
     {"relu", relu, BOTH(x < 0 ? 0 : x), 0},
-    {"gelu", gelu, BOTH(x * std::erfc(-x * 0.70710678118654752440L) / 2), 2.5, -5, 2e-8, 3, -37.6, 1e-306},
+    {"gelu", gelu, BOTH(x * std::erfc(-x * 0.70710678118654752440L) / 2), 2.5, -5, 2e-8, 5, -37.6, 1e-306},
     {"gelu_tanh", gelu_tanh, BOTH(x * sigmoid_of(linear(x))), 2.5},
     {"silu", silu, BOTH(x * sigmoid_of(x)), 2.5},
 };
@@ -116,8 +117,8 @@ Worst sweep(const Case &c, const std::vector<uint32_t> &first, uint64_t count, u
 }
 
 void check(const Case &c, const Worst &worst) {
-    INFO(c.name << ": " << worst.ulps << " ULP at " << worst.at << ", below " << c.from << " absolute " << worst.absolute
-                << " at " << worst.absolute_at);
+    INFO(c.name << ": " << worst.ulps << " ULP at " << worst.at << ", below " << c.from << " absolute "
+                << worst.absolute << " at " << worst.absolute_at);
     CHECK(worst.wrong_nan == 0);
     CHECK(worst.ulps <= c.ulps);
     CHECK(worst.absolute <= c.absolute);
@@ -138,8 +139,8 @@ TEST_CASE("functions: a sample of f32 is within the stated error") {
 
 TEST_CASE("functions: f32 around the special values is within the stated error") {
     std::vector<uint32_t> starts;
-    for (float centre : {0.0f, 0x1p-126f, 0x1p-24f, 0.34657359f, 0.625f, 0.70710678f, 0.84f, 1.0f, 1.41421356f, 3.9f, 5.0f,
-                         9.0f, 10.5f, 13.0f, 17.3f, 20.0f, 86.6f, 87.3f, 88.7228f, 103.97f, 0x1p127f, inf})
+    for (float centre : {0.0f, 0x1p-126f, 0x1p-24f, 0.34657359f, 0.625f, 0.70710678f, 0.84f, 1.0f, 1.41421356f, 3.9f,
+                         5.0f, 9.0f, 10.5f, 13.0f, 17.3f, 20.0f, 86.6f, 87.3f, 88.7228f, 103.97f, 0x1p127f, inf})
         for (uint32_t sign : {0u, 0x80000000u}) starts.push_back((std::bit_cast<uint32_t>(centre) | sign) - 2048);
     for (const Case &c : cases) check(c, sweep(c, starts, 4096, 1));
 }
@@ -161,7 +162,7 @@ TEST_CASE("functions: f64 at random points is within the stated error") {
         double got = evaluate(e, Scalar::of_real(DType::f64, x)).real;
         long double want = c.reference(x);
         if (std::isnan(want)) return std::isnan(got) ? 0.0 : inf;
-        if (std::fabs(static_cast<double>(want)) > std::numeric_limits<double>::max()) return std::isinf(got) ? 0.0 : inf;
+        if (std::isinf(static_cast<double>(want))) return std::isinf(got) ? 0.0 : inf;
         if (x < c.from_f64) return std::fabs(static_cast<double>(got - want)) <= c.absolute_f64 ? 0.0 : inf;
         int exponent = want == 0 ? -1022 : std::max(std::ilogb(want), -1022);
         return static_cast<double>(std::fabs(std::ldexp(got - want, 52 - exponent)));
@@ -178,7 +179,6 @@ TEST_CASE("functions: f64 at random points is within the stated error") {
             if (double x = std::bit_cast<double>(random()); std::isfinite(x)) visit(x);
         INFO(c.name << ": " << worst << " ULP at " << at);
         CHECK(worst <= c.ulps_f64);
-        if (getenv("TESSERA_SHOW")) printf("%s f64 %.3f at %g\n",c.name,worst,at);
     }
 }
 

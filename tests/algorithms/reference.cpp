@@ -7,7 +7,6 @@
 
 #include "algorithms/error.h"
 #include "algorithms/functions.h"
-#include "algorithms/in_double.h"
 
 using namespace tessera;
 
@@ -209,6 +208,20 @@ TEST_CASE("a segmented sum over a ragged dim") {
     CHECK(std::signbit(out.at("y").get(1).real));
 }
 
+TEST_CASE("an extent is found from a derived one, and derived ones are checked") {
+    auto make = [](const Expr &size) {
+        Writer w("rows");
+        w.dims({"B"}).dim(derived_dim("B1", size)).tensor("offsets", DType::i32, {"B1"});
+        return w.map("y", {"B"}, at("offsets", {v("B") + 1}, DType::i32) - at("offsets", {v("B")}, DType::i32)).outputs({"y"});
+    };
+    Arrays in{{"offsets", Array(DType::i32, {4}, integers({0, 2, 3, 7}))}};
+    CHECK(evaluate(make(extent("B") + 1), in).at("y").values() == std::vector<double>{2, 1, 4});
+    EvaluationOptions options;
+    options.extents["B"] = 2;
+    CHECK_THROWS_WITH(evaluate(make(extent("B") + 1), in, {}, options),
+                      "error[reference.extent]: rows.B1: the size |B| + 1 is 3, but 4 in offsets.");
+}
+
 TEST_CASE("a ring buffer is updated in stage order, and later stages see the new version") {
     Writer w("ring");
     w.dims({"T"}).dim(symbolic_dim("W")).tensor("x", f32, {"T"}).tensor("ring", f32, {"W"}, Role::state);
@@ -333,24 +346,6 @@ TEST_CASE("errors of the reference interpreter name what is wanted") {
     CHECK_THROWS_WITH(evaluate(free, {}), "error[reference.extent]: iota.N: no given tensor has this dim; give its extent in "
                                           "EvaluationOptions::extents.");
     CHECK_THROWS_AS(Array(f32, {2}, {1}), InternalError);
-}
-
-TEST_CASE("functions on bits become their f64 selves") {
-    using Function = Expr (*)(Expr);
-    std::vector<std::pair<Function, std::function<double(double)>>> all = {
-        {exp, [](double x) { return std::exp(x); }},
-        {log, [](double x) { return std::log(x); }},
-        {tanh, [](double x) { return std::tanh(x); }},
-        {erf, [](double x) { return std::erf(x); }},
-        {sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
-        {silu, [](double x) { return x / (1 + std::exp(-x)); }},
-        {gelu, [](double x) { return x * std::erfc(-x * std::sqrt(0.5)) / 2; }}};
-    Expr x = at("x", {v("N")});
-    for (auto &[function, expected] : all) {
-        Algorithm a = Writer("f").dims({"N"}).tensor("x", f32, {"N"}).map("y", {"N"}, function(x * x) * constant(f32, 3)).outputs({"y"});
-        double y = evaluate(a, {{"x", Array(f32, {1}, {0.75})}}, {}, Precision::f64).at("y").values()[0];
-        CHECK(y == Approx(3 * expected(0.5625)).epsilon(1e-14));
-    }
 }
 
 TEST_CASE("the interpreter is fast enough for tests of useful size", "[.speed]") {

@@ -1,0 +1,127 @@
+#include "generators/inputs.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+uint64_t RandomNumbers::next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+int64_t RandomNumbers::below(int64_t limit) { return static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(limit, 1))); }
+double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) / (1 << 23) - 1; }
+
+static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }
+
+DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
+    DimExtents extents;
+    std::vector<std::string> names;
+    for (const Dim &d : algorithm.dims) {
+        if (d.kind == DimKind::fixed) extents[d.name] = d.value;
+        if (d.kind != DimKind::symbolic) continue;
+        names.push_back(d.name);
+        auto given = symbolic.find(d.name);
+        if (given == symbolic.end() && !d.equals.empty()) given = symbolic.find(d.equals);
+        if (given == symbolic.end())
+            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not.");
+        if (!is_allowed(d, given->second))
+            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " = " + std::to_string(given->second) + "; expected a multiple of " + std::to_string(d.multiple_of) +
+                                                   " in " + std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
+        extents[d.name] = given->second;
+    }
+    for (const auto &[name, extent] : symbolic)
+        if (!extents.count(name))
+            throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name + "' to give an extent; the symbolic dims are " + join(names) + "." + did_you_mean(name, names));
+    for (const Dim &d : algorithm.dims) {
+        if (d.kind != DimKind::derived) continue;
+        const Expr size = rewrite(d.size, [&](const Expr &e) -> Expr {
+            return e.kind() == ExprKind::extent && extents.count(e->name) ? Expr(extents.at(e->name)) : Expr();
+        });
+        if (size.is_constant()) extents[d.name] = std::max<int64_t>(0, size->value.integer);
+    }
+    return extents;
+}
+
+// The nearest allowed extent that is not below, if there is one.
+static int64_t allowed(const Dim &d, int64_t extent) {
+    extent = std::max(extent, d.min);
+    extent = (extent + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
+    return is_allowed(d, extent) ? extent : (d.min + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
+}
+
+std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed) {
+    static const int64_t awkward[] = {1, 2, 3, 7, 13, 16, 17, 31, 33, 47, 49, 64, 65, 97, 127};
+    constexpr double most_points = 1 << 22;
+    std::vector<Dim> dims;
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
+    RandomNumbers random(seed);
+    std::vector<DimExtents> shapes;
+    auto add = [&](const std::vector<int64_t> &wanted) {
+        DimExtents shape;
+        for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
+        if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end() && static_cast<int>(shapes.size()) < count) shapes.push_back(shape);
+    };
+    auto pick = [&] {
+        std::vector<int64_t> extents;
+        double points = 1;
+        for (size_t i = 0; i < dims.size(); i++) extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
+        for (; points > most_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
+        return extents;
+    };
+    add(std::vector<int64_t>(dims.size(), 1));
+    for (size_t empty = 0; empty < dims.size(); empty++) {
+        std::vector<int64_t> extents = pick();
+        extents[empty] = 0;
+        add(extents);
+    }
+    for (int i = 0; i < 4 * count; i++) add(pick());
+    return shapes;
+}
+
+std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents) {
+    std::vector<int64_t> shape;
+    for (const std::string &d : tensor.dims) {
+        require(extents.count(d), "an argument's dims have extents that no data decides");
+        shape.push_back(extents.at(d));
+    }
+    return shape;
+}
+
+// Whether the sizes of ragged dims are read from this tensor.
+static bool has_offsets(const TileProgram &program, const std::string &tensor) {
+    bool found = false;
+    for (const Dim &d : program.dims)
+        if (d.kind == DimKind::derived) walk(d.size, [&](const Expr &e) { found = found || (e.kind() == ExprKind::load && e->name == tensor); });
+    return found;
+}
+
+Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint64_t seed) {
+    RandomNumbers random(seed);
+    Inputs inputs;
+    int64_t largest = 1;
+    for (const auto &[dim, extent] : extents) largest = std::max(largest, extent);
+    for (const Argument &argument : program.arguments) {
+        const Tensor &t = argument.tensor;
+        if (!argument.read) continue;
+        Array array(t.dtype, shape_of(t, extents));
+        std::vector<int64_t> integers;
+        for (int64_t i = 0; i < array.size(); i++) integers.push_back(random.below(has_offsets(program, t.name) ? largest + 1 : 8));
+        if (has_offsets(program, t.name)) std::sort(integers.begin(), integers.end());
+        for (int64_t i = 0; i < array.size(); i++) {
+            const auto integer = t.dtype == DType::boolean ? integers[i] & 1 : integers[i];
+            array.set(i, is_float(t.dtype) ? Scalar::of_real(t.dtype, random.signed_unit()) : Scalar::of_integer(t.dtype, integer));
+        }
+        inputs.tensors.emplace(t.name, std::move(array));
+    }
+    for (const Parameter &p : program.parameters)
+        inputs.parameters[p.name] = is_float(p.dtype) ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999) : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+    return inputs;
+}
+
+}  // namespace tessera

@@ -1,0 +1,40 @@
+// A kernel compiled, linked to a shared object and loaded into this process, so that it can be checked and timed. It needs
+// a C compiler ("cc") on the path; the run-time library that it calls is the one inside this program.
+#pragma once
+#include <filesystem>
+
+#include "algorithms/array.h"
+#include "generators/limited.h"
+#include "generators/output_folder.h"
+#include "generators/prepare.h"
+#include "runtime/tessera.h"
+
+namespace tessera {
+
+// Emits and links the kernel; gives the shared object's path in `folder`. UserError command.cc when the C compiler is
+// missing or fails, command.target when this processor lacks a feature of the target, and those of emit_limited.
+std::filesystem::path link_kernel(const PreparedKernel &prepared, const Limits &limits, const TemporaryFolder &folder);
+
+class LoadedKernel {
+public:
+    LoadedKernel(const std::filesystem::path &object, const TileProgram &program);
+    ~LoadedKernel();
+    LoadedKernel(const LoadedKernel &) = delete;
+    LoadedKernel &operator=(const LoadedKernel &) = delete;
+
+    // Arguments in the order of the kernel's signature. Gives a status of the runtime.
+    int run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const;
+    int workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t &bytes) const;
+    std::string message(int status) const;
+
+private:
+    using Call = int (*)(const void *const *tensors, const int64_t *parameters, const void *context, uint64_t *bytes);
+    int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t *bytes) const;
+    const TileProgram &program_;
+    void *handle_ = nullptr;
+    Call call_ = nullptr;
+};
+
+TessTensorDesc descriptor_of(DType type, const std::vector<int64_t> &shape, void *data);
+
+}  // namespace tessera

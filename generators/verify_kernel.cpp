@@ -1,0 +1,96 @@
+#include "generators/verify_kernel.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "generators/comparison.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct VerifyOptions {
+    KernelOptions kernel;
+    std::vector<std::string> extents;
+    int shapes = 12;
+    uint64_t seed = 1;
+    int32_t threads = 2;
+    bool json = false;
+    Limits compile, run{300};
+};
+
+std::vector<DimExtents> shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
+    if (options.extents.empty()) return awkward_shapes(p.bound, options.shapes, options.seed);
+    return {parse_shape(options.extents)};
+}
+
+ordered_json json_of(const Comparison &c) {
+    return {{"extents", c.extents}, {"difference", c.difference}, {"error", c.error}, {"declared_error", c.declared_error}};
+}
+
+// In a process of its own, since a wrong kernel may crash.
+ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
+    const TemporaryFolder folder;
+    const std::filesystem::path object = link_kernel(p, options.compile, folder);
+    const std::vector<DimExtents> shapes = shapes_of(p, options);
+    std::vector<int32_t> threads = {1};
+    if (options.threads > 1) threads.push_back(options.threads);
+    const OutputFolder out(folder.path());
+    const Activity running{p.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes, or raise --run-limit-s"};
+    run_limited(running, options.run, [&] {
+        const LoadedKernel kernel(object, p.kernel.variants[0].program);
+        ordered_json all = ordered_json::array();
+        for (const DimExtents &shape : shapes) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
+        out.write("results.json", all.dump());
+    });
+    return ordered_json::parse(out.read("results.json"));
+}
+
+int report(const PreparedKernel &p, const VerifyOptions &options) {
+    const ordered_json all = results(p, options);
+    const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
+    const std::string schedule = p.schedule ? p.schedule->name() : "none";
+    if (options.json) {
+        const ordered_json whole = {{"format", "tessera-verify"}, {"version", 1}, {"kernel", p.kernel.name}, {"target", p.target.name}, {"numerics", p.declared.numerics.name},
+                                    {"schedule", schedule}, {"threads", options.threads}, {"seed", options.seed}, {"failures", failures}, {"shapes", all}};
+        std::cout << whole.dump(2) << "\n";
+        return failures ? exit_check_failed : exit_ok;
+    }
+    double error = 0, declared = 0;
+    for (const ordered_json &c : all) {
+        error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
+        if (c["difference"] != "") std::cout << p.kernel.name << " at " << to_string(c["extents"].get<DimExtents>()) << ": " << c["difference"].get<std::string>() << "\n";
+    }
+    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right, with 1 and {} threads", p.kernel.name, p.target.name, p.declared.numerics.name, schedule,
+                             all.size() - static_cast<size_t>(failures), all.size(), options.threads);
+    if (!failures) std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error, declared);
+    std::cout << "\n";
+    return failures ? exit_check_failed : exit_ok;
+}
+
+}  // namespace
+
+Command verify_command(CLI::App &app, const Registry &registry) {
+    auto options = std::make_shared<VerifyOptions>();
+    CLI::App *line = app.add_subcommand("verify", "Compile a kernel, run it on awkward shapes and compare it with its tile program and its algorithm; 1 if it is wrong");
+    add_algorithm_options(*line, options->kernel);
+    add_schedule_options(*line, options->kernel);
+    line->add_option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones")->type_name("DIM=EXTENT");
+    line->add_option("--shapes", options->shapes, "Most shapes to try")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--seed", options->seed, "Of shapes and data")->capture_default_str();
+    line->add_option("--threads", options->threads, "Also run with so many threads")->check(CLI::Range(1, 4096))->capture_default_str();
+    line->add_option("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--run-limit-s", options->run.seconds, "Most seconds that running may take")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_flag("--json", options->json, "For programs");
+    return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
+}
+
+}  // namespace tessera

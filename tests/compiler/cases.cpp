@@ -1,0 +1,147 @@
+#include "tests/compiler/cases.h"
+
+#include "algorithms/library/library.h"
+
+namespace tessera::test {
+
+using How = Split::How;
+
+static Place at(const std::string &stage, const std::string &loop) { return {Place::Kind::at, stage, loop}; }
+
+class Cases {
+public:
+    explicit Cases(int64_t lanes) : L(lanes) {
+        products();
+        normalizations();
+        attentions();
+        folds();
+    }
+    std::vector<Case> all;
+
+private:
+    int64_t L;
+
+    Case &add(const std::string &name, const Algorithm &algorithm, const std::vector<Extents> &shapes) {
+        all.push_back({name, algorithm, {}, shapes});
+        return all.back();
+    }
+
+    // Lists of extents for the same dims: {{"M", "N"}, {1, 2}, {3, 4}}.
+    static std::vector<Extents> shapes(const std::vector<std::string> &dims, const std::vector<std::vector<int64_t>> &values) {
+        std::vector<Extents> result;
+        for (auto &v : values) {
+            Extents e;
+            for (size_t i = 0; i < dims.size(); i++) e[dims[i]] = v[i];
+            result.push_back(e);
+        }
+        return result;
+    }
+
+    void products() {
+        Numerics f32, bf16 = numerics_named("bf16"), f16 = numerics_named("f16");
+        auto mnk = shapes({"M", "N", "K"}, {{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 2 * L + 1, 5}, {5, 3 * L - 1, 17}, {13, 31, 33}, {9, 2 * L, 1}, {4, 50, 16}});
+        add("matmul_plain", library::matmul(f32), mnk);
+        Knobs tile;
+        tile.micro = {{"M", 4}, {"N", 2 * L}}, tile.vector = {{"N", L}};
+        add("matmul_tile", library::matmul(f32), mnk).stages["y"] = tile;
+        add("matmul_bf16", library::matmul(bf16), mnk).stages["y.acc"] = tile;
+        add("matmul_f16", library::matmul(f16), mnk);
+        Knobs packed = tile;
+        packed.block = {{"N", 4 * L}}, packed.loops = {"block.N", "micro.N", "micro.M"};
+        packed.pack["w"] = {"micro.N", {{"N", 2 * L, false}, {"K", 0, false}, {"N", 2 * L, true}}};
+        add("matmul_packed", library::matmul(f32), mnk).stages["y"] = packed;
+        Knobs sliced = tile;
+        sliced.block = {{"M", 8}, {"N", 4 * L}}, sliced.k = {{"K", 8}};
+        sliced.parallel = {"block.M", "block.N"};
+        add("matmul_sliced", library::matmul(f32), mnk).stages["y"] = sliced;
+        Knobs rest = tile;
+        rest.tail = {{"N", Tail::loop}, {"M", Tail::loop}};
+        add("matmul_tail_loop", library::matmul(f32), mnk).stages["y"] = rest;
+        Case &gelu = add("linear_gelu_placed", library::linear_gelu(f32), mnk);
+        gelu.stages["y"] = tile, gelu.stages["acc"] = tile;
+        gelu.stages["y"].block = {{"M", 8}}, gelu.stages["y"].parallel = {"block.M"};
+        gelu.stages["acc"].place = at("y", "micro");
+        add("linear_plain", library::linear(f32), mnk).stages["acc"] = tile;
+        auto mk = shapes({"M", "K"}, {{0, 3}, {3, 0}, {1, 1}, {7, 15}, {5, 2 * L + 1}, {3, 67}, {17, 4 * L}});
+        Case &lanes = add("gemv_lanes", library::gemv(f32), mk);
+        lanes.stages["y"].split["K"] = {How::lanes, 2 * L};
+        lanes.stages["y.partial"].micro = {{"K.i", 2 * L}}, lanes.stages["y.partial"].vector = {{"K.i", L}};
+        lanes.stages["y.partial"].place = at("y", "M");
+        Case &threads = add("gemv_threads", library::gemv(f32), mk);
+        threads.stages["y"].split["K"] = {How::threads, 16};
+        Case &chunks = add("gemv_chunks", library::gemv(f32), mk);
+        chunks.stages["y"].split["K"] = {How::chunks, 7};
+    }
+
+    void normalizations() {
+        Numerics f32;
+        auto mn = shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {2, L - 1}, {3, L + 1}, {7, 2 * L}, {5, 37}, {2, 131}});
+        add("softmax_plain", library::softmax(f32), mn);
+        Case &softmax = add("softmax_rows", library::softmax(f32), mn);
+        for (std::string s : {"max", "sum"}) {
+            softmax.stages[s].split["N"] = {How::lanes, 2 * L}, softmax.stages[s].place = at("y", "M");
+            Knobs &part = softmax.stages[s + ".partial"];
+            part.micro = {{"N.i", 2 * L}}, part.vector = {{"N.i", L}}, part.place = at("y", "M");
+        }
+        softmax.stages["exp"].place = at("y", "M"), softmax.stages["exp"].vector = {{"N", L}};
+        softmax.stages["y"].vector = {{"N", L}}, softmax.stages["y"].parallel = {"M"};
+        add("layernorm_plain", library::layernorm(f32), mn).stages["y"].vector = {{"N", L}};
+        Case &layernorm = add("layernorm_lanes", library::layernorm(f32), mn);
+        layernorm.stages["welford"].split["N"] = {How::lanes, L};
+        layernorm.stages["welford.partial"].vector = {{"N.i", L}}, layernorm.stages["y"].vector = {{"N", L}};
+        Case &residual = add("residual_layernorm_chunks", library::residual_layernorm(f32), mn);
+        residual.stages["welford"].split["N"] = {How::chunks, 8}, residual.stages["total"].place = Place{Place::Kind::inlined, "", ""};
+        Case &rmsnorm = add("rmsnorm_placed", library::rmsnorm(f32), mn);
+        rmsnorm.stages["squares"].place = at("y", "M"), rmsnorm.stages["scale"].place = at("y", "M");
+        rmsnorm.stages["y"].vector = {{"N", L}}, rmsnorm.stages["y"].parallel = {"M"};
+        add("feed_forward_plain", library::feed_forward(f32), shapes({"M", "D", "F"}, {{1, 1, 1}, {3, 5, 7}, {2, L + 1, 2 * L - 1}})).stages["up.acc"].vector = {{"F", L}};
+    }
+
+    void attentions() {
+        Numerics f32;
+        auto hstde = shapes({"H", "S", "T", "D", "E"}, {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 5, 7, 3, 2}, {2, 13, 9, 4, L + 1}, {1, 17, 33, 8, L - 1}});
+        add("attention_plain", library::attention(f32), hstde);
+        for (bool causal : {false, true}) {
+            Case &c = add(causal ? "attention_causal_online" : "attention_online", causal ? library::attention_causal(f32) : library::attention(f32), hstde);
+            std::string s = "online_softmax";
+            int64_t rows = L, keys = 8;
+            c.stages[s].split["T"] = {How::online, keys};
+            c.stages["o"].block = {{"S", rows}}, c.stages["o"].vector = {{"E", L}}, c.stages["o"].parallel = {"H"};
+            auto place = [&](const std::string &stage, const std::string &in, const std::string &loop) { c.stages[stage].place = at(in, loop); };
+            place(s, "o", "block.S"), place("scaled", "o", "block.S");
+            c.stages["scaled"].vector = {{"S", L}}, c.stages["scaled"].layout = {{"D"}, {"S"}};
+            place("scores", s, "T.o");
+            c.stages["scores"].micro = {{"S", rows}, {"T", 4}}, c.stages["scores"].vector = {{"S", L}}, c.stages["scores"].layout = {{"T"}, {"S"}};
+            for (std::string p : {"m", "p", "l", "acc"}) {
+                place(s + ".chunk." + p, s, "T.o");
+                if (p != "acc") c.stages[s + ".chunk." + p].micro = {{"S", rows}}, c.stages[s + ".chunk." + p].vector = {{"S", L}};
+            }
+            c.stages[s + ".chunk.p"].layout = {{"T.i"}, {"S"}};
+            c.stages[s + ".chunk.acc"].micro = {{"S", 4}, {"E", 2 * L}}, c.stages[s + ".chunk.acc"].vector = {{"E", L}};
+        }
+        Case &passes = add("attention_passes", library::attention(f32), hstde);
+        passes.stages["online_softmax"].split["T"] = {How::passes, 0};
+    }
+
+    void folds() {
+        Numerics f32;
+        auto mn = shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {7, 9}, {2, L + 1}, {33, 2 * L - 1}, {16, 40}});
+        add("column_sum_vector", library::column_sum(f32), mn).stages["y"].vector = {{"N", L}};
+        Case &threads = add("column_sum_threads", library::column_sum(f32), mn);
+        threads.stages["y"].split["M"] = {How::threads, 8}, threads.stages["y"].vector = {{"N", L}};
+        add("cumulative_sum_plain", library::cumulative_sum(f32), mn);
+        Case &scan = add("cumulative_sum_chunks", library::cumulative_sum(f32), mn);
+        scan.stages["y"].split["N"] = {How::chunks, 8};
+        auto btn = shapes({"B", "T", "N"}, {{0, 0, 3}, {1, 1, 1}, {3, 9, 2}, {5, 11, L + 1}, {4, 2, 2 * L - 1}, {6, 12, 40}});
+        Case &segments = add("segmented_sum_vector", library::segmented_sum(f32), btn);
+        segments.stages["y"].vector = {{"N", L}}, segments.stages["y"].parallel = {"B"};
+        add("segmented_sum_plain", library::segmented_sum(f32), btn);
+        Case &ring = add("ring_append_vector", library::ring_append(f32),
+                         shapes({"B", "W", "T", "D"}, {{0, 1, 1, 1}, {1, 1, 1, 1}, {2, 3, 5, L + 1}, {3, 7, 2, 2 * L - 1}, {2, 5, 5, 33}}));
+        ring.stages["append"].vector = {{"D", L}}, ring.stages["append"].parallel = {"B"};
+    }
+};
+
+std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
+
+}  // namespace tessera::test

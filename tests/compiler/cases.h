@@ -1,0 +1,10 @@
+// Kernels of the standard library, each under several schedules, with shapes at which tiles end badly.
+#pragma once
+#include "tests/compiler/harness.h"
+
+namespace tessera::test {
+
+// `lanes`: f32 in one vector of the target.
+std::vector<Case> library_cases(int64_t lanes);
+
+}  // namespace tessera::test

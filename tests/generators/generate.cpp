@@ -1,0 +1,100 @@
+#include "generators/generate.h"
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/hash.h"
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+TEST_CASE("generate writes a library, a header and a manifest, and on request more") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "made here").string();
+    const Outcome outcome = generator({"generate", "matmul", "--schedule", "none", "--out", out});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.out + outcome.err == "");
+    CHECK(files_in(out) == "libmatmul.a matmul.h matmul.manifest.json");
+    CHECK_THAT(read_file(out + "/matmul.h"), Catch::Contains("int matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context);"));
+    CHECK(generator({"generate", "matmul", "--schedule", "none", "--out", out, "--name", "gemm", "--emit-assembly", "--emit-tiles"}).code == 0);
+    CHECK(files_in(out) == "gemm.h gemm.manifest.json gemm.s gemm.tiles.txt libgemm.a libmatmul.a matmul.h matmul.manifest.json");
+    CHECK_THAT(read_file(out + "/gemm.tiles.txt"), Catch::StartsWith("tile program matmul"));
+}
+
+TEST_CASE("the manifest names what went in and hashes what came out") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "mine.json").string(), out = (folder.path() / "out").string();
+    write_file(file, Schedule("mine").extends("matmul/base").variant({"M <= 2"}, "y", block({{"M", 2}})).text());
+    REQUIRE(generator({"generate", "matmul", "--schedule", file, "--shape", "N=8", "K=3", "--target", "avx2", "--numerics", "f64", "--out", out}, registry).code == 0);
+    const std::string text = read_file(out + "/matmul.manifest.json");
+    const auto manifest = nlohmann::json::parse(text);
+    CHECK(manifest["format"] == "tessera-manifest");
+    CHECK(manifest["version"] == 1);
+    CHECK(manifest["halide"] == "21.0.0");
+    CHECK(manifest["algorithm"]["name"] == "matmul");
+    CHECK(manifest["algorithm"]["semantic"] == semantic_hash(registry.make("matmul", numerics_named("f64"))));
+    CHECK(manifest["algorithm"]["surface"] == surface_hash(registry.make("matmul", numerics_named("f64"))));
+    CHECK(manifest["numerics"] == "f64");
+    CHECK(manifest["fixed"] == nlohmann::json({{"N", 8}, {"K", 3}}));
+    CHECK(manifest["target"]["name"] == "avx2");
+    CHECK(manifest["schedule"]["chain"][0]["file"] == "mine.json");
+    CHECK(manifest["schedule"]["chain"][0]["hash"] == sha256(read_file(file)));
+    CHECK(manifest["schedule"]["chain"][1]["name"] == "matmul/base");
+    REQUIRE(manifest["variants"].size() == 2);
+    CHECK(manifest["variants"][0]["when"] == std::vector<std::string>{"M <= 2"});
+    CHECK(manifest["variants"][0]["resolved"] != manifest["variants"][1]["resolved"]);
+    for (const char *name : {"libmatmul.a", "matmul.h"}) CHECK(manifest["files"][name] == sha256(read_file(out + "/" + name)));
+    CHECK_THAT(text, !Catch::Contains(folder.path().string()));
+}
+
+TEST_CASE("the depfile lists a schedule and its ancestors as make reads them") {
+    const TemporaryFolder folder;
+    const std::filesystem::path dir = folder.path() / "with blank#";
+    write_file(dir / "mine" / "base.json", Schedule("mine/base").text());
+    write_file(dir / "mine" / "leaf.json", Schedule("mine/leaf").extends("mine/base").text());
+    const std::string out = (folder.path() / "o").string(), depfile = (folder.path() / "k.d").string();
+    REQUIRE(generator({"generate", "matmul", "--schedule", "mine/leaf", "--schedule-dir", dir.string(), "--out", out, "--depfile", depfile}).code == 0);
+    const std::string escaped = std::filesystem::canonical(folder.path()).string() + "/with\\ blank\\#/mine/";
+    CHECK(read_file(depfile) == out + "/libmatmul.a: \\\n  " + escaped + "leaf.json \\\n  " + escaped + "base.json\n");
+}
+
+TEST_CASE("equal inputs give equal bytes in another folder, locale, time zone and number of processors") {
+    const TemporaryFolder folder;
+    const std::string a = (folder.path() / "a").string(), b = (folder.path() / "b" / "deeper").string();
+    const std::string what = "generate layernorm --shape N=96 --target avx2 --quiet --emit-assembly --emit-tiles --out ";
+    const Outcome first = stock_generator(what + a), second = stock_generator(what + "b/deeper", "cd '" + folder.path().string() + "' && LC_ALL=de_DE.UTF-8 LANG=tr_TR.UTF-8 TZ=Asia/Tokyo taskset 1 ");
+    INFO(first.err << second.err);
+    REQUIRE(first.code + second.code == 0);
+    CHECK(files_in(a) == "layernorm.h layernorm.manifest.json layernorm.s layernorm.tiles.txt liblayernorm.a");
+    CHECK(files_in(a) == files_in(b));
+    for (const auto &entry : std::filesystem::directory_iterator(a)) {
+        INFO(entry.path());
+        CHECK(read_file(entry.path()) == read_file(std::filesystem::path(b) / entry.path().filename()));
+    }
+}
+
+TEST_CASE("a compile that takes too long is stopped and leaves nothing") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/unrolled").stage("y", block({{"M", 64}}).micro({{"M", 32}, {"N", 64}}).unroll({{"K", 64}})); });
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    check_refused({"generate", "matmul", "--schedule", "matmul/unrolled", "--out", out, "--compile-limit-s", "0.05"},
+                  {"error[compile.limit]: matmul: compiling was stopped; expected it to end within 0.05 s. Unroll less", "or raise --compile-limit-s."}, 2, registry);
+    CHECK(files_in(out) == "");
+}
+
+TEST_CASE("generate's errors leave what is there") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    write_file(out + "/libmatmul.a", "kept");
+    check_refused({"generate", "matmul", "--out", out, "--schedule", "nowhere"}, {"error[schedule.missing]"});
+    check_refused({"generate", "matmul", "--out", out, "--name", "int"}, {"error[emit.name]", "got 'int'; give another one with --name."});
+    check_refused({"generate", "matmul"}, {"error[command.arguments]: tessera-generator generate: --out is required"});
+    check_refused({"generate", "matmul", "--out", out + "/libmatmul.a"}, {"error[output.folder]"});
+    check_refused({"generate", "matmul", "--out", out, "--compile-limit-s", "0"}, {"error[command.arguments]"});
+    CHECK(files_in(out) == "libmatmul.a");
+    CHECK(read_file(out + "/libmatmul.a") == "kept");
+}

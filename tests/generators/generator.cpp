@@ -1,0 +1,50 @@
+#include "generators/generator.h"
+
+#include "algorithms/error.h"
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+TEST_CASE("help and version end well") {
+    const Outcome help = generator({"--help"});
+    CHECK(help.code == 0);
+    CHECK_THAT(help.out, Catch::Contains("0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's."));
+    for (const char *command : {"list", "show", "generate", "explain", "diff", "verify", "bench"}) {
+        CHECK_THAT(help.out, Catch::Contains(std::string("\n  ") + command));
+        const Outcome own = generator({command, "--help"});
+        CHECK(own.code == 0);
+        CHECK_THAT(own.out, Catch::Contains("--schedule-dir"));
+    }
+    CHECK_THAT(generator({"--version"}).out, Catch::StartsWith("tessera ") && Catch::Contains(", Halide 21.0.0"));
+}
+
+TEST_CASE("the command line's errors have the form of all others") {
+    check_refused({}, {"error[command.unknown]: tessera-generator: expected a command, got no command; the commands are list, show, generate, explain, diff, verify, bench. --help describes them."});
+    check_refused({"lst"}, {"got 'lst'; ", "Did you mean 'list'?"});
+    check_refused({"show"}, {"error[command.arguments]: tessera-generator show: algorithm is required; tessera-generator show --help describes the arguments."});
+    check_refused({"list", "--colour"}, {"error[command.arguments]: tessera-generator list: The following argument was not expected: --colour;"});
+}
+
+TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an exit code") {
+    auto throwing = [](const std::function<void()> &raise) {
+        Registry registry;
+        registry.add("broken", "", [=](const Numerics &) -> Algorithm {
+            raise();
+            return {};
+        });
+        return registry;
+    };
+    check_refused({"show", "broken"}, {"error[algorithm.own]: words"}, 2, throwing([] { throw UserError("algorithm.own", "words"); }));
+    check_refused({"show", "broken"}, {InternalError("words").what()}, 3, throwing([] { throw InternalError("words"); }));
+    check_refused({"show", "broken"}, {InternalError("foreign").what()}, 3, throwing([] { throw std::runtime_error("foreign"); }));
+    check_refused({"show", "broken"}, {"something unknown was thrown"}, 3, throwing([] { throw 3; }));
+}
+
+TEST_CASE("the stock generator knows the standard library") {
+    const Outcome outcome = stock_generator("list");
+    CHECK(outcome.code == 0);
+    for (const char *name : {"attention", "attention_causal", "column_sum", "cumulative_sum", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm", "ring_append",
+                             "rmsnorm", "segmented_sum", "softmax"})
+        CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
+}

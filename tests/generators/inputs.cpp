@@ -1,0 +1,66 @@
+#include "generators/inputs.h"
+
+#include <set>
+
+#include "algorithms/builder.h"
+#include "algorithms/library/library.h"
+#include "compiler/lower.h"
+#include "tests/generators/harness.h"
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+TEST_CASE("extents follow from those of the symbolic dims") {
+    const DimExtents extents = all_extents(library::segmented_sum({}), {{"B", 4}, {"T", 10}, {"N", 3}});
+    CHECK(extents == DimExtents{{"B", 4}, {"B1", 5}, {"T", 10}, {"N", 3}});
+    CHECK(all_extents(bind_extents(library::matmul({}), {{"N", 8}}), {{"M", 1}, {"K", 2}}) == DimExtents{{"M", 1}, {"N", 8}, {"K", 2}});
+}
+
+TEST_CASE("extents' errors") {
+    check_words([] { all_extents(library::matmul({}), {{"M", 1}, {"K", 2}}); },
+                {"error[command.extents]: matmul: dim N has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not."});
+    check_words([] { all_extents(library::matmul({}), {{"M", 1}, {"N", 1}, {"K", 2}, {"kk", 2}}); }, {"error[command.extents]: matmul: there is no symbolic dim 'kk' to give an extent; the symbolic dims are M, N, K."});
+    check_words([] { all_extents(library::ring_append({}), {{"B", 1}, {"W", 0}, {"T", 2}, {"D", 2}}); }, {"error[command.extents]: ring_append: dim W = 0; expected a multiple of 1 in 1 ..= 2147483647."});
+}
+
+TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay small") {
+    const auto shapes = awkward_shapes(library::matmul({}), 12, 1);
+    CHECK(shapes.size() == 12);
+    CHECK(shapes[0] == DimExtents{{"M", 1}, {"N", 1}, {"K", 1}});
+    CHECK(shapes[1].at("M") == 0);
+    CHECK(shapes[2].at("N") == 0);
+    CHECK(shapes[3].at("K") == 0);
+    CHECK(shapes == awkward_shapes(library::matmul({}), 12, 1));
+    CHECK(std::set<DimExtents>(shapes.begin(), shapes.end()).size() == 12);
+    CHECK(awkward_shapes(bind_extents(library::matmul({}), {{"M", 1}, {"N", 8}, {"K", 9}}), 12, 1) == std::vector<DimExtents>{{}});
+
+    Builder f("f");
+    Dim N = symbolic_dim("N");
+    N.multiple_of = 8, N.min = 8;
+    Tile x = f.input("x", {f.dim(N)});
+    for (const DimExtents &shape : awkward_shapes(f.output("y", x + x).build(), 6, 1)) CHECK((shape.at("N") >= 8 && shape.at("N") % 8 == 0));
+    for (const DimExtents &shape : awkward_shapes(library::attention({}), 40, 2)) {
+        double points = 1;
+        for (const auto &[dim, extent] : shape) points *= static_cast<double>(extent);
+        CHECK(points <= 1 << 22);
+    }
+}
+
+TEST_CASE("random inputs have ascending offsets, floats in a unit and are the same in every run") {
+    const Algorithm algorithm = library::segmented_sum({});
+    const DimExtents extents = all_extents(algorithm, {{"B", 20}, {"T", 50}, {"N", 3}});
+    const TileProgram program = lower(algorithm, {}, target_named("x86-64"));
+    const Inputs inputs = random_inputs(program, extents, 7);
+    const std::vector<double> offsets = inputs.tensors.at("offsets").values(), x = inputs.tensors.at("x").values();
+    CHECK(std::is_sorted(offsets.begin(), offsets.end()));
+    CHECK(offsets.back() <= 50);
+    CHECK(offsets.front() < offsets.back());
+    CHECK(x.size() == 150);
+    CHECK(std::all_of(x.begin(), x.end(), [](double v) { return v >= -1 && v < 1; }));
+    CHECK(inputs.tensors == random_inputs(program, extents, 7).tensors);
+    CHECK(inputs.tensors != random_inputs(program, extents, 8).tensors);
+    const Inputs layernorm = random_inputs(lower(library::layernorm({}), {}, target_named("x86-64")), {{"M", 1}, {"N", 1}}, 7);
+    CHECK(layernorm.parameters.at("epsilon").real > 0);
+    CHECK(layernorm.parameters.at("epsilon").real <= 1);
+}

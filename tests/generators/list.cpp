@@ -1,0 +1,39 @@
+#include "generators/list.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+TEST_CASE("list shows algorithms with their arguments, schedules, targets and numerics") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/mine"); }).add_schedule([] { return Schedule("elsewhere/other"); });
+    const Outcome outcome = generator({"list"}, registry);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err == "");
+    for (const char *line : {"matmul         y[M, N] = x[M, K] w[K, N]\n", "dims M, N, K; inputs x[M, K], w[K, N]; outputs y[M, N]\n", "matmul/mine", "other schedules\n  ",
+                             "elsewhere/other", "states cache[B, W, D]; parameters position: i64\n", "parameters epsilon: f32\n", "targets\n  x86-64, avx2, avx512, host (host is ",
+                             "numerics\n  f32, "})
+        CHECK_THAT(outcome.out, Catch::Contains(line));
+}
+
+TEST_CASE("list gives the same as JSON") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/mine"); });
+    const Outcome outcome = generator({"list", "--json", "--numerics", "f64"}, registry);
+    REQUIRE(outcome.code == 0);
+    const auto all = nlohmann::json::parse(outcome.out);
+    CHECK(all["format"] == "tessera-list");
+    CHECK(all["algorithms"].size() == 5);
+    const auto &layernorm = all["algorithms"][1];
+    CHECK(layernorm["name"] == "layernorm");
+    CHECK(layernorm["dims"] == std::vector<std::string>{"M", "N"});
+    CHECK(layernorm["parameters"] == std::vector<std::string>{"epsilon: f64"});
+    const auto &own = all["algorithms"][2]["schedules"];
+    CHECK(std::find(own.begin(), own.end(), "matmul/mine") != own.end());
+    CHECK(all["targets"].size() == 4);
+}
+
+TEST_CASE("list refuses unknown numerics") { check_refused({"list", "--numerics", "f31"}, {"error[numerics.unknown]"}); }

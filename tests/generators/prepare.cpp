@@ -1,0 +1,97 @@
+#include "generators/prepare.h"
+
+#include "algorithms/error.h"
+#include "tests/generators/harness.h"
+#include "schedules/merge.h"
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static KernelOptions matmul(const std::string &schedule = "none") {
+    KernelOptions options;
+    options.algorithm = "matmul", options.schedule = schedule, options.target = "x86-64", options.quiet = true;
+    return options;
+}
+
+TEST_CASE("the default schedule is the nearest target's") {
+    Library library;
+    library.add(Schedule("matmul/x86-64"));
+    library.add(Schedule("matmul/avx2"));
+    library.add(Schedule("other/avx512"));
+    auto name = [&](const char *algorithm, const char *target) {
+        const auto schedule = default_schedule(algorithm, target_named(target), library);
+        return schedule ? schedule->name() : "none";
+    };
+    CHECK(name("matmul", "avx512") == "matmul/avx2");
+    CHECK(name("matmul", "avx2") == "matmul/avx2");
+    CHECK(name("matmul", "x86-64") == "matmul/x86-64");
+    CHECK(name("matmul", "x86-64+avx2") == "matmul/x86-64");
+    CHECK(name("other", "avx512+avx512_bf16") == "other/avx512");
+    CHECK(name("other", "avx2") == "none");
+    CHECK(name("third", "avx512") == "none");
+}
+
+TEST_CASE("a fixed dim and the target decide conditions ahead of time") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] {
+        return Schedule("matmul/variants")
+            .stage("y", block({{"M", 16}}))
+            .variant({"avx512_bf16"}, "y", block({{"M", 2}}))
+            .variant({"M <= 4", "N % 8 == 0"}, "y", block({{"M", 4}}))
+            .variant({"N == 24", "K != 3"}, "y", block({{"M", 8}}));
+    });
+    auto conditions = [&](const std::vector<std::string> &shape) {
+        KernelOptions options = matmul("matmul/variants");
+        options.shape = shape;
+        std::string text;
+        for (const KernelVariant &v : prepare(registry, options).kernel.variants) text += condition_text(v.when) + "; ";
+        return text;
+    };
+    CHECK(conditions({}) == "M <= 4 and N % 8 == 0; N == 24 and K != 3; otherwise; ");
+    CHECK(conditions({"N=24"}) == "M <= 4; K != 3; otherwise; ");
+    CHECK(conditions({"N=24", "K=5"}) == "M <= 4; otherwise; ");
+    CHECK(conditions({"N=25"}) == "otherwise; ");
+    CHECK(conditions({"M=5", "N=8"}) == "otherwise; ");
+}
+
+TEST_CASE("the variant that runs is the first whose conditions hold") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/small").variant({"M <= 4"}, "y", block({{"M", 4}})).variant({"M > 100"}, "y", block({{"M", 64}})); });
+    const PreparedKernel p = prepare(registry, matmul("matmul/small"));
+    REQUIRE(p.kernel.variants.size() == 3);
+    for (const auto &[m, variant] : {std::pair{4, 0}, {5, 2}, {100, 2}, {101, 1}})
+        CHECK(&variant_for(p.kernel, {{"M", m}, {"N", 1}, {"K", 1}}) == &p.kernel.variants[static_cast<size_t>(variant)]);
+}
+
+TEST_CASE("the steps' errors") {
+    const Registry registry = sample_registry();
+    auto refuse = [&](KernelOptions options, const std::vector<std::string> &parts, const std::string &name = "") {
+        check_words([&] { prepare(registry, options, name); }, parts);
+    };
+    KernelOptions options = matmul();
+    options.numerics = "f31";
+    refuse(options, {"error[numerics.unknown]", "f31"});
+    options = matmul(), options.shape = {"Q=3"};
+    refuse(options, {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Q' to fix; the symbolic dims are M, N, K."});
+    options = matmul(), options.target = "avx1024";
+    refuse(options, {"error[target.unknown]", "avx1024", "Did you mean"});
+    refuse(matmul("matmul/nowhere"), {"error[schedule.missing]: there is no schedule 'matmul/nowhere'"});
+    refuse(matmul("nowhere.json"), {"error[schedule.file]", "nowhere.json"});
+    refuse(matmul(), {"error[emit.name]", "got 'mat-mul'"}, "mat-mul");
+    options = matmul(), options.schedule_dirs = {"/nowhere"};
+    refuse(options, {"error[schedule.folder]: schedule folder '/nowhere'"});
+}
+
+TEST_CASE("a schedule is checked against its algorithm and target before it is lowered") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/stage").stage("z", block({{"M", 4}})); });
+    registry.add_schedule([] { return Schedule("matmul/dim").stage("y", block({{"H", 4}})); });
+    registry.add_schedule([] { return Schedule("matmul/feature").require({"avx512f"}); });
+    registry.add_schedule([] { return Schedule("matmul/layernorm").for_algorithm("layernorm"); });
+    auto refuse = [&](const std::string &schedule, const std::string &part) { check_words([&] { prepare(registry, matmul(schedule)); }, {part}); };
+    refuse("matmul/stage", "error[schedule.unknown-stage]");
+    refuse("matmul/dim", "error[schedule.unknown-dim]");
+    refuse("matmul/feature", "error[schedule.requires]");
+    refuse("matmul/layernorm", "error[schedule.algorithm]");
+}

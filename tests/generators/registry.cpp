@@ -1,0 +1,38 @@
+#include "generators/registry.h"
+
+#include "algorithms/library/library.h"
+#include "tests/generators/harness.h"
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+TEST_CASE("a registry finds algorithms by name and lists them sorted") {
+    const Registry registry = sample_registry();
+    CHECK(registry.find("matmul").summary == "y[M, N] = x[M, K] w[K, N]");
+    CHECK(registry.make("matmul", numerics_named("f64")).tensors[0].dtype == DType::f64);
+    std::vector<std::string> names;
+    for (const auto &entry : registry.entries()) names.push_back(entry.name);
+    CHECK(names == std::vector<std::string>{"cumulative_sum", "layernorm", "matmul", "ring_append", "segmented_sum"});
+}
+
+TEST_CASE("a registry's schedules come before files and have their names once") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/mine").stage("y", block({{"M", 4}})); });
+    CHECK(registry.library({}).find("matmul/mine").text() != "");
+    registry.add_schedule([] { return Schedule("matmul/mine").stage("y", block({{"M", 8}})); });
+    check_words([&] { registry.library({}); }, {"error[schedule.duplicate]", "'matmul/mine'"});
+}
+
+TEST_CASE("a registry's errors") {
+    Registry registry = sample_registry();
+    check_words([&] { registry.find("matmull"); },
+                {"error[generator.unknown-algorithm]: there is no algorithm 'matmull'; the algorithms are cumulative_sum, layernorm, matmul, ring_append, segmented_sum.",
+                 "Did you mean 'matmul'?", "One of your own is registered in a generator of your own."});
+    registry.add("product", "another name", library::matmul);
+    check_words([&] { registry.make("product", {}); },
+                {"error[generator.name]: algorithm 'product': expected it to carry the name that it is registered by; got 'matmul'. Register it by that name,"});
+    registry.add("product", "again", library::matmul);
+    check_words([&] { registry.check(); }, {"error[generator.duplicate]: algorithm 'product': expected one registration of each name; got two."});
+    check_refused({"list"}, {"error[generator.duplicate]"}, 2, registry);
+}
