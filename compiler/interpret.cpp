@@ -184,11 +184,18 @@ private:
         std::vector<Expr> index;
     };
 
-    // Every load of a watched buffer, with the condition under which it happens. Loads inside a guarded load's index
-    // happen under its guard only.
-    void plan_reads(const Expr &e, const Expr &condition, std::set<std::pair<const Expr::Node *, const Expr::Node *>> &seen,
-                    std::vector<PlannedRead> &plan) {
-        if (!seen.emplace(e.get(), condition.get()).second) return;
+    using Seen = std::set<std::pair<const Expr::Node *, const Expr::Node *>>;
+
+    // Every load of a watched buffer, with the condition under which its value matters. Loads inside a guarded load's index
+    // happen under its guard only; a select takes one side. What matters always, `seen` without a condition, is planned once.
+    void plan_reads(const Expr &e, const Expr &condition, Seen &seen, std::vector<PlannedRead> &plan) {
+        if (seen.count({e.get(), nullptr}) || !seen.emplace(e.get(), condition.get()).second) return;
+        if (e.is_operation(Op::select)) {
+            plan_reads(e->args[0], condition, seen, plan);
+            later.push_back({e->args[1], condition.defined() ? condition && e->args[0] : e->args[0]});
+            later.push_back({e->args[2], condition.defined() ? condition && !e->args[0] : !e->args[0]});
+            return;
+        }
         if (e.kind() != ExprKind::load) {
             for (const Expr &arg : e->args) plan_reads(arg, condition, seen, plan);
             return;
@@ -198,8 +205,9 @@ private:
         if (e->guarded) {
             const Expr &guard = e->args[rank];
             inner = condition.defined() ? condition && guard : guard;
+            kept.push_back(inner);
             plan_reads(guard, condition, seen, plan);
-            plan_reads(e->args[rank + 1], condition, seen, plan);
+            later.push_back({e->args[rank + 1], condition.defined() ? condition && !guard : !guard});
         }
         int tensor = position_of(e->name);
         std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
@@ -214,13 +222,21 @@ private:
         plan.push_back({tensor, inner, index});
     }
 
+    std::vector<std::pair<Expr, Expr>> later;  // expressions that matter under a condition
+    std::vector<Expr> kept;                    // so that addresses in Seen stay unique
+
     std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
         for (Expr &e : roots) e = with_saturated_positions(e);
         std::vector<PlannedRead> plan;
-        std::set<std::pair<const Expr::Node *, const Expr::Node *>> seen;
+        Seen seen;
         std::vector<Expr> asked = roots;
         if (checked)
             for (const Expr &e : asked) plan_reads(e, Expr(), seen, plan);
+        for (size_t i = 0; i < later.size(); i++) {
+            auto [e, condition] = later[i];
+            plan_reads(e, condition, seen, plan);
+        }
+        later.clear();
         for (const PlannedRead &r : plan) {
             if (r.condition.defined()) roots.push_back(r.condition);
             roots.insert(roots.end(), r.index.begin(), r.index.end());

@@ -11,17 +11,17 @@ static void assume_positive(Bounds &facts, const Expr &count) {
         for (const Expr &e : count->args) assume_positive(facts, e);
 }
 
-void add_facts(Bounds &facts, const Scope &scope, const Scope &end, bool counts, const std::map<std::string, Expr> &names) {
+void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which, const std::map<std::string, Expr> &names) {
     if (!scope || scope == end) return;
-    add_facts(facts, scope->outer, end, counts, names);
+    add_facts(facts, scope->outer, end, which, names);
     auto named = [&](const Expr &e) { return names.empty() ? e : substitute(e, names); };
     if (scope->variable.empty()) {
-        facts.assume(named(scope->condition));
+        if (which != Facts::ranges) facts.assume(named(scope->condition));
         return;
     }
     auto it = names.find(scope->variable);
     facts.set(it == names.end() ? scope->variable : it->second->name, named(scope->lo), named(scope->hi));
-    if (counts && scope->count.defined()) assume_positive(facts, named(scope->count));
+    if (which == Facts::counts && scope->count.defined()) assume_positive(facts, named(scope->count));
 }
 
 static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) {
@@ -33,11 +33,11 @@ static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) 
 
 // Whether `first` at one iteration and `second` at one with a larger digit are always apart.
 static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second,
-                  bool counts) {
+                  Facts which) {
     const Scope &end = loop->outer;
     std::map<std::string, Expr> names = others(second.scope, end);
     Bounds facts = outside;
-    add_facts(facts, first.scope, end, counts);
+    add_facts(facts, first.scope, end, which);
     // The larger digit is bound again, above the smaller one.
     std::vector<const TileScope *> inner;
     for (Scope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
@@ -59,7 +59,7 @@ std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop
         for (const TileAccess *b : accesses)
             if (a->store || b->store)
                 for (const std::string &digit : digits)
-                    if (!apart(facts, loop, digit, *a, *b, false) && !apart(facts, loop, digit, *a, *b, true)) return TileConflict{a, b};
+                    if (!apart(facts, loop, digit, *a, *b, Facts::conditions) && !apart(facts, loop, digit, *a, *b, Facts::counts)) return TileConflict{a, b};
     return std::nullopt;
 }
 

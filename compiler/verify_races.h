@@ -20,9 +20,11 @@ struct TileScope {
     Expr condition;
 };
 
-// Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed. `counts`: also that the
-// loops run, which proofs seldom need and which makes others too long for the prover.
-void add_facts(Bounds &facts, const Scope &scope, const Scope &end, bool counts, const std::map<std::string, Expr> &names = {});
+// How much of a scope a proof starts from. More facts make more proofs possible and others too long for the prover.
+enum class Facts : uint8_t { ranges, conditions, counts };  // counts: also that the loops run
+
+// Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed.
+void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which, const std::map<std::string, Expr> &names = {});
 
 struct TileAccess {
     std::string buffer;

@@ -80,18 +80,28 @@ private:
 
     void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const Scope &where) {
         const Buffer &b = find(name);
-        std::optional<Bounds> all;
+        std::optional<Bounds> less, more;
         auto holds = [&](const Expr &condition) {
             if (prove(condition, known)) return true;
-            if (!all) add_facts(all.emplace(program.dims), where, nullptr, true);
-            return prove(condition, *all);
+            if (!less) add_facts(less.emplace(program.dims), where, nullptr, Facts::ranges);
+            if (prove(condition, *less)) return true;
+            if (!more) add_facts(more.emplace(program.dims), where, nullptr, Facts::counts);
+            return prove(condition, *more);
+        };
+        auto any = [](const Expr &e, const std::function<bool(const Expr &)> &rule) { return rule(e->args[0]) || rule(e->args[1]); };
+        auto both = [](const Expr &e, const std::function<bool(const Expr &)> &rule) { return rule(e->args[0]) && rule(e->args[1]); };
+        std::function<bool(const Expr &)> not_below = [&](const Expr &e) {
+            return holds(Expr(0) <= e) || (e.is_operation(Op::min) && both(e, not_below)) || (e.is_operation(Op::max) && any(e, not_below));
         };
         if (index.size() != b.extents.size())
             fail(at(name, index) + " has " + std::to_string(index.size()) + " indices for " + std::to_string(b.extents.size()) + " axes");
         for (size_t i = 0; i < index.size(); i++) {
             if (index[i].type() != DType::index) fail(at(name, index) + ": an index is a position");
-            bool low = holds(Expr(0) <= index[i]);
-            if (low && holds(index[i] < b.extents[i])) continue;
+            std::function<bool(const Expr &)> below_end = [&](const Expr &e) {
+                return holds(e < b.extents[i]) || (e.is_operation(Op::min) && any(e, below_end)) || (e.is_operation(Op::max) && both(e, below_end));
+            };
+            bool low = not_below(index[i]);
+            if (low && below_end(index[i])) continue;
             std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " is not shown to be " +
                                (low ? "below " + to_string(b.extents[i]) : "at least 0");
             if (b.space == Space::argument) fail(what);
@@ -162,7 +172,7 @@ private:
         scope = std::make_shared<TileScope>(std::move(more));
         bool fresh = scope->variable.empty() || variables.insert(scope->variable).second;
         if (!fresh) fail("variable " + scope->variable + " is bound twice");
-        add_facts(facts, scope, before, false);
+        add_facts(facts, scope, before, Facts::conditions);
         inside();
         if (!scope->variable.empty()) variables.erase(scope->variable);
         scope = before;

@@ -45,6 +45,7 @@ void write_all(int descriptor, const std::string &text) {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
+    for (int fatal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(fatal, SIG_DFL);  // the parent's handlers would report for it
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, static_cast<uint64_t>(std::ceil(limits.seconds)) * static_cast<uint64_t>(tess_cpu_count()) + 1);
 #ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of address space

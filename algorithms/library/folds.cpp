@@ -19,7 +19,9 @@ Algorithm cumulative_sum(const Numerics &n) {
 
 Algorithm segmented_sum(const Numerics &n) {
     Builder f("segmented_sum", n);
-    Dim B = f.dim("B"), B1 = f.dim(derived_dim("B1", extent("B") + 1)), T = f.dim("T"), N = f.dim("N");
+    Dim B = f.dim("B"), B1 = f.dim(derived_dim("B1", extent("B") + 1)), T = symbolic_dim("T"), N = f.dim("N");
+    T.min = 1;  // an offset that lies must lead to some row
+    T = f.dim(T);
     Tile x = f.input("x", {T, N});
     Tile offsets = f.input("offsets", {B1}, DType::i64);
     Dim R = f.dim(ragged_dim("R", "offsets", DType::i64, "B"));

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <unistd.h>
 
 #include "algorithms/error.h"
@@ -46,6 +47,27 @@ class UseOurPool : public IRMutator {
     }
 };
 
+// The simplifier takes every pointer for aligned to a vector and says of an index what that makes of its address. An
+// argument is aligned to its element only.
+class ForgetAlignment : public IRMutator {
+public:
+    explicit ForgetAlignment(const TileProgram &p) {
+        for (const Argument &a : p.arguments) arguments.insert(a.tensor.name);
+    }
+
+private:
+    std::set<std::string> arguments;
+    using IRMutator::visit;
+    HExpr visit(const Load *op) override {
+        if (!arguments.count(op->name)) return IRMutator::visit(op);
+        return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, mutate(op->predicate), ModulusRemainder());
+    }
+    Stmt visit(const Store *op) override {
+        if (!arguments.count(op->name)) return IRMutator::visit(op);
+        return Store::make(op->name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), ModulusRemainder());
+    }
+};
+
 static LoweredArgument handle(const std::string &name) {
     return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
 }
@@ -57,13 +79,14 @@ static Stmt returning(const HExpr &status) {
 }
 
 static void append(H::Module &module, const std::string &name, const std::vector<LoweredArgument> &args, Stmt s, LinkageType linkage,
-                   const H::Target &target) {
+                   const H::Target &target, const TileProgram &program) {
     s = simplify(uniquify_variable_names(s));
     s = simplify(unroll_loops(s));
     s = vectorize_loops(s, {});
     s = simplify(s);
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
+    s = ForgetAlignment(program).mutate(s);
     std::vector<LoweredFunc> closures;
     s = UseOurPool().mutate(lower_parallel_tasks(s, closures, name, target));
     for (LoweredFunc &closure : closures) {
@@ -165,10 +188,10 @@ static void add_entry_points(H::Module &module, const Kernel &kernel, const H::T
         all.insert(all.end(), more.begin(), more.end());
         return returning(Call::make(H::Int(32), name, all, Call::Extern));
     };
-    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target);
+    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target, program);
     args.push_back(handle("argument.bytes"));
     append(module, kernel.name + "_workspace", args,
-           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target, program);
 }
 
 }  // namespace emit
@@ -204,6 +227,11 @@ void emit_library(const std::vector<Kernel> &kernels, const Target &target, cons
     ScratchFolder scratch(options.archive);
     try {
         H::Module entry(stem + "_entry", base), code(stem + "_code", fast);
+        // No fast-math flag on any instruction: strict intrinsics cover arithmetic, this the calls (fma, sqrt) and casts.
+        code.set_any_strict_float(true);
+        // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
+        entry.set_any_strict_float(true);
+        code.set_any_strict_float(true);
         for (const Kernel &kernel : kernels) {
             std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
             for (size_t v = 0; v < kernel.variants.size(); v++) {
@@ -211,13 +239,14 @@ void emit_library(const std::vector<Kernel> &kernels, const Target &target, cons
                 for (const Tensor &t : program.constants)
                     if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
                 EmittedBody body = emit_body(program);
-                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast);
-                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base);
+                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast, program);
+                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base, program);
             }
+            const TileProgram &first = kernel.variants[0].program;
             std::vector<HExpr> frame_arg = {Variable::make(H::Handle(), "frame")};
-            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base);
+            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base, first);
             append(entry, kernel.name + "_body", call, dispatch(kernel, "_body", {Variable::make(H::Handle(), "__user_context"), frame_arg[0]}),
-                   LinkageType::External, base);
+                   LinkageType::External, base, first);
             add_entry_points(entry, kernel, base, feature_mask(target.features));
         }
         std::string entry_object = (scratch.path / (stem + "_entry.o")).string(), code_object = (scratch.path / (stem + "_code.o")).string();

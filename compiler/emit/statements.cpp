@@ -76,7 +76,8 @@ private:
             in_task = true;
             Stmt body = emit(loop.body);
             in_task = outer;
-            HExpr context = Variable::make(H::Handle(), "__user_context");
+            // Not the variable: a task would capture the one of the function that starts it.
+            HExpr context = Call::make(H::Handle(), Call::get_user_context, {}, Call::Intrinsic);
             HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
@@ -89,7 +90,7 @@ private:
         for (const Expr &e : index) position.push_back(values.emit(e));
         HExpr predicate = guard.defined() ? values.emit(guard) : const_true();
         return Store::make(buffer, values.stored(value.type(), values.emit(value)), addresses.flat(buffer, position),
-                           Halide::Parameter(), predicate, ModulusRemainder());
+                           addresses.origin(buffer), predicate, ModulusRemainder());
     }
 
     // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different

@@ -32,7 +32,15 @@ std::string stride_name(const std::string &buffer, size_t axis) { return buffer 
 std::string extent_name(const std::string &dim) { return "extent." + dim; }
 std::string parameter_name(const std::string &parameter) { return "parameter." + parameter; }
 
-void Addresses::declare(const Buffer &buffer) { buffers[buffer.name] = buffer; }
+void Addresses::declare(const Buffer &buffer) {
+    buffers[buffer.name] = buffer;
+    if (buffer.space == Space::argument) origins[buffer.name] = Halide::Parameter(stored_type(buffer.dtype), true, 1, buffer.name);
+}
+
+Halide::Parameter Addresses::origin(const std::string &buffer) const {
+    auto it = origins.find(buffer);
+    return it == origins.end() ? Halide::Parameter() : it->second;
+}
 
 DType Addresses::dtype(const std::string &buffer) const { return buffers.at(buffer).dtype; }
 
@@ -113,7 +121,7 @@ HExpr Values::emit_load(const Expr &e) {
     std::vector<HExpr> index;
     for (size_t i = 0; i < rank; i++) index.push_back(emit(e->args[i]));
     HExpr guard = e->guarded ? emit(e->args[rank]) : const_true();
-    HExpr value = Load::make(stored_type(e.type()), e->name, addresses.flat(e->name, index), H::Buffer<>(), Halide::Parameter(), guard,
+    HExpr value = Load::make(stored_type(e.type()), e->name, addresses.flat(e->name, index), H::Buffer<>(), addresses.origin(e->name), guard,
                              ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
     return e->guarded ? Select::make(guard, value, emit(e->args[rank + 1])) : value;

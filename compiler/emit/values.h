@@ -29,9 +29,12 @@ public:
     void declare(const Buffer &buffer);  // row-major; arguments by the run-time strides that stride_name names
     Halide::Expr flat(const std::string &buffer, const std::vector<Halide::Expr> &index) const;
     DType dtype(const std::string &buffer) const;
+    // Tells Halide that an argument may start at any element; it takes other memory to be aligned to a vector.
+    Halide::Parameter origin(const std::string &buffer) const;
 
 private:
     std::map<std::string, Buffer> buffers;
+    std::map<std::string, Halide::Parameter> origins;
 };
 
 std::string stride_name(const std::string &buffer, size_t axis);

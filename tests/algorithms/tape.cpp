@@ -109,7 +109,7 @@ TEST_CASE("law: random half-width conversions equal convert()") {
     for (int n = 0; n < 20000; n++) {
         auto bits = static_cast<int32_t>(random());
         Scalar x = bitcast(DType::f32, Scalar::of_integer(DType::i32, bits));
-        if (n % 2) x = Scalar::of_real(DType::f32, std::ldexp(x.real, -static_cast<int>(std::ilogb(x.real)) - n % 40 + 18));
+        if (n % 2 && std::isnormal(x.real)) x = Scalar::of_real(DType::f32, std::ldexp(x.real, -static_cast<int>(std::ilogb(x.real)) - n % 40 + 18));
         for (DType to : {DType::bf16, DType::f16})
             if (!(evaluated(cast(to, input(0, DType::f32)), {x}) == convert(to, Rounding::nearest_even, false, x)))
                 FAIL(to_string(constant(x)) << " to " << name_of(to));

@@ -132,7 +132,7 @@ private:
         add("cumulative_sum_plain", library::cumulative_sum(f32), mn);
         Case &scan = add("cumulative_sum_chunks", library::cumulative_sum(f32), mn);
         scan.stages["y"].split["N"] = {How::chunks, 8};
-        auto btn = shapes({"B", "T", "N"}, {{0, 0, 3}, {1, 1, 1}, {3, 9, 2}, {5, 11, L + 1}, {4, 2, 2 * L - 1}, {6, 12, 40}});
+        auto btn = shapes({"B", "T", "N"}, {{0, 1, 3}, {1, 1, 1}, {3, 9, 2}, {5, 11, L + 1}, {4, 2, 2 * L - 1}, {6, 12, 40}});
         Case &segments = add("segmented_sum_vector", library::segmented_sum(f32), btn);
         segments.stages["y"].vector = {{"N", L}}, segments.stages["y"].parallel = {"B"};
         add("segmented_sum_plain", library::segmented_sum(f32), btn);

@@ -293,14 +293,13 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
     auto check = [&](int status) {
         if (!status) return;
         char words[300];
-        reinterpret_cast<decltype(&tess_status_message)>(symbol("tess_status_message"))(status, nullptr, words, sizeof words);
+        tess_status_message(status, nullptr, words, sizeof words);
         throw std::runtime_error(program.name + " gives the status: " + words);
     };
     TessContext context = tess_context();
     context.threads = layout.threads;
-    TessPool *pool = layout.threads > 1 ? reinterpret_cast<decltype(&tess_pool_create)>(symbol("tess_pool_create"))(layout.threads) : nullptr;
-    context.pool = pool;
-    std::unique_ptr<TessPool, void (*)(TessPool *)> owner(pool, reinterpret_cast<decltype(&tess_pool_destroy)>(symbol("tess_pool_destroy")));
+    std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr, tess_pool_destroy);
+    context.pool = pool.get();
     uint64_t bytes = 0;
     check(size(pointers.data(), bits.data(), &context, &bytes));
     Fenced workspace(bytes, 0, true);

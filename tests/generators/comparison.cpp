@@ -9,7 +9,7 @@ using namespace tessera::test;
 
 static PreparedKernel prepared(const std::string &algorithm) {
     KernelOptions options;
-    options.algorithm = algorithm, options.schedule = "none", options.target = "x86-64";
+    options.algorithm = algorithm, options.schedule = "none", options.target = "avx2";
     return prepare(sample_registry(), options);
 }
 

@@ -4,6 +4,7 @@
 
 #include "algorithms/builder.h"
 #include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
 #include "tests/generators/harness.h"
 #include "tests/schedules/words.h"

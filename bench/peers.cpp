@@ -1,0 +1,186 @@
+// tessera-peers [products|attention|bandwidth|threads]...: every row prints this library's speed, the peer's, and the
+// ratio of the two with its 95% interval. One thread unless the row says otherwise.
+#include <cblas.h>
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "attention_128.h"
+#include "attention_64.h"
+#include "attention_80.h"
+#include "attention_causal_64.h"
+#include "layernorm.h"
+#include "matmul.h"
+#include "matmul_512x3072x768.h"
+#include "peak.h"
+#include "softmax.h"
+#include "timing.h"
+
+using Floats = std::vector<float>;
+
+static Floats random_floats(size_t n) {
+    static std::mt19937 engine(1);
+    std::uniform_real_distribution<float> values(-1, 1);
+    Floats f(n);
+    for (float &v : f) v = values(engine);
+    return f;
+}
+
+static TessTensorDesc desc(Floats &data, std::vector<int64_t> extents) {
+    return tess_dense(data.data(), TESS_F32, static_cast<int32_t>(extents.size()), extents.data());
+}
+
+static void check(int status) {
+    if (status == TESS_OK) return;
+    char message[256];
+    tess_status_message(status, nullptr, message, sizeof message);
+    fmt::print(stderr, "kernel failed: {}\n", message);
+    std::exit(1);
+}
+
+// A context with the workspace that a query asks for.
+struct Call {
+    TessContext context = tess_context();
+    std::unique_ptr<void, decltype(&std::free)> memory{nullptr, std::free};
+
+    template <typename Query>
+    Call(int threads, TessPool *pool, const Query &query) {
+        context.threads = threads, context.pool = pool;
+        uint64_t bytes = 0;
+        check(query(&context, &bytes));
+        context.workspace_bytes = (bytes + 63) / 64 * 64;
+        memory.reset(std::aligned_alloc(64, context.workspace_bytes + 64));
+        context.workspace = memory.get();
+    }
+};
+
+static double peak_flops() {
+    float sink = 0;
+    double best = 0;
+    for (int i = 0; i < 20; i++) {
+        double flops = 0;
+        Contest c = contest({[&] { flops = peak_run(200000, &sink); }}, 3, 0);
+        best = std::max(best, flops / c.seconds[0]);
+    }
+    return best;
+}
+
+struct Product {
+    int64_t m, n, k;
+};
+
+static void products(double peak) {
+    fmt::print("{:<22}{:>10}{:>10}{:>8}{:>8}  {}\n", "sgemm MxNxK", "GFLOP/s", "OpenBLAS", "% peak", "ratio", "95% interval");
+    for (auto [m, n, k] : {Product{1344, 1536, 1024}, {1343, 1535, 1023}, {512, 3072, 768}, {512, 768, 3072}, {128, 768, 768}, {197, 192, 192}, {64, 64, 64}}) {
+        Floats a = random_floats(m * k), b = random_floats(k * n), c(m * n), d(m * n);
+        TessTensorDesc x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
+        Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return matmul_workspace(&x, &w, &y, context, bytes); });
+        std::vector<std::function<void()>> contestants = {
+            [&] { check(matmul(&x, &w, &y, &call.context)); },
+            [&] {
+                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a.data(),
+                            static_cast<int>(k), b.data(), static_cast<int>(n), 0, d.data(), static_cast<int>(n));
+            }};
+        bool fixed = m == 512 && n == 3072;
+        Call fixed_call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) {
+            return fixed ? matmul_512x3072x768_workspace(&x, &w, &y, context, bytes) : (*bytes = 0, 0);
+        });
+        if (fixed) contestants.push_back([&] { check(matmul_512x3072x768(&x, &w, &y, &fixed_call.context)); });
+        Contest r = contest(contestants, 30, 2);
+        double flops = 2.0 * m * n * k;
+        auto row = [&](const std::string &name, double seconds, double ratio, double lower, double upper) {
+            fmt::print("{:<22}{:>10.1f}{:>10.1f}{:>8.1f}{:>8.3f}  {:.3f}..{:.3f}\n", name, flops / seconds * 1e-9, flops / r.seconds[1] * 1e-9,
+                       100 * flops / seconds / peak, ratio, lower, upper);
+        };
+        row(fmt::format("{}x{}x{}", m, n, k), r.seconds[0], r.ratio[1], r.lower[1], r.upper[1]);
+        if (fixed) {
+            double to_fixed = r.ratio[1] / r.ratio[2];
+            row("  the same, fixed", r.seconds[2], to_fixed, r.lower[1] / r.ratio[2], r.upper[1] / r.ratio[2]);
+        }
+    }
+}
+
+using AttentionKernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessContext *);
+using AttentionQuery = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessContext *, uint64_t *);
+
+static double attention_seconds(AttentionKernel kernel, AttentionQuery query, int64_t h, int64_t s, int64_t d, int threads, TessPool *pool) {
+    Floats q = random_floats(h * s * d), k = random_floats(h * s * d), v = random_floats(h * s * d), o(h * s * d);
+    TessTensorDesc dq = desc(q, {h, s, d}), dk = desc(k, {h, s, d}), dv = desc(v, {h, s, d}), out = desc(o, {h, s, d});
+    Call call(threads, pool, [&](const TessContext *context, uint64_t *bytes) { return query(&dq, &dk, &dv, &out, context, bytes); });
+    return contest({[&] { check(kernel(&dq, &dk, &dv, &out, &call.context)); }}, 10, 1).seconds[0];
+}
+
+static void attention(double peak) {
+    fmt::print("\n{:<26}{:>10}{:>8}\n", "attention, 12 heads", "GFLOP/s", "% peak");
+    struct Width {
+        int64_t d;
+        AttentionKernel kernel;
+        AttentionQuery query;
+    };
+    for (Width w : {Width{64, attention_64, attention_64_workspace}, {80, attention_80, attention_80_workspace}, {128, attention_128, attention_128_workspace}})
+        for (int64_t s : {17, 197, 1023, 1024}) {
+            double seconds = attention_seconds(w.kernel, w.query, 12, s, w.d, 1, nullptr);
+            double flops = 4.0 * 12 * s * s * w.d;
+            fmt::print("S={:<6} D={:<16}{:>10.1f}{:>8.1f}\n", s, w.d, flops / seconds * 1e-9, 100 * flops / seconds / peak);
+        }
+    for (int64_t s : {1023, 1024}) {
+        double full = attention_seconds(attention_64, attention_64_workspace, 12, s, 64, 1, nullptr);
+        double causal = attention_seconds(attention_causal_64, attention_causal_64_workspace, 12, s, 64, 1, nullptr);
+        fmt::print("S={:<6} D=64: causal is {:.2f} times faster than full\n", s, full / causal);
+    }
+}
+
+// The peer of a memory-bound kernel is memcpy of the same bytes: as much read, as much written.
+static void bandwidth() {
+    fmt::print("\n{:<26}{:>10}{:>10}{:>8}  {}\n", "bandwidth", "GB/s", "copy", "ratio", "95% interval");
+    auto row = [](const std::string &name, double bytes, const Contest &c) {
+        fmt::print("{:<26}{:>10.1f}{:>10.1f}{:>8.3f}  {:.3f}..{:.3f}\n", name, bytes / c.seconds[0] * 1e-9, bytes / c.seconds[1] * 1e-9, c.ratio[1], c.lower[1], c.upper[1]);
+    };
+    {
+        int64_t m = 1024, n = 4096;
+        Floats x = random_floats(m * n), y(m * n), z(m * n);
+        TessTensorDesc dx = desc(x, {m, n}), dy = desc(y, {m, n});
+        Call call(1, nullptr, [&](const TessContext *c, uint64_t *b) { return softmax_workspace(&dx, &dy, c, b); });
+        row("softmax 1024x4096", 8.0 * m * n, contest({[&] { check(softmax(&dx, &dy, &call.context)); }, [&] { std::memcpy(z.data(), x.data(), 4 * x.size()); }}, 20, 2));
+    }
+    {
+        int64_t m = 4096, n = 768;
+        Floats x = random_floats(m * n), g = random_floats(n), b = random_floats(n), y(m * n), z(m * n);
+        TessTensorDesc dx = desc(x, {m, n}), dg = desc(g, {n}), db = desc(b, {n}), dy = desc(y, {m, n});
+        Call call(1, nullptr, [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, 1e-5f, c, bytes); });
+        row("layernorm 4096x768", 8.0 * m * n, contest({[&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, [&] { std::memcpy(z.data(), x.data(), 4 * x.size()); }}, 20, 2));
+    }
+}
+
+static void threads() {
+    std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(tess_pool_create(2), tess_pool_destroy);
+    fmt::print("\ntwo threads, times one\n");
+    for (auto [m, n, k] : {Product{1344, 1536, 1024}, {512, 3072, 768}, {512, 768, 3072}}) {
+        Floats a = random_floats(m * k), b = random_floats(k * n), c(m * n);
+        TessTensorDesc x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
+        auto query = [&](const TessContext *context, uint64_t *bytes) { return matmul_workspace(&x, &w, &y, context, bytes); };
+        Call one(1, nullptr, query), two(2, pool.get(), query);
+        Contest r = contest({[&] { check(matmul(&x, &w, &y, &two.context)); }, [&] { check(matmul(&x, &w, &y, &one.context)); }}, 20, 2);
+        fmt::print("sgemm {}x{}x{}: {:.2f} ({:.2f}..{:.2f})\n", m, n, k, r.ratio[1], r.lower[1], r.upper[1]);
+    }
+    double one = attention_seconds(attention_64, attention_64_workspace, 12, 1024, 64, 1, nullptr);
+    double two = attention_seconds(attention_64, attention_64_workspace, 12, 1024, 64, 2, pool.get());
+    fmt::print("attention S=1024 D=64: {:.2f}\n", one / two);
+}
+
+int main(int argc, char **argv) {
+    std::set<std::string> wanted(argv + 1, argv + argc);
+    auto want = [&](const char *part) { return wanted.empty() || wanted.count(part); };
+    openblas_set_num_threads(1);
+    double peak = peak_flops();
+    fmt::print("FMA peak of one core: {:.1f} GFLOP/s\n\n", peak * 1e-9);
+    if (want("products")) products(peak);
+    if (want("attention")) attention(peak);
+    if (want("bandwidth")) bandwidth();
+    if (want("threads")) threads();
+}

@@ -1,0 +1,65 @@
+# Installs Tessera, moves it, and builds examples/own_kernel against it outside the tree, then touches what the kernels depend on.
+# Arguments: BUILD (Tessera's build folder), SOURCE (its checkout), WORK (a folder to make), GENERATOR (of CMake).
+file(REMOVE_RECURSE "${WORK}")
+set(prefix "${WORK}/moved here")
+set(project "${WORK}/own kernel")
+
+# run(<description> <command>...): fails with the command's output; leaves it in `output`.
+macro(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed with ${result}\n${output}\n${errors}")
+  endif()
+endmacro()
+
+# build(<REBUILDS|KEEPS>): builds, runs the app, and checks whether the kernel with the schedule was generated again.
+macro(build expected)
+  run("building" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
+  run("the app" "${WORK}/build/app")
+  file(READ "${WORK}/build/tessera/linear_silu/linear_silu.manifest.json" manifest)
+  string(SHA256 now "${manifest}")
+  if("${expected}" STREQUAL REBUILDS AND "${now}" STREQUAL "${before}")
+    message(FATAL_ERROR "linear_silu was not generated again")
+  elseif("${expected}" STREQUAL KEEPS AND NOT "${now}" STREQUAL "${before}")
+    message(FATAL_ERROR "linear_silu changed though nothing else did")
+  endif()
+  set(before "${now}")
+endmacro()
+
+run("installing" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
+file(RENAME "${WORK}/installed" "${prefix}")
+file(COPY "${SOURCE}/examples/own_kernel/" DESTINATION "${project}")
+run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
+set(before "")
+build(REBUILDS)
+build(KEEPS)
+
+# The project's own schedule.
+set(leaf "${project}/schedules/linear_silu/small.json")
+file(READ "${leaf}" text)
+string(REPLACE "\"M\": 4" "\"M\": 5" text "${text}")
+file(WRITE "${leaf}" "${text}")
+build(REBUILDS)
+
+# Its ancestor, in the installed tree.
+set(ancestor "${prefix}/share/tessera/schedules/linear/avx2.json")
+file(READ "${ancestor}" text)
+string(REPLACE "\"parallel\": [\"strip.N\"]" "\"parallel\": [\"strip.N\", \"tile.M\"]" changed "${text}")
+if("${changed}" STREQUAL "${text}")
+  message(FATAL_ERROR "the ancestor has nothing to change")
+endif()
+file(WRITE "${ancestor}" "${changed}")
+build(REBUILDS)
+
+# A mistake in the schedule stops the build with the generator's words.
+file(WRITE "${leaf}" "{\"format\": \"tessera-schedule\", \"version\": 1, \"name\": \"linear_silu/small\", \"extends\": \"linear/avx\"}\n")
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK}/build" RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+string(FIND "${output}${errors}" "error[schedule.missing-parent]" at)
+if(result EQUAL 0 OR at EQUAL -1)
+  message(FATAL_ERROR "expected the build to fail with error[schedule.missing-parent]\n${output}\n${errors}")
+endif()
+
+# The installed generators find Tessera's schedules by themselves.
+run("the installed generator" "${prefix}/bin/tessera-generator" explain linear/avx512)
+run("the project's generator" "${WORK}/build/own_generator" list)
+file(REMOVE_RECURSE "${WORK}")

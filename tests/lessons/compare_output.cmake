@@ -1,0 +1,31 @@
+# cmake -DSOURCE=<lesson.cpp> -P compare_output.cmake -- <program> <argument>...
+# Fails unless the program ends with 0 and prints the lines of the comment "// Output:" at the end of SOURCE.
+cmake_minimum_required(VERSION 3.25)
+
+set(command)
+set(in_command FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(in_command)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(in_command TRUE)
+  endif()
+endforeach()
+
+execute_process(COMMAND ${command} OUTPUT_VARIABLE printed ERROR_VARIABLE errors RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} ended with ${code}:\n${printed}${errors}")
+endif()
+
+file(READ "${SOURCE}" text)
+string(FIND "${text}" "\n// Output:\n" start REVERSE)
+if(start LESS 0)
+  message(FATAL_ERROR "${SOURCE} has no comment '// Output:' at its end")
+endif()
+math(EXPR start "${start} + 12")
+string(SUBSTRING "${text}" ${start} -1 expected)
+string(REGEX REPLACE "(^|\n)//( |)" "\\1" expected "${expected}")
+if(NOT printed STREQUAL expected)
+  message(FATAL_ERROR "${SOURCE} prints\n${printed}\nand its comment says\n${expected}")
+endif()
