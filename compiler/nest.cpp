@@ -241,6 +241,14 @@ TileBody Nests::emit_loop(const State &before, size_t position) {
     return emit_points(state, position);
 }
 
+// The size of a piece, seen from inside a loop over it: it is not empty there, so max(0, n) is n.
+static Expr inhabited(const Expr &size) {
+    if (size.is_operation(Op::max))
+        for (int i = 0; i < 2; i++)
+            if (size->args[i].is_constant(0)) return size->args[1 - i];
+    return size;
+}
+
 static bool divides(int64_t tile, const Expr &size, const Bounds &facts) {
     return simplify(size % Expr(tile), facts).is_constant(0);
 }
@@ -284,12 +292,12 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         inner.size = inner.most = Expr(tile);
         if (!whole_tiles) {
             inner.padded = true, inner.since = state.depth;
-            inner.limit = p.padded ? p.limit : simplify(p.lo + p.size, facts);
+            inner.limit = p.padded ? p.limit : simplify(p.lo + inhabited(p.size), facts);
             state.partial.insert(loop.dim);
         }
         return loop_of(v, count, kind, after_loop(state, position));
     }
-    Expr left_over = simplify(min(Expr(tile), p.size - start), facts);
+    Expr left_over = simplify(min(Expr(tile), (outer_slice ? p.size : inhabited(p.size)) - start), facts);
     if (outer_slice) left_over = simplify(max(left_over, Expr(0)), facts);
     inner.most = p.most.is_constant() && p.most->value.integer < tile ? p.most : Expr(tile);
     if (left_over.is_constant()) {
@@ -297,7 +305,8 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         return loop_of(v, count, kind, after_loop(state, position));
     }
     std::string name = unique(v + ".size");
-    facts.set(name, Expr(outer_slice ? 0 : 1), left_over);
+    facts.set(name, Expr(outer_slice ? 0 : 1), Expr(tile));
+    if (!outer_slice) facts.assume(variable(name) <= simplify(inhabited(p.size) - start, facts));
     inner.size = variable(name);
     return loop_of(v, count, kind, {tile_node(Let{name, left_over, after_loop(state, position)})});
 }
@@ -366,7 +375,7 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
         inner.size = inner.most = Expr(lanes);
         if (padded) {
             inner.padded = true, inner.since = state.depth;
-            inner.limit = p.padded ? p.limit : simplify(p.lo + p.size, facts);
+            inner.limit = p.padded ? p.limit : simplify(p.lo + inhabited(p.size), facts);
         }
         return after_loop(state, position);
     };
@@ -409,7 +418,11 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     }
     if (all.is_constant(0)) return place_producers(tail, position);
     if (all.is_constant(1)) return place_producers(full, position);
-    return {tile_node(Guard{all, place_producers(full, position), place_producers(tail, position)})};
+    Bounds outside = facts;
+    facts.assume(all);
+    TileBody inside = place_producers(full, position);
+    facts = outside;
+    return {tile_node(Guard{all, std::move(inside), place_producers(tail, position)})};
 }
 
 }  // namespace tessera

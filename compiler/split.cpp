@@ -337,7 +337,9 @@ Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> 
                 if (const Stage *d = defining_stage(algorithm, operand))
                     for (const Tensor &t : results_of(*d))
                         if (t.name == operand) tensor = t;
-                require(tensor.has_value(), "pack operands were checked");
+                if (!tensor)
+                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': no tensor of that name is stored when the "
+                                        "stage runs; an inlined stage is not, nor is one that a split has replaced.");
                 std::string name = stage.name + "." + operand + ".packed";
                 std::vector<Expr> index;
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));

@@ -11,16 +11,43 @@ static void assume_positive(Bounds &facts, const Expr &count) {
         for (const Expr &e : count->args) assume_positive(facts, e);
 }
 
+static bool is_op_of(const Expr &e, Op op) { return e.is_operation(op) && e.type() == DType::index && e->args[1].is_constant() && e->args[1]->value.integer > 0; }
+
+// A variable below X % c, in the words that indices use: X / c * c + variable < X.
+static void assume_below_remainder(Bounds &facts, const std::string &name, const Expr &count) {
+    const Expr &x = count->args[0], &c = count->args[1];
+    facts.set(name, Expr(0), c - 1);
+    facts.assume(x / c * c + variable(name) < x);
+}
+
+// What X / c * c < y says of whole quotients: X / c <= (U - 1) / c where y <= U, and X / c < (X + c - 1) / c where y is X.
+static void assume_quotients(Bounds &facts, const Expr &condition) {
+    if (condition.is_operation(Op::bit_and)) {
+        for (const Expr &e : condition->args) assume_quotients(facts, e);
+        return;
+    }
+    if (!condition.is_operation(Op::lt) || !is_op_of(condition->args[0], Op::mul)) return;
+    const Expr &quotient = condition->args[0]->args[0], &c = condition->args[0]->args[1], &y = condition->args[1];
+    if (!is_op_of(quotient, Op::div) || !equal(quotient->args[1], c)) return;
+    int64_t unit = c->value.integer;
+    if (auto range = constant_range(y, facts); range && range->second > 0 && range->second < INT32_MAX) facts.assume(quotient <= Expr((range->second - 1) / unit));
+    if (equal(quotient->args[0], y)) facts.assume(quotient + 1 <= (y + Expr(unit - 1)) / c);
+}
+
 void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which, const std::map<std::string, Expr> &names) {
     if (!scope || scope == end) return;
     add_facts(facts, scope->outer, end, which, names);
     auto named = [&](const Expr &e) { return names.empty() ? e : substitute(e, names); };
     if (scope->variable.empty()) {
-        if (which != Facts::ranges) facts.assume(named(scope->condition));
+        if (which == Facts::ranges) return;
+        facts.assume(named(scope->condition));
+        assume_quotients(facts, named(scope->condition));
         return;
     }
     auto it = names.find(scope->variable);
-    facts.set(it == names.end() ? scope->variable : it->second->name, named(scope->lo), named(scope->hi));
+    std::string name = it == names.end() ? scope->variable : it->second->name;
+    if (scope->count.defined() && is_op_of(scope->count, Op::mod)) assume_below_remainder(facts, name, named(scope->count));
+    else facts.set(name, named(scope->lo), named(scope->hi));
     if (which == Facts::counts && scope->count.defined()) assume_positive(facts, named(scope->count));
 }
 
@@ -42,13 +69,24 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
     std::vector<const TileScope *> inner;
     for (Scope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
     for (auto s = inner.rbegin(); s != inner.rend(); ++s) {
-        if ((*s)->variable.empty()) facts.assume(substitute((*s)->condition, names));
+        if ((*s)->variable.empty()) {
+            facts.assume(substitute((*s)->condition, names));
+            assume_quotients(facts, substitute((*s)->condition, names));
+        }
         else if ((*s)->variable == digit) facts.set(names.at(digit)->name, variable(digit) + 1, substitute((*s)->hi, names));
         else facts.set(names.at((*s)->variable)->name, substitute((*s)->lo, names), substitute((*s)->hi, names));
     }
-    for (size_t axis = 0; axis < first.index.size() && axis < second.index.size(); axis++) {
-        Expr a = first.index[axis], b = substitute(second.index[axis], names);
-        if (prove(a < b, facts) || prove(b < a, facts)) return true;
+    auto differ = [&](const Expr &a, const Expr &b) { return prove(a < b, facts) || prove(b < a, facts); };
+    std::vector<Expr> there;
+    for (const Expr &e : second.index) there.push_back(substitute(e, names));
+    for (size_t i = 0; i < there.size(); i++)
+        if (differ(first.index[i], there[i])) return true;
+    // A dim laid out as quotient and remainder: the two together.
+    for (size_t j = 0; j < there.size(); j++) {
+        if (!is_op_of(first.index[j], Op::mod) && !is_op_of(second.index[j], Op::mod)) continue;
+        Expr c = is_op_of(first.index[j], Op::mod) ? first.index[j]->args[1] : second.index[j]->args[1];
+        for (size_t i = 0; i < there.size(); i++)
+            if (i != j && differ(simplify(first.index[i] * c + first.index[j], facts), simplify(there[i] * c + there[j], facts))) return true;
     }
     return false;
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Arrays = std::map<std::string, Array>;
 
-constexpr auto poison = std::byte{0xfb};  // in floats a NaN of an unusual payload's look, in integers an unlikely value
+constexpr auto poison = std::byte{0xfb};  // an unlikely value of every type
 constexpr size_t zone = 256;              // bytes on either side of an argument that a kernel must leave alone
 
 // An argument's memory between two zones.

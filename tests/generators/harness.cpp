@@ -71,7 +71,7 @@ std::string files_in(const fs::path &folder) {
     std::vector<std::string> names;
     for (const auto &entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
-    return join(names, " ");
+    return names.empty() ? "" : join(names, " ");
 }
 
 void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code, const Registry &registry) {

@@ -114,11 +114,11 @@ int main() {
 //         unrolled M.u2 < 2
 //           unrolled N.u2 < 2
 //             vector N.lane2 < 4
-//               y.acc[M.u2, N.u2*4 + N.lane2] = fma(x[m.micro*2 + M.u2, k], w[k, (n.micro*8 + N.u2*4) + N.lane2], y.acc[M.u2, N.u2*4 + N.lane2])
+//               y.acc[M.u2, N.u2*4 + N.lane2] = fma(x[m.micro*2 + M.u2, k], w[k, n.micro*8 + N.u2*4 + N.lane2], y.acc[M.u2, N.u2*4 + N.lane2])
 //       unrolled M.u3 < 2
 //         unrolled N.u3 < 2
 //           vector N.lane3 < 4
-//             y[m.micro*2 + M.u3, (n.micro*8 + N.u3*4) + N.lane3] = y.acc[M.u3, N.u3*4 + N.lane3]
+//             y[m.micro*2 + M.u3, n.micro*8 + N.u3*4 + N.lane3] = y.acc[M.u3, N.u3*4 + N.lane3]
 //
 // both give the bits of the definition
 //

@@ -1,0 +1,172 @@
+// Random algorithms × random schedules: reference, tile program and emitted code agree. TESSERA_RANDOM_PROGRAMS and
+// TESSERA_RANDOM_SEED make it run longer and elsewhere.
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "algorithms/error.h"
+#include "tests/compiler/random_case.h"
+
+namespace tessera::test {
+
+static bool rounds_to_bf16(const Algorithm &a) {
+    bool found = false;
+    for (const Stage &s : a.stages)
+        for (const Expr &e : expressions_of(s)) walk(e, [&](const Expr &n) { found |= n.type() == DType::bf16; });
+    return found;
+}
+
+// "" when the tile program is right, "refused" when the schedule does not fit, otherwise what is wrong.
+static std::string check_program(const Case &c, const Target &target) {
+    TileProgram program;
+    try {
+        program = lowered(c.name, c.algorithm, c.stages, target);
+    } catch (const UserError &) {
+        return "refused";
+    } catch (const std::exception &e) {
+        return e.what();
+    }
+    for (const Extents &shape : c.shapes)
+        try {
+            Arrays inputs = make_inputs(c.algorithm, shape, 7);
+            Arrays reference = run_reference(c.algorithm, shape, inputs, {});
+            std::string wrong = differ(run_interpreter(program, shape, inputs, {}), reference, rounds_to_bf16(c.algorithm) ? 0.05 : 2e-4);
+            if (!wrong.empty()) return "differs from the reference: " + wrong;
+        } catch (const std::exception &e) {
+            return e.what();
+        }
+    return "";
+}
+
+static std::string check_code(const Loaded &library, const Case &c, const TileProgram &program) {
+    uint32_t seed = 0;
+    for (const Extents &shape : c.shapes)
+        for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 1, 3, 2}}) try {
+                seed++;
+                Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 2 == 0);
+                std::string wrong = differ_in_bits(library.run(program, shape, inputs, {}, layout), run_interpreter(program, shape, inputs, {}));
+                if (!wrong.empty()) return "emitted code differs: " + wrong;
+            } catch (const std::exception &e) {
+                return e.what();
+            }
+    return "";
+}
+
+// Runs all cases as one library in a process of its own. The first failure: its case and what is wrong.
+static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target) {
+    int ends[2];
+    if (pipe(ends)) throw std::runtime_error("no pipe");
+    std::fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        auto say = [&](size_t at, const std::string &what) {
+            std::string line = std::to_string(at) + " " + what + "\n";
+            if (write(ends[1], line.data(), line.size()) < 0) _exit(3);
+        };
+        try {
+            std::vector<TileProgram> programs;
+            for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+            Loaded library(programs, target);
+            for (size_t i = 0; i < cases.size(); i++) {
+                say(i, "");
+                std::string wrong = check_code(library, cases[i], programs[i]);
+                if (!wrong.empty()) say(i, wrong), _exit(1);
+            }
+        } catch (const std::exception &e) {
+            say(0, e.what());
+            _exit(1);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    std::string said;
+    char buffer[4096];
+    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<size_t>(n));
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {0, ""};
+    size_t start = said.empty() ? 0 : said.rfind('\n', said.size() - 2) + 1;
+    if (start == std::string::npos) start = 0;
+    size_t at = said.empty() ? 0 : std::stoul(said.substr(start));
+    return {at, WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : said.substr(start)};
+}
+
+// What is wrong with one case, tile program first.
+static std::string wrong_with(const RandomCase &c, const Target &target, bool code) {
+    try {
+        Case built = build(c);
+        std::string wrong = check_program(built, target);
+        if (!wrong.empty()) return wrong == "refused" ? "" : wrong;
+        return code ? check_codes({built}, target).second : "";
+    } catch (const std::exception &) {
+        return "";
+    }
+}
+
+static void report(RandomCase c, const Target &target, bool code) {
+    std::string wrong = wrong_with(c, target, code);
+    for (bool smaller_found = true; smaller_found;) {
+        smaller_found = false;
+        for (const RandomCase &less : smaller(c)) {
+            std::string still = wrong_with(less, target, code);
+            if (still.empty()) continue;
+            c = less, wrong = still, smaller_found = true;
+            break;
+        }
+    }
+    FAIL_CHECK(wrong << "\n" << to_cpp(c));
+}
+
+static int64_t number(const char *name, int64_t otherwise) {
+    const char *value = std::getenv(name);
+    return value ? std::atoll(value) : otherwise;
+}
+
+TEST_CASE("random schedules of random algorithms keep their meaning") {
+    int64_t count = number("TESSERA_RANDOM_PROGRAMS", 60), seed = number("TESSERA_RANDOM_SEED", 1);
+    constexpr size_t batch = 20;
+    Target target = targets().back();
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    int64_t made = 0, refused = 0;
+    std::vector<RandomCase> waiting;
+    auto run_code = [&] {
+        while (!waiting.empty()) {
+            std::vector<Case> cases;
+            for (const RandomCase &c : waiting) cases.push_back(build(c));
+            auto [at, wrong] = check_codes(cases, target);
+            if (wrong.empty()) break;
+            INFO(wrong);
+            report(waiting[at], target, true);
+            waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+        waiting.clear();
+    };
+    while (made < count) {
+        RandomCase c;
+        Case built;
+        try {
+            c = random_case("random_" + std::to_string(made + refused), random, target.vector_bytes / 4);
+            built = build(c);
+        } catch (const UserError &) {
+            continue;
+        }
+        std::string wrong = check_program(built, target);
+        if (wrong == "refused") {
+            refused++;
+            continue;
+        }
+        made++;
+        if (!wrong.empty()) report(c, target, false);
+        else waiting.push_back(c);
+        if (waiting.size() == batch) run_code();
+    }
+    run_code();
+    std::printf("%lld random programs, %lld schedules refused\n", static_cast<long long>(made), static_cast<long long>(refused));
+}
+
+}  // namespace tessera::test

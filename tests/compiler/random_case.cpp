@@ -1,0 +1,281 @@
+#include "tests/compiler/random_case.h"
+
+#include <algorithm>
+#include <set>
+
+#include "algorithms/error.h"
+#include "algorithms/tile_functions.h"
+
+namespace tessera::test {
+
+namespace {
+
+constexpr int kinds = 14;
+
+// Makes the algorithm and the text that makes it side by side.
+class Maker {
+public:
+    explicit Maker(const RandomCase &c) : f(c.name) {
+        text = "Builder f(\"" + c.name + "\");\nDim M = f.dim(\"M\"), N = f.dim(\"N\"), K = f.dim(\"K\");\n";
+        tile(f.input("x", {dim("M"), dim("N")}), "f.input(\"x\", {M, N})");
+        tile(f.input("w", {dim("N"), dim("K")}), "f.input(\"w\", {N, K})");
+        tile(f.input("b", {dim("N")}), "f.input(\"b\", {N})");
+        tile(f.input("z", {dim("M"), dim("N")}), "f.input(\"z\", {M, N})");
+        for (const Step &s : c.steps) step(s);
+        f.output("y", tiles.back());
+        text += "f.output(\"y\", t" + std::to_string(tiles.size() - 1) + ");\nAlgorithm a = f.build();\n";
+    }
+
+    Builder f;
+    std::string text;
+
+private:
+    std::vector<Tile> tiles;
+
+    Dim dim(const std::string &name) { return f.dim(name); }
+
+    void tile(const Tile &t, const std::string &made) {
+        text += "Tile t" + std::to_string(tiles.size()) + " = " + made + ";\n";
+        tiles.push_back(t);
+    }
+
+    void step(const Step &s) {
+        size_t n = tiles.size();
+        auto pick = [&](int back) { return n - 1 - static_cast<size_t>(back) % n; };
+        size_t i = pick(s.a), j = pick(s.b);
+        Tile a = tiles[i], b = tiles[j];
+        std::string ta = "t" + std::to_string(i), tb = "t" + std::to_string(j), name = "s" + std::to_string(n);
+        auto has = [](const Tile &t, const std::string &d) { return std::find(t.dims().begin(), t.dims().end(), d) != t.dims().end(); };
+        auto named = [&](const Tile &t, const std::string &made) { tile(t.named(name), "(" + made + ").named(\"" + name + "\")"); };
+        std::string over = a.dims().empty() ? "" : a.dims()[static_cast<size_t>(s.choice) % a.dims().size()];
+        switch (s.kind % kinds) {
+        case 0: return named(relu(a) + 0.25, "relu(" + ta + ") + 0.25");
+        case 1: return named(a * 0.5 + b, ta + " * 0.5 + " + tb);
+        case 2: return named(fma(a, b, a), "fma(" + ta + ", " + tb + ", " + ta + ")");
+        case 3: return named(min(a, b) - max(a, b * 0.5), "min(" + ta + ", " + tb + ") - max(" + ta + ", " + tb + " * 0.5)");
+        case 4: return named(gelu(a), "gelu(" + ta + ")");
+        case 5: return named(select(a < b, b, a * 2.0), "select(" + ta + " < " + tb + ", " + tb + ", " + ta + " * 2.0)");
+        case 6:
+            if (over.empty()) return;
+            switch (s.choice / 8 % 4) {
+            case 0: return named(sum(a, dim(over)), "sum(" + ta + ", " + over + ")");
+            case 1: return named(maximum(a, dim(over)), "maximum(" + ta + ", " + over + ")");
+            case 2: return named(minimum(a, dim(over)), "minimum(" + ta + ", " + over + ")");
+            default: return named(product(a * 0.75, dim(over)), "product(" + ta + " * 0.75, " + over + ")");
+            }
+        case 7: {  // a matrix product over N or K, where the operands have it in common
+            for (const char *d : {"N", "K"})
+                if (has(a, d) && has(b, d)) return named(dot(a, b, {dim(d)}), "dot(" + ta + ", " + tb + ", {" + d + "})");
+            return;
+        }
+        case 8:
+            if (over.empty()) return;
+            return named(f.scan(sum_monoid(DType::f32), a, dim(over), s.choice / 8 % 2), "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + std::to_string(s.choice / 8 % 2) + ")");
+        case 9: {  // a neighbour, 0 beyond the edge
+            if (over.empty()) return;
+            Tile t = a.named(name + "_of");
+            Expr v = t.value();
+            if (v.kind() != ExprKind::load) return;
+            std::vector<Expr> index;
+            int64_t shift = s.choice / 8 % 2 ? 1 : -2;
+            for (const std::string &d : t.dims()) index.push_back(d == over ? variable(d) + Expr(shift) : variable(d));
+            Expr at = variable(over) + Expr(shift);
+            std::vector<Dim> dims;
+            std::string names;
+            for (const std::string &d : t.dims()) dims.push_back(dim(d)), names += (names.empty() ? "" : ", ") + d;
+            text += "Tile u" + std::to_string(n) + " = " + ta + ".named(\"" + name + "_of\");\n";
+            std::string u = "u" + std::to_string(n), where = "variable(\"" + over + "\") + " + std::to_string(shift), list;
+            for (const std::string &d : t.dims()) list += (list.empty() ? "" : ", ") + std::string(d == over ? where : "variable(\"" + d + "\")");
+            return named(f.tile(load_or(v->name, v.type(), index, Expr(0) <= at && at < extent(over), constant(v.type(), 0)), dims),
+                         "f.tile(load_or(" + u + ".value()->name, DType::f32, {" + list + "}, Expr(0) <= " + where + " && " + where + " < extent(\"" + over +
+                             "\"), constant(DType::f32, 0)), {" + names + "})");
+        }
+        case 10: {  // a fold with a condition
+            if (over.empty() || a.dims().size() < 2) return;
+            std::string other = a.dims()[0] == over ? a.dims()[1] : a.dims()[0];
+            bool lower = s.choice / 8 % 2;
+            auto condition = [&] { return lower ? f.index(dim(over)) <= f.index(dim(other)) : f.index(dim(other)) < f.index(dim(over)); };
+            std::string io = "f.index(" + over + ")", iq = "f.index(" + other + ")";
+            return named(f.fold(sum_monoid(DType::f32), {a}, {over}, condition())[0],
+                         "f.fold(sum_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}, " + (lower ? io + " <= " + iq : iq + " < " + io) + ")[0]");
+        }
+        case 11:
+            if (over.empty()) return;
+            {
+                auto scope = f.scope("p" + std::to_string(n));
+                Tile t = softmax(a, dim(over));
+                text += "auto scope" + std::to_string(n) + " = std::make_unique<Builder::Scope>(f.scope(\"p" + std::to_string(n) + "\"));\n";
+                tile(t, "softmax(" + ta + ", " + over + ")");
+                text += "scope" + std::to_string(n) + ".reset();\n";
+            }
+            return;
+        case 12: {  // Welford's fold, of which the mean is used
+            if (over.empty()) return;
+            std::vector<Tile> parts = f.fold(welford_monoid(DType::f32), {a}, {over});
+            return named(parts[1] + parts[2], "[&] { auto p = f.fold(welford_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}); return p[1] + p[2]; }()");
+        }
+        default: return named(cast(DType::f32, cast(DType::bf16, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
+        }
+    }
+};
+
+std::string text_of(const Extents &e) {
+    std::string t;
+    for (auto &[d, n] : e) t += (t.empty() ? "{\"" : ", {\"") + d + "\", " + std::to_string(n) + "}";
+    return "{" + t + "}";
+}
+
+std::string text_of(const std::vector<LayoutAxis> &layout) {
+    std::string t;
+    for (const LayoutAxis &a : layout) t += (t.empty() ? "{\"" : ", {\"") + a.dim + "\", " + std::to_string(a.factor) + ", " + (a.remainder ? "true}" : "false}");
+    return "{" + t + "}";
+}
+
+class Scheduler {
+public:
+    Scheduler(std::mt19937 &r, int64_t l) : random(r), L(l) {}
+
+    std::map<std::string, Knobs> of(const Algorithm &a) {
+        std::map<std::string, Knobs> all;
+        for (const Stage &s : a.stages)
+            if (below(4)) stage(a, s, all);
+        return all;
+    }
+
+private:
+    std::mt19937 &random;
+    int64_t L;
+
+    uint32_t below(uint32_t n) { return random() % n; }
+    template <typename T>
+    const T &any(const std::vector<T> &list) { return list[below(static_cast<uint32_t>(list.size()))]; }
+
+    void stage(const Algorithm &a, const Stage &s, std::map<std::string, Knobs> &all) {
+        Knobs &k = all[s.name];
+        std::vector<std::string> folded = reduced_dims(s);
+        if (auto *scan = std::get_if<Scan>(&s.body)) folded = {scan->dim};
+        std::vector<std::string> dims;
+        for (const std::string &d : s.dims)
+            if (std::find(folded.begin(), folded.end(), d) == folded.end()) dims.push_back(d);
+        if (!dims.empty() && below(2)) k.vector[below(3) ? dims.back() : any(dims)] = below(4) ? L : 4;
+        auto lanes = [&](const std::string &d) { return k.vector.count(d) ? k.vector[d] : int64_t{1}; };
+        for (const std::string &d : dims)
+            if (!below(3)) k.micro[d] = lanes(d) * (1 + below(3));
+        for (const std::string &d : dims)
+            if (!below(4)) k.block[d] = (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3));
+        if (!folded.empty() && std::holds_alternative<Reduce>(s.body) && !below(4)) k.k[any(folded)] = 1 + below(9);
+        for (const std::string &d : dims)
+            if (!below(6)) k.tail[d] = below(2) ? Tail::mask : Tail::loop;
+        for (const std::string &d : dims)
+            if (!below(8)) k.unroll[d] = 2 + below(2);
+        if (!dims.empty() && !below(3)) k.parallel = {k.block.empty() ? dims[0] : "block." + k.block.begin()->first};
+        if (!folded.empty() && !below(3)) {
+            static const Split::How hows[] = {Split::How::chunks, Split::How::threads, Split::How::lanes, Split::How::online, Split::How::passes};
+            Split::How how = hows[below(5)];
+            k.split[any(folded)] = {how, how == Split::How::passes ? 0 : how == Split::How::lanes ? 4 : 2 + static_cast<int64_t>(below(7))};
+        }
+        bool output = std::find(a.outputs.begin(), a.outputs.end(), s.name) != a.outputs.end();
+        if (!output && below(2)) place(a, s, k);
+        if (!output && s.dims.size() > 1 && !below(4)) {
+            std::vector<std::string> order = s.dims;
+            std::shuffle(order.begin(), order.end(), random);
+            for (const std::string &d : order) k.layout.push_back({d, 0, false});
+            if (!below(2)) k.layout.push_back({order[0], 4, true}), k.layout[0].factor = 4;
+        }
+        if (!below(4)) {
+            std::vector<std::string> loaded;
+            for (const Expr &e : expressions_of(s))
+                walk(e, [&](const Expr &n) {
+                    if (n.kind() == ExprKind::load) loaded.push_back(n->name);
+                });
+            if (!loaded.empty()) k.pack[any(loaded)] = {below(2) ? "root" : dims.empty() ? "root" : any(dims), {}};
+        }
+    }
+
+    void place(const Algorithm &a, const Stage &s, Knobs &k) {
+        std::vector<const Stage *> consumers;
+        for (const Stage &c : a.stages)
+            for (const Expr &e : expressions_of(c))
+                walk(e, [&](const Expr &n) {
+                    if (n.kind() == ExprKind::load && (n->name == s.name || n->name.starts_with(s.name + "."))) consumers.push_back(&c);
+                });
+        if (consumers.empty()) return;
+        if (std::holds_alternative<Map>(s.body) && !below(3)) {
+            k.place = Place{Place::Kind::inlined, "", ""};
+            return;
+        }
+        const Stage &c = *any(consumers);
+        std::vector<std::string> loops = {"micro", "block"};
+        for (const std::string &d : c.dims) loops.push_back(d), loops.push_back("block." + d), loops.push_back("micro." + d);
+        for (const std::string &d : reduced_dims(c)) loops.push_back(d);
+        k.place = Place{Place::Kind::at, c.name, any(loops)};
+    }
+};
+
+}  // namespace
+
+Case build(const RandomCase &c) { return {c.name, Maker(c).f.build(), c.stages, c.shapes}; }
+
+RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes) {
+    static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33};
+    RandomCase c;
+    c.name = name;
+    for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++)
+        c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6), static_cast<int>(random() % 64)});
+    c.stages = Scheduler(random, lanes).of(build(c).algorithm);
+    for (int i = 0; i < 3; i++) c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
+    return c;
+}
+
+std::string to_cpp(const RandomCase &c) {
+    std::string t = Maker(c).text + "std::map<std::string, Knobs> k;\n";
+    for (auto &[stage, k] : c.stages) {
+        std::string at = "k[\"" + stage + "\"].";
+        auto extents = [&](const char *what, const Extents &e) {
+            if (!e.empty()) t += at + what + " = " + text_of(e) + ";\n";
+        };
+        extents("block", k.block), extents("k", k.k), extents("micro", k.micro), extents("vector", k.vector), extents("unroll", k.unroll);
+        if (k.place && k.place->kind == Place::Kind::inlined) t += at + "place = Place{Place::Kind::inlined, \"\", \"\"};\n";
+        if (k.place && k.place->kind == Place::Kind::at) t += at + "place = Place{Place::Kind::at, \"" + k.place->stage + "\", \"" + k.place->loop + "\"};\n";
+        for (const std::string &p : k.parallel) t += at + "parallel.push_back(\"" + p + "\");\n";
+        for (auto &[d, tail] : k.tail) t += at + "tail[\"" + d + "\"] = Tail::" + (tail == Tail::mask ? "mask" : "loop") + ";\n";
+        for (auto &[d, s] : k.split) {
+            static const char *names[] = {"chunks", "threads", "lanes", "online", "passes"};
+            t += at + "split[\"" + d + "\"] = {Split::How::" + names[static_cast<size_t>(s.how)] + ", " + std::to_string(s.size) + "};\n";
+        }
+        for (auto &[operand, p] : k.pack) t += at + "pack[\"" + operand + "\"] = {\"" + p.at + "\", " + text_of(p.layout) + "};\n";
+        if (!k.layout.empty()) t += at + "layout = " + text_of(k.layout) + ";\n";
+    }
+    for (const Extents &e : c.shapes) t += "// with " + text_of(e) + "\n";
+    return t;
+}
+
+std::vector<RandomCase> smaller(const RandomCase &c) {
+    std::vector<RandomCase> all;
+    auto add = [&](auto change) {
+        RandomCase less = c;
+        change(less);
+        all.push_back(std::move(less));
+    };
+    for (size_t i = 0; c.shapes.size() > 1 && i < c.shapes.size(); i++) add([&](RandomCase &r) { r.shapes = {c.shapes[i]}; });
+    for (auto &[stage, knobs] : c.stages) {
+        const std::string name = stage;
+        add([&](RandomCase &r) { r.stages.erase(name); });
+        auto without = [&](auto field) {
+            if (!(knobs.*field == Knobs().*field)) add([&](RandomCase &r) { r.stages[name].*field = Knobs().*field; });
+        };
+        without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector), without(&Knobs::unroll);
+        without(&Knobs::parallel), without(&Knobs::pack), without(&Knobs::layout), without(&Knobs::tail), without(&Knobs::split);
+    }
+    for (size_t i = 0; i < c.steps.size(); i++) add([&](RandomCase &r) { r.steps.erase(r.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    for (size_t i = 0; i < c.shapes.size(); i++)
+        for (auto &[d, n] : c.shapes[i]) {
+            const std::string name = d;
+            if (n > 1) add([&](RandomCase &r) { r.shapes[i][name] = 1; });
+            if (n > 2) add([&](RandomCase &r) { r.shapes[i][name] = n / 2; });
+            if (n > 1) add([&](RandomCase &r) { r.shapes[i][name] = n - 1; });
+        }
+    return all;
+}
+
+}  // namespace tessera::test

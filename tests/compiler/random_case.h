@@ -1,0 +1,30 @@
+// Random algorithms under random schedules, made of few enough choices that a failing one can be made smaller and printed as
+// the C++ that rebuilds it.
+#pragma once
+#include <random>
+
+#include "tests/compiler/harness.h"
+
+namespace tessera::test {
+
+// One more tile made of earlier ones.
+struct Step {
+    int kind = 0;                // see random_case.cpp
+    int a = 0, b = 0, choice = 0;  // operands, counted from the last tile back, and what the kind makes of `choice`
+};
+
+struct RandomCase {
+    std::string name;
+    std::vector<Step> steps;
+    std::map<std::string, Knobs> stages;
+    std::vector<Extents> shapes;
+};
+
+RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes);
+Case build(const RandomCase &c);
+// C++ that makes the algorithm, the schedule and the extents.
+std::string to_cpp(const RandomCase &c);
+// The case with one thing less, for each thing.
+std::vector<RandomCase> smaller(const RandomCase &c);
+
+}  // namespace tessera::test
