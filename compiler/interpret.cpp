@@ -178,66 +178,12 @@ private:
         return it->second;
     }
 
-    struct PlannedRead {
-        int tensor;
-        Expr condition;
-        std::vector<Expr> index;
-    };
-
-    using Seen = std::set<std::pair<const Expr::Node *, const Expr::Node *>>;
-
-    // Every load of a watched buffer, with the condition under which its value matters. Loads inside a guarded load's index
-    // happen under its guard only; a select takes one side. What matters always, `seen` without a condition, is planned once.
-    void plan_reads(const Expr &e, const Expr &condition, Seen &seen, std::vector<PlannedRead> &plan) {
-        if (seen.count({e.get(), nullptr}) || !seen.emplace(e.get(), condition.get()).second) return;
-        if (e.is_operation(Op::select)) {
-            plan_reads(e->args[0], condition, seen, plan);
-            later.push_back({e->args[1], condition.defined() ? condition && e->args[0] : e->args[0]});
-            later.push_back({e->args[2], condition.defined() ? condition && !e->args[0] : !e->args[0]});
-            return;
-        }
-        if (e.kind() != ExprKind::load) {
-            for (const Expr &arg : e->args) plan_reads(arg, condition, seen, plan);
-            return;
-        }
-        size_t rank = e->args.size() - (e->guarded ? 2 : 0);
-        Expr inner = condition;
-        if (e->guarded) {
-            const Expr &guard = e->args[rank];
-            inner = condition.defined() ? condition && guard : guard;
-            kept.push_back(inner);
-            plan_reads(guard, condition, seen, plan);
-            later.push_back({e->args[rank + 1], condition.defined() ? condition && !guard : !guard});
-        }
-        int tensor = position_of(e->name);
-        std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
-        for (const Expr &i : index) plan_reads(i, inner, seen, plan);
-        if (!watched[static_cast<size_t>(tensor)]) return;
-        if (inner.defined())
-            for (Expr &i : index)
-                i = rewrite(i, [&](const Expr &n) -> Expr {
-                    if (n.kind() != ExprKind::load || n->guarded) return {};
-                    return load_or(n->name, n.type(), n->args, inner, constant(n.type(), 0));
-                });
-        plan.push_back({tensor, inner, index});
-    }
-
-    std::vector<std::pair<Expr, Expr>> later;  // expressions that matter under a condition
-    std::vector<Expr> kept;                    // so that addresses in Seen stay unique
-
     std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
         for (Expr &e : roots) e = with_saturated_positions(e);
-        std::vector<PlannedRead> plan;
-        Seen seen;
-        std::vector<Expr> asked = roots;
-        if (checked)
-            for (const Expr &e : asked) plan_reads(e, Expr(), seen, plan);
-        for (size_t i = 0; i < later.size(); i++) {
-            auto [e, condition] = later[i];
-            plan_reads(e, condition, seen, plan);
-        }
-        later.clear();
-        for (const PlannedRead &r : plan) {
+        size_t asked = roots.size();
+        std::vector<ConditionalRead> plan;
+        if (checked) plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });
+        for (const ConditionalRead &r : plan) {
             if (r.condition.defined()) roots.push_back(r.condition);
             roots.insert(roots.end(), r.index.begin(), r.index.end());
         }
@@ -249,9 +195,9 @@ private:
         TapeResolver resolver{[&](const Expr &leaf) { return slot_of(leaf); }, [&](const std::string &name) { return position_of(name); }};
         result->tape = Tape(roots, resolver, next);
         next = result->tape.end();
-        size_t root = asked.size();
-        for (const PlannedRead &r : plan) {
-            Read read{r.tensor, -1, {}};
+        size_t root = asked;
+        for (const ConditionalRead &r : plan) {
+            Read read{position_of(r.buffer), -1, {}};
             if (r.condition.defined()) read.condition = result->tape.result(root++);
             for (size_t i = 0; i < r.index.size(); i++) read.index.push_back(result->tape.result(root++));
             result->reads.push_back(read);
@@ -304,8 +250,7 @@ private:
         return actions;
     }
 
-    using NodeVariant = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
-    static const NodeVariant &as_variant(const TileNode &node) { return node; }
+    static const TileNode::variant &as_variant(const TileNode &node) { return node; }
 
     Action compile(const Loop &loop) {
         auto count = prepare({loop.count});

@@ -94,7 +94,7 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         const Realized &where = found->second;
         size_t rank = where.dims.size();
         std::vector<Expr> index(n->args.begin(), n->args.begin() + rank);
-        Expr guard = n->guarded ? place(n->args[rank], at) : Expr();
+        Expr guard;
         std::map<std::string, Expr> safe = at;
         std::set<std::string> used;
         for (const Expr &i : index) used.merge(variables_in(i));
@@ -111,6 +111,10 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
             } else {
                 safe[d] = min(at.at(d), p->second.limit - 1);
             }
+        }
+        if (n->guarded) {  // at the point that is read
+            Expr inside = place(n->args[rank], safe);
+            guard = guard.defined() ? guard && inside : inside;
         }
         if (state.where.defined() && !in_bounds(state, index, where)) {
             Expr inside = place(state.where, at);

@@ -58,6 +58,12 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
         for (size_t i = 0; i < dims.size(); i++) {
             Piece p = span(resolve(n->args[i]), pieces, facts);
             if (!p.size.defined() || variables_in(p.lo).count(dims[i])) p = whole(dims[i], pieces);
+            if (auto *scan = std::get_if<Scan>(&producer->body); scan && scan->dim == dims[i]) {
+                // A scan starts at its start. Points beyond its end that a padded tile reads are never stored, but need room.
+                Piece all = whole(dims[i], needed);
+                if (p.padded && p.most.defined() && all.most.defined()) all.most = simplify(all.most + p.most, facts);
+                p = all;
+            }
             // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
             Expr all = whole(dims[i], needed).size;
             if (all.defined() && (n->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {

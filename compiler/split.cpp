@@ -302,7 +302,15 @@ Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, 
             for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
             Expr value = substitute(std::get<Map>(s.body).value, point);
             if (!n->guarded) return value;
-            return select(n->args[s.dims.size()], value, n->args[s.dims.size() + 1]);
+            // What the value loads may be outside of its tensors where the guard fails.
+            const Expr &guard = n->args[s.dims.size()];
+            value = rewrite(value, [&](const Expr &e) -> Expr {
+                if (e.kind() != ExprKind::load) return {};
+                if (!e->guarded) return load_or(e->name, e.type(), e->args, guard, constant(e.type(), 0));
+                std::vector<Expr> index(e->args.begin(), e->args.end() - 2);
+                return load_or(e->name, e.type(), index, guard && e->args[e->args.size() - 2], e->args.back());
+            });
+            return select(guard, value, n->args[s.dims.size() + 1]);
         });
     };
     for (const Stage &stage : algorithm.stages) {

@@ -13,11 +13,18 @@ static void assume_positive(Bounds &facts, const Expr &count) {
 
 static bool is_op_of(const Expr &e, Op op) { return e.is_operation(op) && e.type() == DType::index && e->args[1].is_constant() && e->args[1]->value.integer > 0; }
 
-// A variable below X % c, in the words that indices use: X / c * c + variable < X.
-static void assume_below_remainder(Bounds &facts, const std::string &name, const Expr &count) {
-    const Expr &x = count->args[0], &c = count->args[1];
-    facts.set(name, Expr(0), c - 1);
-    facts.assume(x / c * c + variable(name) < x);
+// A loop's variable below its count, in the words that indices use: remainders as differences, and whole numbers where
+// the prover would take a quotient for a fraction.
+static void assume_below(Bounds &facts, const std::string &name, const Expr &count) {
+    Expr written = rewrite(count, [](const Expr &n) -> Expr {
+        if (!is_op_of(n, Op::mod)) return {};
+        return n->args[0] - n->args[0] / n->args[1] * n->args[1];
+    });
+    bool quotients = false;
+    walk(written, [&](const Expr &n) { quotients |= n.is_operation(Op::div); });
+    if (!quotients) return;
+    if (written.is_operation(Op::sub)) facts.assume(variable(name) < written);
+    if (auto range = constant_range(count, facts); range && range->second < INT32_MAX) facts.assume(variable(name) < Expr(range->second));
 }
 
 // What X / c * c < y says of whole quotients: X / c <= (U - 1) / c where y <= U, and X / c < (X + c - 1) / c where y is X.
@@ -46,8 +53,8 @@ void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which,
     }
     auto it = names.find(scope->variable);
     std::string name = it == names.end() ? scope->variable : it->second->name;
-    if (scope->count.defined() && is_op_of(scope->count, Op::mod)) assume_below_remainder(facts, name, named(scope->count));
-    else facts.set(name, named(scope->lo), named(scope->hi));
+    facts.set(name, named(scope->lo), named(scope->hi));
+    if (scope->count.defined() && which != Facts::ranges) assume_below(facts, name, named(scope->count));
     if (which == Facts::counts && scope->count.defined()) assume_positive(facts, named(scope->count));
 }
 
@@ -72,9 +79,11 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
         if ((*s)->variable.empty()) {
             facts.assume(substitute((*s)->condition, names));
             assume_quotients(facts, substitute((*s)->condition, names));
+            continue;
         }
-        else if ((*s)->variable == digit) facts.set(names.at(digit)->name, variable(digit) + 1, substitute((*s)->hi, names));
-        else facts.set(names.at((*s)->variable)->name, substitute((*s)->lo, names), substitute((*s)->hi, names));
+        const std::string &name = names.at((*s)->variable)->name;
+        facts.set(name, (*s)->variable == digit ? variable(digit) + 1 : substitute((*s)->lo, names), substitute((*s)->hi, names));
+        if ((*s)->count.defined()) assume_below(facts, name, substitute((*s)->count, names));
     }
     auto differ = [&](const Expr &a, const Expr &b) { return prove(a < b, facts) || prove(b < a, facts); };
     std::vector<Expr> there;

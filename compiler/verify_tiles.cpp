@@ -54,6 +54,10 @@ private:
 
     [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
 
+    [[noreturn]] void refuse(const std::string &what) const {
+        throw UserError("schedule.unproved", program.name + ": " + what + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+    }
+
     Buffer tensor_buffer(const Tensor &t, Space space) const {
         Buffer b{t.name, t.dtype, {}, space};
         for (const std::string &d : t.dims) b.extents.push_back(extent(d));
@@ -102,9 +106,9 @@ private:
             };
             bool low = not_below(index[i]);
             if (low && below_end(index[i])) continue;
-            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " is not shown to be " +
+            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " cannot be shown to be " +
                                (low ? "below " + to_string(b.extents[i]) : "at least 0");
-            if (b.space == Space::argument) fail(what);
+            if (b.space == Space::argument) refuse(what);
             assumed.push_back(what);
         }
     }
@@ -272,8 +276,8 @@ private:
             auto conflict = find_conflict(facts, inside, digits, list);
             if (!conflict) continue;
             auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
-            fail("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " + text(conflict->first) +
-                 ", another " + text(conflict->second));
+            refuse("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " + text(conflict->first) +
+                   ", another " + text(conflict->second));
         }
     }
 

@@ -1,0 +1,168 @@
+// The words of what the compiler refuses.
+#include <catch2/catch.hpp>
+
+#include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
+#include "compiler/emit_library.h"
+#include "compiler/header.h"
+#include "compiler/lower.h"
+#include "tests/compiler/harness.h"
+#include "tests/schedules/words.h"
+
+namespace tessera::test {
+
+using Stages = std::map<std::string, Knobs>;
+
+static void refused(const Algorithm &a, const Stages &stages, const std::vector<std::string> &parts) {
+    check_words([&] { lower(a, stages, target_named("avx2")); }, parts);
+}
+
+static Knobs with(const std::function<void(Knobs &)> &change) {
+    Knobs k;
+    change(k);
+    return k;
+}
+
+static Place at(const std::string &stage, const std::string &loop) { return {Place::Kind::at, stage, loop}; }
+static Knobs split(const std::string &dim, Split::How how, int64_t size) {
+    return with([&](Knobs &k) { k.split[dim] = {how, size}; });
+}
+
+TEST_CASE("extents that do not fit") {
+    Algorithm a = library::matmul({});
+    check_words([&] { bind_extents(a, {{"Z", 4}}); },
+                {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
+    a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
+    check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
+    check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
+    check_words([&] { bind_extents(a, {{"M", 10}}); }, {"dim M = 10 must be a multiple of 4."});
+    a.dims[1].equals = "M";
+    check_words([&] { bind_extents(a, {{"M", 8}, {"N", 12}}); }, {"dim N = 12 must equal M = 8."});
+}
+
+TEST_CASE("knobs that a CPU does not have") {
+    Algorithm a = library::matmul({});
+    refused(a, {{"y", with([](Knobs &k) { k.warps = 4; })}}, {"error[schedule.cpu]: y: 'warps' is for GPU targets; delete it (null) in the schedule of a CPU."});
+    refused(a, {{"y", with([](Knobs &k) { k.swizzle = "xor"; })}}, {"y: 'swizzle' is for GPU targets"});
+    refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
+    refused(a, {{"y", with([](Knobs &k) { k.directives = {{"p", "", "prefetch", "K", 2}}; })}}, {"y: directive 'p' (prefetch) is for GPU targets"});
+    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: this target has the instruction family fma; got 'wgmma'."});
+    refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: calls are inlined on this target; got call 'once', expected 'inline'."});
+}
+
+TEST_CASE("places that are none") {
+    Algorithm two = library::rmsnorm({});
+    two.outputs = {"scale", "y"};
+    refused(two, {{"scale", with([](Knobs &k) { k.place = at("y", "M"); })}}, {"error[schedule.place]: scale: an output must be placed at root."});
+    refused(library::rmsnorm({}), {{"scale", with([](Knobs &k) { k.place = at("squares", "M"); })}},
+            {"scale: it is placed at squares.M, and nothing there loads it; place it where its consumer is."});
+    Builder f("mirrored");
+    Dim N = f.dim("N");
+    Tile s = relu(f.input("x", {N})).named("s");
+    Algorithm mirrored = f.output("y", s + s.at({{"N", extent("N") - 1 - variable("N")}}, {"N"})).build();
+    refused(mirrored, {{"s", with([](Knobs &k) { k.place = at("y", "N"); })}},
+            {"s: how much of dim 'N' is needed at its place has no bound that is free of loop variables, so no storage can be set aside; place it at root or further in."});
+    refused(library::linear({}), {{"acc", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}},
+            {"error[schedule.inline]: acc: cannot be inlined: only a map can be substituted into its consumers; place it at a consumer's loop or at root."});
+    refused(library::linear({}), {{"y", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}}, {"y: cannot be inlined: it is an output"});
+    refused(library::softmax({}), {{"max", with([](Knobs &k) { k.place = at("y", "M"); })}},
+            {"error[schedule.place]: exp: it loads 'max', which is computed inside another stage's loops and is not there any more; place the producer at "
+             "root or at a loop around all its consumers."});
+}
+
+TEST_CASE("loops that cannot be parallel") {
+    Algorithm a = library::matmul({});
+    refused(a, {{"y", with([](Knobs &k) { k.parallel = {"N"}; })}},
+            {"error[schedule.parallel]: y: the loops N cannot be parallel: parallel loops must be the outermost ones; the stage's loops are, outermost first, M, N, K."});
+    refused(a, {{"y", with([](Knobs &k) { k.loops = {"K", "M", "N"}, k.parallel = {"K"}; })}}, {"'K' carries the fold; split the reduction across threads instead"});
+    refused(library::linear({}), {{"acc", with([](Knobs &k) { k.place = at("y", "M"), k.parallel = {"M"}; })}},
+            {"the stage is placed inside another stage's loops; only a stage at root has parallel loops"});
+    refused(library::ring_append({}), {{"append", with([](Knobs &k) { k.loops = {"T", "B", "D"}, k.parallel = {"T"}; })}},
+            {"append: iterations of 'T' may write the same element of 'cache', so they cannot run in parallel; parallel dims of an update are those that index its "
+             "state directly."});
+}
+
+TEST_CASE("dims that vary with an outer one") {
+    refused(library::segmented_sum({}), {{"y", with([](Knobs &k) { k.block = {{"B", 4}}, k.loops = {"block.B", "R", "B", "N"}; })}},
+            {"error[schedule.ragged]: y: the size of dim 'R' varies with outer indices", "so their loops must go point by point outside it; do not tile or vectorise those dims."});
+}
+
+TEST_CASE("a ragged dim inside a fold to a computed destination") {
+    Algorithm a = library::segmented_sum({});
+    std::get<Reduce>(a.stages[0].body).at = {variable("R"), variable("N")};
+    refused(a, {}, {"error[schedule.ragged]: y: dim 'R' is ragged in a dim that comes later."});
+}
+
+TEST_CASE("splits that a fold does not have") {
+    Algorithm matmul = library::matmul({}), scan = library::cumulative_sum({});
+    refused(matmul, {{"y", split("M", Split::How::chunks, 4)}}, {"error[schedule.split]: y: cannot split dim 'M': the stage folds over K."});
+    refused(matmul, {{"z", split("K", Split::How::chunks, 4)}}, {"z: cannot split dim 'K': there is no such stage."});
+    refused(matmul, {{"y", split("K", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
+    Algorithm plain = library::gemv({});
+    std::get<Reduce>(plain.stages[0].body).monoid.batch.clear();
+    refused(plain, {{"y", split("K", Split::How::passes, 0)}}, {"the monoid 'dot' has no batch form; use chunks."});
+    refused(scan, {{"y", split("N", Split::How::lanes, 4)}}, {"a scan splits in chunks or across threads."});
+    refused(scan, {{"y", split("N", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
+    Algorithm ordered = library::gemv({});
+    std::get<Reduce>(ordered.stages[0].body).monoid.commutative = false;
+    refused(ordered, {{"y", split("K", Split::How::lanes, 4)}}, {"lanes reorder elements and the monoid 'dot' is not commutative."});
+    Algorithm scatter = library::column_sum({});
+    std::get<Reduce>(scatter.stages[0].body).at = {variable("M")};
+    refused(scatter, {{"y", split("M", Split::How::chunks, 4)}}, {"its destination is computed; split its inputs instead."});
+    Algorithm both = library::column_sum({});
+    both.stages[0].dims.clear();
+    std::get<Reduce>(both.stages[0].body).dims = {"M", "N"};
+    refused(both, {{"y", split("M", Split::How::online, 4)}}, {"an online split needs a reduction over one dim."});
+    Algorithm pairs = library::cumulative_sum({});
+    std::get<Scan>(pairs.stages[0].body).monoid.parts.push_back(std::get<Scan>(pairs.stages[0].body).monoid.parts[0]);
+    refused(pairs, {{"y", split("N", Split::How::chunks, 4)}}, {"only a scan of one part can be split."});
+}
+
+TEST_CASE("operands and layouts that are not there") {
+    Algorithm a = library::linear({});
+    refused(a, {{"acc", with([](Knobs &k) { k.pack["b"] = {"root", {}}; })}}, {"error[schedule.pack]: acc: cannot pack 'b': the stage does not load it."});
+    refused(a, {{"acc", with([](Knobs &k) { k.pack["q"] = {"root", {}}; })}},
+            {"acc: cannot pack 'q': no tensor of that name is stored when the stage runs; an inlined stage is not, nor is one that a split has replaced."});
+    refused(a, {{"acc", with([](Knobs &k) { k.layout = {{"K", 0, false}}; })}}, {"error[schedule.layout]: acc: the layout names dim 'K', and 'acc' has dims M, N."});
+}
+
+TEST_CASE("folds to a computed destination have one part") {
+    Algorithm a = library::layernorm({});
+    for (Stage &s : a.stages)
+        if (s.name == "welford") std::get<Reduce>(s.body).at = {variable("N")};
+    refused(a, {}, {"error[schedule.scatter]: welford: a fold with a computed destination has one part; 'welford' has 3."});
+}
+
+TEST_CASE("what a library cannot hold") {
+    check_words([] { check_c_name("2x"); },
+                {"error[emit.name]: a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '2x'; give another one with --name."});
+    TileProgram p = lower(library::matmul({}), {}, target_named("avx2"));
+    for (int n = 0; n < 70; n++) p.dims.push_back(fixed_dim("D" + std::to_string(n), 1));
+    check_words([&] { spec_of(p, 0); }, {"error[emit.abi]: matmul: it has 73 dims; a kernel may have 64."});
+    TileProgram many = lower(library::matmul({}), {}, target_named("avx2"));
+    many.parameters.resize(17);
+    check_words([&] { spec_of(many, 0); }, {"matmul: it has 17 parameters; a kernel may have 16."});
+    many.parameters.clear();
+    many.arguments.resize(33, many.arguments[0]);
+    check_words([&] { spec_of(many, 0); }, {"matmul: it has 33 tensors; a kernel may have 32."});
+}
+
+static void not_emitted(const TileProgram &p, const std::string &part) {
+    check_words([&] { emit_library({{"k", {{{}, p}}}}, target_named("x86-64"), {std::filesystem::temp_directory_path() / "libtessera-refused.a", {}}); }, {part});
+}
+
+TEST_CASE("what a CPU cannot run") {
+    TileProgram p;
+    p.name = "k";
+    p.body = {tile_node(Barrier{})};
+    not_emitted(p, "error[emit.cpu]: k: barriers and calls of other programs are not for a CPU target.");
+    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
+    not_emitted(p, "k: thread loops are not for a CPU target.");
+    p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
+    not_emitted(p, "k: shared memory is not for a CPU target.");
+    p.body.clear();
+    p.constants = {{"c", DType::f32, {}, Role::constant, {Scalar::of_real(DType::f32, 1)}}};
+    not_emitted(p, "error[emit.constant]: k: constants are passed as inputs to a CPU kernel.");
+}
+
+}  // namespace tessera::test
