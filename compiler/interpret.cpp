@@ -1,10 +1,9 @@
 #include "compiler/interpret.h"
 
 #include <algorithm>
-#include <set>
-
 
 #include "algorithms/error.h"
+#include "compiler/conditional_reads.h"
 
 namespace tessera {
 

@@ -109,6 +109,7 @@ static TileBody fuse_parallel(const TileBody &body) {
                         l->body = serial(l->body);
                     }
                     if (auto *l = std::get_if<Let>(&c)) l->body = serial(l->body);
+                    if (auto *l = std::get_if<Alloc>(&c)) l->body = serial(l->body);
                     if (auto *l = std::get_if<Guard>(&c)) l->then = serial(l->then), l->otherwise = serial(l->otherwise);
                     out.push_back(tile_node(std::move(c)));
                 }

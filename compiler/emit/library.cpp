@@ -227,8 +227,6 @@ void emit_library(const std::vector<Kernel> &kernels, const Target &target, cons
     ScratchFolder scratch(options.archive);
     try {
         H::Module entry(stem + "_entry", base), code(stem + "_code", fast);
-        // No fast-math flag on any instruction: strict intrinsics cover arithmetic, this the calls (fma, sqrt) and casts.
-        code.set_any_strict_float(true);
         // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
         entry.set_any_strict_float(true);
         code.set_any_strict_float(true);

@@ -32,7 +32,8 @@ Weights::Weights(const std::string &file) : bytes_(read_file(file)) {
     std::memcpy(&header, bytes_.data(), 8);
     if (header > bytes_.size() - 8) throw std::runtime_error(file + " is cut short");
     size_t data = 8 + header;
-    for (auto &[name, entry] : nlohmann::json::parse(bytes_.substr(8, header)).items()) {
+    const nlohmann::json entries = nlohmann::json::parse(bytes_.substr(8, header));
+    for (auto &[name, entry] : entries.items()) {
         if (name == "__metadata__" || entry.at("dtype") != "F32") continue;
         auto shape = entry.at("shape").get<std::vector<int64_t>>();
         auto offsets = entry.at("data_offsets").get<std::vector<size_t>>();
