@@ -63,6 +63,7 @@ public:
                 continue;
             }
             auto &[dim, split] = *it->second.split.begin();
+            splitting = {stage.name, dim};
             if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
             else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
         }
@@ -72,6 +73,7 @@ public:
 private:
     const Algorithm &source;
     Algorithm result;
+    std::pair<std::string, std::string> splitting;  // stage, dim
 
     Expr extent_of(const std::string &dim) {
         const Dim &d = source.dim(dim);
@@ -79,8 +81,15 @@ private:
         return d.size.defined() ? d.size : extent(dim);
     }
 
+    // Stages that split one dim share its pieces, and so their size.
     void add_dim(const Dim &d) {
-        if (!result.find_dim(d.name)) result.dims.push_back(d);
+        const Dim *known = result.find_dim(d.name);
+        if (!known) return result.dims.push_back(d);
+        bool same = known->kind == d.kind && known->value == d.value && known->size.defined() == d.size.defined() &&
+                    (!d.size.defined() || equal(known->size, d.size));
+        if (!same)
+            refuse(splitting.first, splitting.second, "another stage splits it otherwise, and both would call the pieces '" + d.name +
+                                                          "'; split it alike in both (the same size, and lanes in both or in none).");
     }
 
     // A chain of splits of one stage makes several partial stages.

@@ -98,6 +98,9 @@ TEST_CASE("splits that a fold does not have") {
     refused(matmul, {{"y", split("M", Split::How::chunks, 4)}}, {"error[schedule.split]: y: cannot split dim 'M': the stage folds over K."});
     refused(matmul, {{"z", split("K", Split::How::chunks, 4)}}, {"z: cannot split dim 'K': there is no such stage."});
     refused(matmul, {{"y", split("K", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
+    refused(library::softmax({}), {{"max", split("N", Split::How::chunks, 8)}, {"sum", split("N", Split::How::chunks, 4)}},
+            {"error[schedule.split]: sum: cannot split dim 'N': another stage splits it otherwise, and both would call the pieces 'N.o'; split it alike in "
+             "both (the same size, and lanes in both or in none)."});
     Algorithm plain = library::gemv({});
     std::get<Reduce>(plain.stages[0].body).monoid.batch.clear();
     refused(plain, {{"y", split("K", Split::How::passes, 0)}}, {"the monoid 'dot' has no batch form; use chunks."});
