@@ -130,9 +130,11 @@ static int64_t number(const char *name, int64_t otherwise) {
 TEST_CASE("random schedules of random algorithms keep their meaning") {
     int64_t count = number("TESSERA_RANDOM_PROGRAMS", 60), seed = number("TESSERA_RANDOM_SEED", 1);
     constexpr size_t batch = 20;
-    Target target = targets().back();
+    std::vector<Target> all = targets();
+    Target target = all.back();
     std::mt19937 random(static_cast<uint32_t>(seed));
     int64_t made = 0, refused = 0, unproved = 0;
+    size_t batches = all.size() - 1;  // each for another target
     std::vector<RandomCase> waiting;
     auto run_code = [&] {
         while (!waiting.empty()) {
@@ -145,6 +147,7 @@ TEST_CASE("random schedules of random algorithms keep their meaning") {
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
         }
         waiting.clear();
+        target = all[++batches % all.size()];
     };
     while (made < count) {
         RandomCase c;
