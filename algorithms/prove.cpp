@@ -84,9 +84,11 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     return false;
 }
 
-// x >= 0 follows from p*x - q*fact >= 0 for p, q > 0; those that cancel a term are worth a try.
+// x >= 0 follows from p*x - q*fact >= 0 for p, q > 0; those that cancel a term are worth a try. What leaves the fewest
+// terms goes first: the fact that was made for this very question often leaves none.
 bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
     if (uses >= most_uses) return false;
+    std::vector<std::pair<Linear, size_t>> left;
     for (size_t i = 0; i < facts.size(); i++) {
         if (facts[i].is_constant()) {
             if (facts[i].constant < 0) return true;
@@ -102,11 +104,16 @@ bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
             int64_t p = std::abs(t.coefficient) / g, q = std::abs(mine->coefficient) / g;
             if (p == last_p && q == last_q) continue;
             last_p = p, last_q = q;
-            Facts others = facts;
-            others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-            if (nonnegative(x * p - facts[i] * q + Linear(p - 1), others, uses + 1)) return true;
-            if (steps > most_steps) return false;
+            left.emplace_back(x * p - facts[i] * q + Linear(p - 1), i);
+            if (range_of(left.back().first, b).lo >= 0) return true;
         }
+    }
+    std::stable_sort(left.begin(), left.end(), [](auto &m, auto &n) { return m.first.terms.size() < n.first.terms.size(); });
+    for (auto &[rest, i] : left) {
+        Facts others = facts;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+        if (nonnegative(rest, others, uses + 1)) return true;
+        if (steps > most_steps) return false;
     }
     return false;
 }

@@ -355,9 +355,11 @@ TileBody Nests::emit_points(const State &before, size_t position) {
     if (!safe.defined()) return grouped(p.lo, p.size, false);
     std::string name = unique(loop_variable(loop) + ".safe");
     facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
-    Expr split = simplify(max(min(safe - p.lo, p.size), Expr(0)), facts);
+    // A loop of a negative count does not run, so what is left over needs no floor at 0.
+    Expr size = inhabited(p.size);
+    Expr split = simplify(max(min(safe - p.lo, size), Expr(0)), facts);
     TileBody body = grouped(p.lo, variable(name), true);
-    TileBody rest = grouped(simplify(p.lo + variable(name), facts), simplify(p.size - variable(name), facts), false);
+    TileBody rest = grouped(simplify(p.lo + variable(name), facts), simplify(size - variable(name), facts), false);
     body.insert(body.end(), rest.begin(), rest.end());
     return {tile_node(Let{name, split, std::move(body)})};
 }

@@ -8,11 +8,15 @@ namespace tessera {
 
 // Storage up to this many bytes lives on the stack; more goes to the caller's workspace.
 static constexpr int64_t stack_limit = 16 * 1024;
+// A dim of at most so many points is not worth limiting by a fold's condition.
+static constexpr int64_t short_piece = 256;
 
 Piece Nests::whole_under_where(const Stage &stage, const std::string &dim, const Pieces &outer) const {
     Piece p = whole(dim, outer);
     auto *reduce = std::get_if<Reduce>(&stage.body);
     if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return p;
+    // The loop over pieces is limited; inside a short piece a limit would cost more in index arithmetic than it saves.
+    if (p.most.is_constant() && p.most->value.integer <= short_piece) return p;
     Expr limit = where_limit(resolve(reduce->where), dim, outer, facts, true);
     if (limit.defined()) p.size = simplify(max(min(p.size, limit), Expr(0)), facts);
     return p;

@@ -88,11 +88,11 @@ private:
         const Buffer &b = find(name);
         std::optional<Bounds> less, more;
         auto holds = [&](const Expr &condition) {
-            // A proof that fails among many facts takes long, and an own buffer's index needs none.
-            bool own = b.space != Space::argument;
-            if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
+            // Few facts first: a proof that fails among many takes long, and an own buffer's index needs none.
             if (!less) add_facts(less.emplace(program.dims), where, nullptr, Facts::ranges);
             if (prove(condition, *less)) return true;
+            bool own = b.space != Space::argument;
+            if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
             if (own) return false;
             if (!more) add_facts(more.emplace(program.dims), where, nullptr, Facts::counts);
             return prove(condition, *more);
@@ -353,6 +353,19 @@ private:
             }
             if (prove(Expr(0) < n.value, facts)) more.lo = Expr(1);
             else if (prove(Expr(0) <= n.value, facts)) more.lo = Expr(0);
+        }
+        // max(0, min(…)): its ends, and those sides of the minimum that are never negative. The exact value would be put in
+        // place of the name, and its cases multiply.
+        if (n.value.is_operation(Op::max) && n.value.type() == DType::index) {
+            if (auto range = constant_range(n.value, facts)) more.lo = Expr(range->first), more.hi = Expr(range->second);
+            std::function<void(const Expr &)> sides = [&](const Expr &e) {
+                if (e.is_operation(Op::min)) {
+                    for (const Expr &side : e->args) sides(side);
+                } else if (!e.is_constant() && prove(Expr(0) <= e, facts)) {
+                    helpful.push_back(variable(n.variable) <= e);
+                }
+            };
+            for (const Expr &e : n.value->args) sides(e);
         }
         if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
         within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });
