@@ -195,9 +195,10 @@ static std::vector<Buffer> tile_buffers(const std::vector<Part> &parts, const st
         Buffer b{name(part), part.identity.type, tile, part.dims.empty() ? Space::registers : Space::workspace};
         for (const std::string &d : part.dims) {
             b.extents.push_back(extent_with_lanes(d));
-            if (b.extents.back().is_constant()) b.space = Space::stack;
         }
         if (b.extents.empty()) b.extents.push_back(Expr(1));
+        if (!fits_on_stack(b)) b.space = Space::workspace;
+        else if (!part.dims.empty()) b.space = Space::stack;
         buffers.push_back(b);
     }
     return buffers;

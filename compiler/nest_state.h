@@ -31,6 +31,18 @@ inline const Monoid &monoid_of(const Stage &stage) {
     return std::get<Scan>(stage.body).monoid;
 }
 
+// Constant storage up to 16 KiB lives on the stack or in registers; more goes to the caller's workspace. It is also the
+// most that Halide puts on the stack: beyond, it would call an allocator.
+inline bool fits_on_stack(const Buffer &buffer) {
+    int64_t bytes = size_of(buffer.dtype);
+    for (const Expr &e : buffer.extents) {
+        if (!e.is_constant()) return false;
+        bytes *= e->value.integer;
+        if (bytes > 16 * 1024) return false;
+    }
+    return true;
+}
+
 inline bool is_spatial(const Stage &stage, const std::string &dim) {
     return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
 }

@@ -6,8 +6,6 @@
 
 namespace tessera {
 
-// Storage up to this many bytes lives on the stack; more goes to the caller's workspace.
-static constexpr int64_t stack_limit = 16 * 1024;
 // A dim of at most so many points is not worth limiting by a fold's condition.
 static constexpr int64_t short_piece = 256;
 
@@ -180,9 +178,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
         else if (axis.remainder) r.buffer.extents.push_back(Expr(axis.factor));
         else r.buffer.extents.push_back(simplify((size + Expr(axis.factor - 1)) / Expr(axis.factor), facts));
     }
-    int64_t bytes = size_of(result.dtype);
-    for (const Expr &e : r.buffer.extents) bytes = e.is_constant() && bytes <= stack_limit ? bytes * e->value.integer : INT32_MAX;
-    if (bytes <= stack_limit && depth > 0) r.buffer.space = Space::stack;
+    if (fits_on_stack(r.buffer) && depth > 0) r.buffer.space = Space::stack;
     realized[result.name] = r;
     return r.buffer;
 }
