@@ -31,6 +31,8 @@ struct EmitOptions {
 // same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError when Halide refuses.
 void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options);
 
+// The TessDType of runtime/tessera.h; an index has none.
+int32_t abi_dtype(DType type);
 // The dims that the table lists, in order: all but derived ones that no argument carries.
 std::vector<Dim> spec_dims(const TileProgram &program);
 // The table of runtime/kernel.h that describes a kernel's arguments.

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-static int64_t abi_dtype(DType type) {
+int32_t abi_dtype(DType type) {
     switch (type) {
     case DType::f32: return TESS_F32;
     case DType::f64: return TESS_F64;

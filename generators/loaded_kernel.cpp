@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "compiler/emit_library.h"
 #include "compiler/header.h"
 #include "generators/generate.h"
 #include "runtime/kernel.h"
@@ -84,22 +85,6 @@ void run_cc(const std::vector<std::string> &arguments, const fs::path &log) {
         throw UserError("command.cc", "the C compiler 'cc': expected it to link the kernel; it says: " + read_file(log).substr(0, 2000));
 }
 
-int32_t tess_dtype(DType type) {
-    switch (type) {
-    case DType::f32: return TESS_F32;
-    case DType::f64: return TESS_F64;
-    case DType::bf16: return TESS_BF16;
-    case DType::f16: return TESS_F16;
-    case DType::i8: return TESS_I8;
-    case DType::u8: return TESS_U8;
-    case DType::i32: return TESS_I32;
-    case DType::i64: return TESS_I64;
-    case DType::boolean: return TESS_BOOL;
-    case DType::index: break;
-    }
-    throw InternalError("a tensor has a stored type");
-}
-
 struct RuntimeTable {
     decltype(&tess_abi1_run) run;
     decltype(&tess_abi1_workspace) workspace;
@@ -165,7 +150,7 @@ std::string LoadedKernel::message(int status) const {
 }
 
 TessTensorDesc descriptor_of(DType type, const std::vector<int64_t> &shape, void *data) {
-    return tess_dense(data, static_cast<TessDType>(tess_dtype(type)), static_cast<int32_t>(shape.size()), shape.data());
+    return tess_dense(data, static_cast<TessDType>(abi_dtype(type)), static_cast<int32_t>(shape.size()), shape.data());
 }
 
 }  // namespace tessera

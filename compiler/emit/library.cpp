@@ -47,27 +47,6 @@ class UseOurPool : public IRMutator {
     }
 };
 
-// The simplifier takes every pointer for aligned to a vector and says of an index what that makes of its address. An
-// argument is aligned to its element only.
-class ForgetAlignment : public IRMutator {
-public:
-    explicit ForgetAlignment(const TileProgram &p) {
-        for (const Argument &a : p.arguments) arguments.insert(a.tensor.name);
-    }
-
-private:
-    std::set<std::string> arguments;
-    using IRMutator::visit;
-    HExpr visit(const Load *op) override {
-        if (!arguments.count(op->name)) return IRMutator::visit(op);
-        return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, mutate(op->predicate), ModulusRemainder());
-    }
-    Stmt visit(const Store *op) override {
-        if (!arguments.count(op->name)) return IRMutator::visit(op);
-        return Store::make(op->name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), ModulusRemainder());
-    }
-};
-
 static LoweredArgument handle(const std::string &name) {
     return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
 }
@@ -79,14 +58,13 @@ static Stmt returning(const HExpr &status) {
 }
 
 static void append(H::Module &module, const std::string &name, const std::vector<LoweredArgument> &args, Stmt s, LinkageType linkage,
-                   const H::Target &target, const TileProgram &program) {
+                   const H::Target &target) {
     s = simplify(uniquify_variable_names(s));
     s = simplify(unroll_loops(s));
     s = vectorize_loops(s, {});
     s = simplify(s);
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
-    s = ForgetAlignment(program).mutate(s);
     std::vector<LoweredFunc> closures;
     s = UseOurPool().mutate(lower_parallel_tasks(s, closures, name, target));
     for (LoweredFunc &closure : closures) {
@@ -188,10 +166,10 @@ static void add_entry_points(H::Module &module, const Kernel &kernel, const H::T
         all.insert(all.end(), more.begin(), more.end());
         return returning(Call::make(H::Int(32), name, all, Call::Extern));
     };
-    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target, program);
+    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target);
     args.push_back(handle("argument.bytes"));
     append(module, kernel.name + "_workspace", args,
-           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target, program);
+           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
 }
 
 }  // namespace emit
@@ -237,14 +215,13 @@ void emit_library(const std::vector<Kernel> &kernels, const Target &target, cons
                 for (const Tensor &t : program.constants)
                     if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
                 EmittedBody body = emit_body(program);
-                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast, program);
-                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base, program);
+                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast);
+                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base);
             }
-            const TileProgram &first = kernel.variants[0].program;
             std::vector<HExpr> frame_arg = {Variable::make(H::Handle(), "frame")};
-            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base, first);
+            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base);
             append(entry, kernel.name + "_body", call, dispatch(kernel, "_body", {Variable::make(H::Handle(), "__user_context"), frame_arg[0]}),
-                   LinkageType::External, base, first);
+                   LinkageType::External, base);
             add_entry_points(entry, kernel, base, feature_mask(target.features));
         }
         std::string entry_object = (scratch.path / (stem + "_entry.o")).string(), code_object = (scratch.path / (stem + "_code.o")).string();
