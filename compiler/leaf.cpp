@@ -152,7 +152,7 @@ bool Nests::store_is_guarded(const Tensor &result) const {
     return realized.at(result.name).buffer.space == Space::argument;
 }
 
-std::shared_ptr<const TileNode> Nests::store(const State &, const Tensor &result, const Point &point, const Expr &value,
+std::shared_ptr<const TileNode> Nests::store(const Tensor &result, const Point &point, const Expr &value,
                                              const Expr &guard, bool copy) {
     const Realized &where = realized.at(result.name);
     std::vector<Expr> index;
@@ -284,7 +284,7 @@ TileBody Nests::write_parts(const State &state) {
     for (size_t p = 0; p < parts.size(); p++) {
         TileBody one = over_tile(state, parts[p].dims, store_is_guarded(results[p]), [&](const Point &point, const Expr &lane) {
             Expr value = load(state.accumulators[p].name, results[p].dtype, tile_index(state, &parts[p], point));
-            return store(state, results[p], point, value, lane);
+            return store(results[p], point, value, lane);
         });
         body.insert(body.end(), one.begin(), one.end());
     }
@@ -396,7 +396,7 @@ TileBody Nests::leaf(const State &state) {
     }
     Tensor result = results_of(stage)[0];
     return over_tile(state, {}, store_is_guarded(result), [&](const Point &point, const Expr &lane) {
-        return store(state, result, point, evaluate(state, std::get<Map>(stage.body).value, point), lane, true);
+        return store(result, point, evaluate(state, std::get<Map>(stage.body).value, point), lane, true);
     });
 }
 
@@ -428,7 +428,7 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
     };
     Point everywhere, element;
     TileBody body = loops_over(stage.dims, everywhere, [&]() -> TileBody {
-        return {store(state, result, everywhere, constant(m.parts[0].identity), Expr())};
+        return {store(result, everywhere, constant(m.parts[0].identity), Expr())};
     });
     state.pieces.clear();
     TileBody fold = loops_over(reduce.dims, element, [&]() -> TileBody {

@@ -325,7 +325,6 @@ TileBody Nests::emit_points(const State &before, size_t position) {
         bool once = count.is_constant(1);
         facts.set(v, Expr(0), once ? Expr(0) : count - 1);
         Expr index = once ? Expr(0) : variable(v);
-        TileBody unrolled;
         auto body_at = [&](const Expr &i) {
             Piece &inner = state.pieces[loop.dim];
             inner.lo = simplify(first + i, facts);

@@ -87,7 +87,7 @@ private:
     TileBody over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make);
     Expr evaluate(const State &state, const Expr &e, const Point &point) const;
     std::vector<Expr> tile_index(const State &state, const Part *part, const Point &point) const;
-    std::shared_ptr<const TileNode> store(const State &state, const Tensor &result, const Point &point, const Expr &value,
+    std::shared_ptr<const TileNode> store(const Tensor &result, const Point &point, const Expr &value,
                                           const Expr &guard, bool copy = false);
     bool store_is_guarded(const Tensor &result) const;
     std::vector<std::string> lanes_last(const State &state) const;

@@ -137,8 +137,7 @@ private:
         Stage pieces{unused(stage.name + ".partial"), dims, partial};
         if (split.how == Split::How::online) {
             if (reduce.dims.size() != 1) refuse(stage.name, dim, "an online split needs a reduction over one dim.");
-            Reduce chunk = partial;
-            batch(stage, chunk, folded, stage.name + ".chunk", {kept});
+            batch(stage, partial, folded, stage.name + ".chunk", {kept});
             std::vector<Expr> parts;
             for (size_t p = 0; p < reduce.monoid.parts.size(); p++) {
                 const BatchPass &pass = reduce.monoid.batch[reduce.monoid.batch_parts[p]];

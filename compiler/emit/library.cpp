@@ -1,7 +1,5 @@
-#include <atomic>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <set>
 #include <unistd.h>
 
 #include "algorithms/error.h"
