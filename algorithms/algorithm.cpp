@@ -306,7 +306,7 @@ Monoid online_softmax_monoid(DType type, const std::string &value_dim) {
     Expr s = input(0, type), v = input(1, type);
     m.lift = {s, one, v};
     // exp(a - b) for a <= b, and 0 for the empty a, whose maximum is -inf: -inf - -inf would be NaN.
-    auto weight = [&](Expr a, Expr b) { return select(a == minus_infinity, zero, exp(a - b)); };
+    auto weight = [&](Expr a, Expr b) { return exp_nonpositive(a - select(b == minus_infinity, zero, b)); };
     Expr top = max(left(0, type), right(0, type));
     Expr wa = weight(left(0, type), top), wb = weight(right(0, type), top);
     m.combine = {top, fma(left(1, type), wa, right(1, type) * wb), fma(left(2, type), wa, right(2, type) * wb)};

@@ -26,6 +26,7 @@ struct Format {
 
     Coefficients exp;       // exp(r), |r| <= 0.3467, relative
     double exp_low, exp_high;  // below: rounds to 0; above: overflows
+    double exp_flush;       // log2(e) times it rounds to -bias
     double sigmoid_high;    // above: sigmoid rounds to 1
     double silu_low;        // below: x sigmoid(x) rounds to -0
 
@@ -53,7 +54,7 @@ const Format single = {
     // [2^-28.1]
     .exp = {1, 1, 0.4999999105930328369140625, 0.16666521131992340087890625, 4.16689626872539520263671875e-2,
             8.3686746656894683837890625e-3, 1.378250424750149250030517578125e-3},
-    .exp_low = -104, .exp_high = 89, .sigmoid_high = 20, .silu_low = -110,
+    .exp_low = -104, .exp_high = 89, .exp_flush = -88, .sigmoid_high = 20, .silu_low = -110,
     .rsqrt_scale = 0x1p32, .sqrt_half_bits = 0x3f3504f3, .subnormal_scale = 0x1p23, .subnormal_exponent = -23,
     // [2^-30.2]
     .log = {0.33333313465118408203125, -0.25000011920928955078125, 0.20002074539661407470703125,
@@ -80,7 +81,7 @@ const Format twice = {
     .exp = {1, 1, 0.50000000000000111, 0.166666666666664243, 4.16666666665269359e-2, 8.33333333348703839e-3,
             1.38888889443629577e-3, 1.98412695225935520e-4, 2.48014924156141046e-5, 2.75575720537663832e-6,
             2.76304731796577751e-7, 2.50046117485854673e-8},
-    .exp_low = -746, .exp_high = 710, .sigmoid_high = 40, .silu_low = -754,
+    .exp_low = -746, .exp_high = 710, .exp_flush = -709, .sigmoid_high = 40, .silu_low = -754,
     .rsqrt_scale = 0x1p256, .sqrt_half_bits = 0x3fe6a09e667f3bcd, .subnormal_scale = 0x1p52, .subnormal_exponent = -52,
     // [2^-56.6]
     .log = {0.333333333333331427, -0.249999999999879097, 0.200000000000667449, -0.166666666698414706,
@@ -227,6 +228,11 @@ Expr exp(Expr x) {
     Power p = exp_parts(k, 2 * k.f.bias, Exponent(y));
     Expr half = operation(Op::shr, {p.exponent, k.bits(1)});
     return p.mantissa * k.power_of_two(half) * k.power_of_two(p.exponent - half);
+}
+
+Expr exp_nonpositive(Expr x) {
+    Arithmetic k{format_of("exp_nonpositive", x)};
+    return exp_near(k, Exponent(k.at_least(k.f.exp_flush, x)));
 }
 
 Expr log(Expr x) {

@@ -13,6 +13,10 @@ namespace tessera {
 // f32 0.892 ULP, f64 0.84. -inf -> 0, inf -> inf; overflow to inf, gradual underflow. 18 operations.
 Expr exp(Expr x);
 
+// exp for x <= 0, of which sums are made: below 2^-126.5 (f64: 2^-1022.5) it gives 0. Elsewhere exp's bits, and -inf -> 0.
+// Above 88 (f64: 709) the result is unspecified. 13 operations.
+Expr exp_nonpositive(Expr x);
+
 // f32 0.886 ULP, f64 0.81. 0 and -0 -> -inf, below 0 -> NaN, inf -> inf.
 Expr log(Expr x);
 

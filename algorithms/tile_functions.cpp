@@ -133,8 +133,8 @@ Tile mean(const Tile &x, const Dim &over) {
 
 Tile softmax(const Tile &x, const Dim &over) {
     Tile top = maximum(x, over).named("max");
-    Tile e = exp(x - top).named("exp");
-    return e / sum(e, over).named("sum");
+    Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
+    return e * (number(x, 1) / sum(e, over).named("sum"));
 }
 
 Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where) {

@@ -55,7 +55,7 @@ Tile maximum(const Tile &x, const Dim &over);
 Tile minimum(const Tile &x, const Dim &over);
 Tile mean(const Tile &x, const Dim &over);
 
-// exp(x - max) / sum over `over`; stages max, exp, sum. A row of -inf only gives NaN.
+// exp(x - max) * (1 / sum) over `over`, terms under 2^-126.5 of the largest being 0; stages max, exp, sum. A row of -inf only gives NaN.
 Tile softmax(const Tile &x, const Dim &over);
 // sum over `over` of softmax(scores) * values, folded online: scores (…, over), values (…, over, value).
 // Rows for which `where` holds nowhere give 0.

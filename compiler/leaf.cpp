@@ -98,10 +98,13 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         std::map<std::string, Expr> safe = at;
         std::set<std::string> used;
         for (const Expr &i : index) used.merge(variables_in(i));
+        // A buffer of ours that has room for the whole tile is read as it is: what lies past the limit ends in points that
+        // nobody stores.
+        bool roomy = where.buffer.space != Space::argument && where.buffer.space != Space::constant && has_room(where, index, at);
         for (const std::string &d : used) {
             auto p = point.padded.find(d);
             if (p == point.padded.end()) p = state.pieces.find(d);
-            if (p == state.pieces.end() || !p->second.padded || where.depth >= p->second.since) continue;
+            if (roomy || p == state.pieces.end() || !p->second.padded || where.depth >= p->second.since) continue;
             // Past the limit there is nothing to read. Lanes of a contiguous read are masked; anything else reads the last element instead.
             bool contiguous = d == point.vector_dim && index.back().kind() == ExprKind::variable && index.back()->name == d;
             for (size_t i = 0; i + 1 < rank; i++) contiguous &= !uses_variable(index[i], d);
@@ -144,6 +147,16 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
         Expr e = resolve(index[i]);
         if (!prove(e >= Expr(0), range) || !prove(e < extent_of(where.dims[i]), range)) return false;
     }
+    return true;
+}
+
+// Whether the buffer holds the element at `index` wherever the loops are, limits aside.
+bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
+    std::vector<Expr> placed;
+    for (const Expr &i : index) placed.push_back(simplify(substitute(resolve(i), at), facts));
+    std::vector<Expr> axes = locate(where, placed);
+    for (size_t i = 0; i < axes.size(); i++)
+        if (!prove(axes[i] >= Expr(0), facts) || !prove(axes[i] < where.buffer.extents[i], facts)) return false;
     return true;
 }
 
@@ -204,6 +217,30 @@ static std::vector<Buffer> tile_buffers(const std::vector<Part> &parts, const st
     return buffers;
 }
 
+// In which order the parts of an accumulator step. A part goes in place once nobody else reads its old value; those that read
+// one another's go together, by way of a second set of accumulators.
+struct FoldOrder {
+    std::vector<size_t> alone, together;
+};
+
+static FoldOrder fold_order(const Monoid &m) {
+    std::vector<std::set<size_t>> reads(m.parts.size());
+    for (size_t p = 0; p < m.parts.size(); p++)
+        walk(m.step[p], [&](const Expr &n) {
+            if (n.kind() == ExprKind::left) reads[p].insert(static_cast<size_t>(n->number));
+        });
+    FoldOrder order;
+    for (size_t p = 0; p < m.parts.size(); p++) order.together.push_back(p);
+    while (true) {
+        auto next = std::find_if(order.together.begin(), order.together.end(), [&](size_t p) {
+            return std::none_of(order.together.begin(), order.together.end(), [&](size_t q) { return q != p && reads[q].count(p); });
+        });
+        if (next == order.together.end()) return order;
+        order.alone.push_back(*next);
+        order.together.erase(next);
+    }
+}
+
 TileBody Nests::fold_begin(const State &before, size_t position) {
     State state = before;
     const std::vector<Part> &parts = monoid_of(*state.stage).parts;
@@ -230,12 +267,10 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
         return simplify((extent_of(d) + unit - 1) / unit * unit, facts);
     };
     state.accumulators = tile_buffers(parts, tile, named(".acc"), size);
-    std::vector<Buffer> all = state.accumulators;
-    if (parts.size() > 1) {
-        std::vector<Buffer> next = tile_buffers(parts, tile, named(".next"), size);
-        state.accumulators.insert(state.accumulators.end(), next.begin(), next.end());
-        all = state.accumulators;
-    }
+    FoldOrder order = fold_order(monoid_of(*state.stage));
+    std::vector<Buffer> next = tile_buffers(parts, tile, named(".next"), size), all = state.accumulators;
+    for (size_t p : order.together) all.push_back(next[p]);
+    state.accumulators.insert(state.accumulators.end(), next.begin(), next.end());
     state.folding = true;
     auto initial = [&](bool from_result) {
         TileBody body;
@@ -323,7 +358,7 @@ TileBody Nests::fold_step(const State &state) {
     const Monoid &m = monoid_of(stage);
     auto *reduce = std::get_if<Reduce>(&stage.body);
     const std::vector<Expr> &inputs = reduce ? reduce->inputs : std::get<Scan>(stage.body).inputs;
-    bool single = m.parts.size() == 1;
+    FoldOrder order = fold_order(m);
     auto accumulator = [&](size_t p, const Point &point) {
         return load(state.accumulators[p].name, m.parts[p].identity.type, tile_index(state, &m.parts[p], point));
     };
@@ -336,7 +371,7 @@ TileBody Nests::fold_step(const State &state) {
     auto append = [](TileBody &to, const TileBody &more) { to.insert(to.end(), more.begin(), more.end()); };
     TileBody body;
     std::vector<Buffer> temporaries;
-    for (size_t p = 0; p < m.parts.size(); p++) {
+    auto step_part = [&](size_t p, const Buffer &to) {
         std::vector<std::pair<Expr, Buffer>> invariants;
         for (const Expr &e : invariants_of(m, p, inputs)) {
             Buffer b{unique(stage.name + ".weight"), e.type(), {}, Space::registers};
@@ -362,11 +397,12 @@ TileBody Nests::fold_step(const State &state) {
             };
             Expr value = invariants.empty() ? step_at(m.step[p], point) : replace(m.step[p]);
             if (state.where.defined()) value = select(evaluate(state, state.where, point), value, accumulator(p, point));
-            const Buffer &to = state.accumulators[single ? p : m.parts.size() + p];
             return tile_node(Compute{to.name, tile_index(state, &m.parts[p], point), value, Expr()});
         }));
-    }
-    for (size_t p = 0; !single && p < m.parts.size(); p++)
+    };
+    for (size_t p : order.alone) step_part(p, state.accumulators[p]);
+    for (size_t p : order.together) step_part(p, state.accumulators[m.parts.size() + p]);
+    for (size_t p : order.together)
         append(body, over_tile(state, m.parts[p].dims, false, [&](const Point &point, const Expr &) {
             std::vector<Expr> index = tile_index(state, &m.parts[p], point);
             Expr value = load(state.accumulators[m.parts.size() + p].name, m.parts[p].identity.type, index);

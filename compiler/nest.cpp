@@ -419,11 +419,19 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     }
     if (all.is_constant(0)) return place_producers(tail, position);
     if (all.is_constant(1)) return place_producers(full, position);
+    // Under equal names, so that versions that do the same are seen to be the same: then one is enough.
     Bounds outside = facts;
+    std::set<std::string> known = names;
     facts.assume(all);
     TileBody inside = place_producers(full, position);
     facts = outside;
-    return {tile_node(Guard{all, std::move(inside), place_producers(tail, position)})};
+    names.swap(known);
+    TileBody rest = place_producers(tail, position);
+    if (to_text(inside) == to_text(rest)) return rest;
+    facts = outside;
+    names.swap(known);
+    rest = place_producers(tail, position);
+    return {tile_node(Guard{all, std::move(inside), std::move(rest)})};
 }
 
 }  // namespace tessera

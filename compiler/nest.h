@@ -95,6 +95,7 @@ private:
     TileBody fold_step(const State &state);
     std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs) const;
     TileBody write_parts(const State &state);
+    bool has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const;
     bool in_bounds(const State &state, const std::vector<Expr> &index, const Realized &where) const;
 };
 

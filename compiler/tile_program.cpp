@@ -155,6 +155,12 @@ static std::string text_after_name(const TileProgram &p) {
 
 std::string to_text(const TileProgram &program) { return "tile program " + program.name + text_after_name(program); }
 
+std::string to_text(const TileBody &body) {
+    std::string text;
+    print(body, 0, text);
+    return text;
+}
+
 std::string resolved_hash(const TileProgram &program) { return sha256(text_after_name(program)); }
 
 }  // namespace tessera

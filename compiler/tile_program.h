@@ -128,6 +128,7 @@ const char *name_of(LoopKind kind);
 const char *name_of(Space space);
 // The text form, one node a line, two spaces a level.
 std::string to_text(const TileProgram &program);
+std::string to_text(const TileBody &body);
 // "sha256:…" of the text form without the program's name: equal for schedules that resolve to the same program.
 std::string resolved_hash(const TileProgram &program);
 

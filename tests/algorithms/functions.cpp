@@ -261,11 +261,37 @@ TEST_CASE("functions: blocks of f32 give the bits of the definition") {
     }
 }
 
+TEST_CASE("functions: exp_nonpositive has exp's bits down to 2^-126.5, and gives 0 below") {
+    std::mt19937 random(4);
+    F32Blocks whole(exp(input(0, DType::f32))), flushed(exp_nonpositive(input(0, DType::f32)));
+    constexpr float flush = -87.68311f;  // -126.5 log(2)
+    float x[F32Blocks::lanes];
+    for (int block = 0; block < 4000; block++) {
+        for (float &v : x) v = -std::bit_cast<float>(static_cast<uint32_t>(random() & 0x7fffffff));
+        for (int i = 0; i < F32Blocks::lanes / 2; i++) x[i] = std::uniform_real_distribution(-90.0f, 0.0f)(random);
+        x[0] = -0.0f, x[1] = flush * 1.000001f, x[2] = flush * 0.999999f, x[3] = -inf, x[4] = nan_value;
+        std::vector<float> want(whole.run(x), whole.run(x) + F32Blocks::lanes);
+        const float *got = flushed.run(x);
+        for (int i = 0; i < F32Blocks::lanes; i++) {
+            if (std::fabs(x[i] - flush) < 1e-5f) continue;
+            INFO("exp_nonpositive(" << x[i] << ")");
+            REQUIRE(Scalar::of_real(DType::f32, got[i]) == Scalar::of_real(DType::f32, x[i] < flush ? 0 : want[i]));
+        }
+    }
+    CHECK(at64(exp_nonpositive, -708) == at64(exp, -708));
+    CHECK(at64(exp_nonpositive, -709) == 0);
+    CHECK(at64(exp_nonpositive, -inf) == 0);
+    CHECK(at64(exp_nonpositive, 0) == 1);
+}
+
 // What a vector of values costs. A rise here is paid by every softmax.
-TEST_CASE("functions: exp takes 18 operations") {
+TEST_CASE("functions: exp takes 18 operations, exp_nonpositive 13") {
     int operations = 0;
     walk(exp(input(0, DType::f32)), [&](const Expr &e) { operations += e.kind() == ExprKind::operation; });
     CHECK(operations == 18);
+    operations = 0;
+    walk(exp_nonpositive(input(0, DType::f32)), [&](const Expr &e) { operations += e.kind() == ExprKind::operation; });
+    CHECK(operations == 13);
 }
 
 TEST_CASE("functions: a type without arithmetic of its own is refused") {
