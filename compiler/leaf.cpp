@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "compiler/instruction.h"
 #include "compiler/nest_state.h"
 
 namespace tessera {
@@ -352,10 +353,33 @@ std::vector<Expr> Nests::invariants_of(const Monoid &m, size_t part, const std::
     return found;
 }
 
+// acc = the family's meaning of acc and a group of elements.
+TileBody Nests::instruction_step(const State &state, const Instruction &family) {
+    auto &reduce = std::get<Reduce>(state.stage->body);
+    const std::string &dim = state.loops.back().dim;
+    std::vector<Expr> pair = *operands_for(family, reduce);
+    const Buffer &to = state.accumulators[0];
+    return over_tile(state, {}, false, [&](const Point &point, const Expr &) {
+        std::vector<Expr> operands, index = tile_index(state, nullptr, point);
+        for (int i = 0; i < family.group; i++) {
+            Point element = point;
+            Expr at = state.pieces.at(dim).lo + Expr(i);
+            element.at[dim] = simplify(state.group_limit.defined() ? min(at, state.group_limit - 1) : at, facts);
+            for (const Expr &operand : pair) {
+                Expr value = evaluate(state, operand, element);
+                if (state.group_limit.defined()) value = select(simplify(at < state.group_limit, facts), value, constant(value.type(), 0));
+                operands.push_back(value);
+            }
+        }
+        return tile_node(Compute{to.name, index, apply(family, load(to.name, to.dtype, index), operands), Expr()});
+    });
+}
+
 // acc = step(acc, inputs), all parts from the old values.
 TileBody Nests::fold_step(const State &state) {
     const Stage &stage = *state.stage;
     const Monoid &m = monoid_of(stage);
+    if (state.group > 1) return instruction_step(state, *instruction_of(state));
     auto *reduce = std::get_if<Reduce>(&stage.body);
     const std::vector<Expr> &inputs = reduce ? reduce->inputs : std::get<Scan>(stage.body).inputs;
     FoldOrder order = fold_order(m);

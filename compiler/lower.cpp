@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "compiler/instruction.h"
 #include "compiler/nest.h"
 #include "compiler/split.h"
 
@@ -148,8 +149,6 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
         if (k.warps) refuse("'warps'");
         if (k.swizzle) refuse("'swizzle'");
         if (k.stages) refuse("'stages'");
-        if (k.instruction && *k.instruction != "fma")
-            throw UserError("schedule.instruction", name + ": this target has the instruction family fma; got '" + *k.instruction + "'.");
         if (k.call && *k.call != "inline")
             throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
         for (const Directive &d : k.directives) {
@@ -164,9 +163,31 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
     return result;
 }
 
+// Every instruction family that the schedule names exists, on this target, for this fold.
+static void check_instructions(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target) {
+    for (auto &[name, k] : stages) {
+        if (!k.instruction) continue;
+        auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
+        const Instruction *family = find_instruction(*k.instruction);
+        if (!family)
+            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_names()) + "." +
+                   did_you_mean(*k.instruction, instruction_names()));
+        if (family->group == 1) continue;
+        if (std::none_of(family->features.begin(), family->features.end(), [&](auto &f) { return target.has(f); }))
+            refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" + target.name +
+                   "' has not; generate for '" + target.name + "+" + family->features[0] + "', or delete the knob (null).");
+        const Stage *stage = a.find_stage(name);
+        auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;
+        if (!reduce || !reduce->at.empty() || reduce->where.defined() || !operands_for(*family, *reduce))
+            refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " + name_of(family->second) +
+                   " elements in " + name_of(family->accumulator) + ", each cast once and unconditionally; this stage is no such sum.");
+    }
+}
+
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
     std::map<std::string, Knobs> stages = expanded(knobs);
     Algorithm a = rewritten(algorithm, stages, target);
+    check_instructions(a, stages, target);
     TileProgram program;
     program.name = algorithm.name;
     program.target = target.name;

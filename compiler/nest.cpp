@@ -1,3 +1,4 @@
+#include "compiler/instruction.h"
 #include "compiler/nest_state.h"
 
 #include <algorithm>
@@ -311,10 +312,41 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     return loop_of(v, count, kind, {tile_node(Let{name, left_over, after_loop(state, position)})});
 }
 
+// The innermost reduced dim, in the groups of an instruction family: whole groups first, then one of what is left over
+// and zeros.
+TileBody Nests::emit_groups(const State &before, size_t position, int group) {
+    const LoopName &loop = before.loops[position];
+    const Piece p = before.pieces.at(loop.dim);
+    auto body_at = [&](const Expr &lo, const Expr &limit) {
+        State state = before;
+        state.depth++;
+        state.group = group, state.group_limit = limit;
+        Piece &inner = state.pieces[loop.dim];
+        inner.lo = simplify(lo, facts);
+        inner.size = inner.most = Expr(1);
+        return after_loop(state, position);
+    };
+    Expr count = simplify(p.size / Expr(group), facts);
+    std::string v = loop_variable(loop);
+    facts.set(v, Expr(0), count - 1);
+    TileBody body = loop_of(v, count, LoopKind::serial, body_at(p.lo + (count.is_constant(1) ? Expr(0) : variable(v)) * Expr(group), {}));
+    if (count.is_constant(0)) body.clear();
+    if (divides(group, p.size, facts)) return body;
+    Expr done = simplify(count * Expr(group), facts);
+    Expr some = simplify(done < p.size, facts);
+    Bounds outside = facts;
+    facts.assume(some);
+    TileBody rest = body_at(p.lo + done, simplify(p.lo + p.size, facts));
+    facts = outside;
+    body.push_back(tile_node(Guard{some, std::move(rest), {}}));
+    return body;
+}
+
 TileBody Nests::emit_points(const State &before, size_t position) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
     LoopKind kind = position < before.parallel ? LoopKind::parallel : LoopKind::serial;
+    if (position + 1 == before.loops.size() && instruction_of(before)) return emit_groups(before, position, instruction_of(before)->group);
     // `count` iterations from index `first`, in groups of `group` unrolled ones.
     auto run = [&](const Expr &first, const Expr &count, bool where_holds, int64_t group) -> TileBody {
         if (count.is_constant() && count->value.integer <= 0) return {};
@@ -402,6 +434,14 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
     }
     body.insert(body.end(), rest.begin(), rest.end());
     return body;
+}
+
+// The family of more than one element that the stage's fold uses.
+const Instruction *Nests::instruction_of(const State &state) const {
+    if (!state.knobs->instruction) return nullptr;
+    const Instruction *family = find_instruction(*state.knobs->instruction);
+    require(family, "a schedule's instruction was checked");
+    return family->group > 1 ? family : nullptr;
 }
 
 // Inside the last loop that cuts register tiles, a full version is told from one with points to spare.

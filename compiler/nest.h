@@ -25,6 +25,8 @@ struct LoopName {
     std::string text() const { return level.empty() ? dim : level + "." + dim; }
 };
 
+struct Instruction;
+
 class Nests {
 public:
     Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
@@ -65,6 +67,8 @@ private:
     TileBody emit_loop(const State &state, size_t position);
     TileBody emit_tiles(const State &state, size_t position, int64_t tile);
     TileBody emit_points(const State &state, size_t position);
+    TileBody emit_groups(const State &state, size_t position, int group);
+    const Instruction *instruction_of(const State &state) const;
     TileBody emit_vectors(const State &state, size_t position, int64_t lanes);
     TileBody after_loop(const State &state, size_t position);
     TileBody place_producers(const State &state, size_t position);
@@ -93,6 +97,7 @@ private:
     std::vector<std::string> lanes_last(const State &state) const;
     std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point
     TileBody fold_step(const State &state);
+    TileBody instruction_step(const State &state, const Instruction &family);
     std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs) const;
     TileBody write_parts(const State &state);
     bool has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const;

@@ -19,6 +19,8 @@ struct Nests::State {
     std::vector<Expr> earlier;      // variables of reduction loops outside the accumulators
     Expr where;                     // the fold's condition, while it may fail inside the current pieces
     bool folding = false;           // inside fold_begin
+    int group = 1;                  // elements of the innermost reduced dim that one step folds
+    Expr group_limit;               // defined: elements from it on are zeros
     std::vector<Buffer> accumulators;
 };
 

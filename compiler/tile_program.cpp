@@ -2,6 +2,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "compiler/instruction.h"
 
 namespace tessera {
 
@@ -75,9 +76,16 @@ static std::string list(const std::vector<Expr> &items) {
     return text;
 }
 
+// A step of an instruction family is named; its meaning is in compiler/instruction.h.
+static std::string value_text(const Expr &value) {
+    for (const Instruction &family : instructions())
+        if (std::vector<Expr> operands = match(family, value); !operands.empty()) return family.name + "(" + list(operands) + ")";
+    return to_string(value);
+}
+
 static std::string store_text(const std::string &buffer, const std::vector<Expr> &index, const char *sign,
                               const Expr &value, const Expr &guard) {
-    return buffer + "[" + list(index) + "]" + sign + to_string(value) +
+    return buffer + "[" + list(index) + "]" + sign + value_text(value) +
            (guard.defined() ? " where " + to_string(guard) : "") + "\n";
 }
 

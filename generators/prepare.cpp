@@ -23,7 +23,7 @@ std::optional<Schedule> named_schedule(const std::string &name, const Library &l
     return name.ends_with(".json") ? read_schedule(name) : library.find(name);
 }
 
-std::optional<Schedule> default_schedule(const std::string &algorithm, const Target &target, const Library &library) {
+std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library) {
     const std::vector<std::string> all = library.names();
     std::vector<std::string> nearest = {target.name};
     std::vector<std::string> below = target_names();
@@ -32,8 +32,22 @@ std::optional<Schedule> default_schedule(const std::string &algorithm, const Tar
         const Target other = target_named(*name);
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
     }
+    auto fits = [&](const Schedule &schedule) {
+        try {
+            const ResolvedSchedule resolved = resolve(schedule, library);
+            check(resolved, algorithm);
+            check_stages(resolved, -1, apply_splits(inline_calls(algorithm), resolved.stages));
+            return true;
+        } catch (const UserError &) {
+            return false;
+        }
+    };
     for (const std::string &name : nearest)
-        if (std::find(all.begin(), all.end(), algorithm + "/" + name) != all.end()) return library.find(algorithm + "/" + name);
+        for (const std::string &folder : {algorithm.name + "/" + algorithm.numerics.name, algorithm.name}) {
+            if (std::find(all.begin(), all.end(), folder + "/" + name) == all.end()) continue;
+            Schedule schedule = library.find(folder + "/" + name);
+            if (algorithm.numerics.name == "f32" || folder != algorithm.name || fits(schedule)) return schedule;
+        }
     return {};
 }
 
@@ -84,7 +98,7 @@ PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &o
     p.target = target_named(options.target);
     const Library library = registry.library(schedule_folders(options.schedule_dirs));
     if (options.schedule.empty()) {
-        p.schedule = default_schedule(p.declared.name, p.target, library);
+        p.schedule = default_schedule(p.declared, p.target, library);
         if (!options.quiet)
             std::cerr << "note: " << p.declared.name << " on " << p.target.name << ": " << (p.schedule ? "schedule '" + p.schedule->name() + "'" : "no schedule, plain loops")
                       << "; --schedule chooses another\n";

@@ -23,8 +23,9 @@ struct PreparedKernel {
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
-// The library's "<algorithm>/<target>" for the target itself, else for the nearest one below it that has a schedule.
-std::optional<Schedule> default_schedule(const std::string &algorithm, const Target &target, const Library &library);
+// The library's "<algorithm>/<numerics>/<target>" or "<algorithm>/<target>" for the target itself, else for the nearest one
+// below it that has a schedule. The second is made for f32; other numerics take it where it fits their stages.
+std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library);
 // Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here.
 Kernel lower_variants(const std::string &name, const PreparedKernel &prepared);
 

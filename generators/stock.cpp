@@ -6,6 +6,10 @@ int main(int argc, char **argv) {
     namespace library = tessera::library;
     tessera::Registry registry;
     registry.add("matmul", "y[M, N] = x[M, K] w[K, N]", library::matmul)
+        .add("matmul_wide", "y[M, N] = x[M, K] w[K, N], y in the accumulate type", library::matmul_wide)
+        .add("matmul_u8s8", "y[M, N] = x[M, K] w[K, N], u8 by i8 to i32", library::matmul_u8s8)
+        .add("matmul_s8s8", "y[M, N] = x[M, K] w[K, N], i8 by i8 to i32", library::matmul_s8s8)
+        .add("matmul_qint8", "y[M, N] = x[M, K] w[K, N] scale[N], w in i8, y in the accumulate type", library::matmul_qint8)
         .add("linear", "y[M, N] = x[M, K] w[K, N] + b[N]", library::linear)
         .add("linear_gelu", "y[M, N] = gelu(x[M, K] w[K, N] + b[N])", library::linear_gelu)
         .add("gemv", "y[M] = a[M, K] x[K]", library::gemv)

@@ -33,7 +33,16 @@ const std::vector<Target> &built_in() {
             avx512.features.push_back(feature);
         avx512.vector_bytes = 64, avx512.vector_registers = 32;
         avx512.l1_bytes = 48 << 10, avx512.l2_bytes = 1 << 20, avx512.l3_bytes = 32 << 20;
-        return std::vector<Target>{base, avx2, avx512};
+
+        Target avx512_bf16 = avx512;
+        avx512_bf16.name = "avx512_bf16";
+        for (const char *feature : {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16"})
+            avx512_bf16.features.push_back(feature);
+        std::vector<std::string> known = known_features();
+        std::sort(avx512_bf16.features.begin(), avx512_bf16.features.end(), [&](const std::string &a, const std::string &b) {
+            return std::find(known.begin(), known.end(), a) < std::find(known.begin(), known.end(), b);
+        });
+        return std::vector<Target>{base, avx2, avx512, avx512_bf16};
     }();
     return targets;
 }

@@ -23,8 +23,8 @@ struct Target {
     friend bool operator==(const Target &, const Target &) = default;
 };
 
-// "x86-64", "avx2", "avx512", any of them with features added ("avx512+avx512_vnni"), or "host": the best of the three
-// that this processor and its operating system support, under its own name and with the caches of this machine.
+// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), any of them with features
+// added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its operating system support, under its own name and with the caches of this machine.
 // UserError target.unknown, target.unknown-feature.
 Target target_named(const std::string &name);
 std::vector<std::string> target_names();

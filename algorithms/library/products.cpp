@@ -11,6 +11,45 @@ Algorithm matmul(const Numerics &n) {
     return f.output("y", dot(x, w)).build();  // (M, N)
 }
 
+Algorithm matmul_wide(const Numerics &n) {
+    Builder f("matmul_wide", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile x = f.input("x", {M, K});
+    Tile w = f.input("w", {K, N});
+    return f.output("y", dot(x, w), n.accumulate).build();  // (M, N)
+}
+
+Algorithm matmul_u8s8(const Numerics &n) {
+    Builder f("matmul_u8s8", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile x = f.input("x", {M, K}, DType::u8);
+    Tile w = f.input("w", {K, N}, DType::i8);
+    return f.output("y", dot(x, w), DType::i32).build();  // (M, N)
+}
+
+Algorithm matmul_s8s8(const Numerics &n) {
+    Builder f("matmul_s8s8", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile x = f.input("x", {M, K}, DType::i8);
+    Tile w = f.input("w", {K, N}, DType::i8);
+    Tile offset = f.scalar(DType::i32, 128);
+    Tile shifted = cast(DType::u8, x + offset).named("shifted");  // (M, K)
+    Tile acc = dot(shifted, w).named("acc");                      // (M, N)
+    Tile excess = sum(w, K).named("excess");                      // (N)
+    return f.output("y", acc - offset * excess, DType::i32).build();
+}
+
+Algorithm matmul_qint8(const Numerics &n) {
+    Builder f("matmul_qint8", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile x = f.input("x", {M, K});
+    Tile w = f.input("w", {K, N}, DType::i8);
+    Tile scale = f.input("scale", {N}, DType::f32);
+    Tile weights = cast(n.accumulate, w).named("weights");    // (K, N)
+    Tile acc = dot(x, weights).named("acc");                  // (M, N)
+    return f.output("y", acc * cast(n.accumulate, scale), n.accumulate).build();
+}
+
 Algorithm linear(const Numerics &n) {
     Builder f("linear", n);
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");

@@ -28,6 +28,10 @@ static H::Target halide_target(const Target &target) {
         t.set_features({H::Target::AVX512});
         if (has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd"))
             t.set_features({H::Target::AVX512_Skylake});
+        // Halide's name for the processors that have all of the target avx512_bf16.
+        static const std::vector<std::string> all = target_named("avx512_bf16").features;
+        if (std::all_of(all.begin(), all.end(), [&](const std::string &f) { return has(f.c_str()); }))
+            t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
     }
     // Not Halide's strict_float: it and the strict intrinsics exclude each other.
     t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});

@@ -1,6 +1,7 @@
 #include "compiler/emit/statements.h"
 
 #include "algorithms/error.h"
+#include "compiler/emit/vector_loops.h"
 #include "compiler/emit_library.h"
 #include "runtime/kernel.h"
 
@@ -69,8 +70,14 @@ private:
         switch (loop.kind) {
         case LoopKind::serial:
         case LoopKind::pipelined: return make(ForType::Serial, emit(loop.body));
-        case LoopKind::unrolled: return make(ForType::Unrolled, emit(loop.body));
-        case LoopKind::vector: return make(ForType::Vectorized, emit(loop.body));
+        case LoopKind::unrolled: {
+            Stmt one = interleaved_copy(loop, addresses, values);
+            return one.defined() ? one : make(ForType::Unrolled, emit(loop.body));
+        }
+        case LoopKind::vector: {
+            Stmt one = vector_instruction(loop, program.features, addresses, values);
+            return one.defined() ? one : make(ForType::Vectorized, emit(loop.body));
+        }
         case LoopKind::parallel: {
             bool outer = in_task;
             in_task = true;

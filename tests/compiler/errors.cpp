@@ -46,7 +46,11 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.swizzle = "xor"; })}}, {"y: 'swizzle' is for GPU targets"});
     refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
     refused(a, {{"y", with([](Knobs &k) { k.directives = {{"p", "", "prefetch", "K", 2}}; })}}, {"y: directive 'p' (prefetch) is for GPU targets"});
-    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: this target has the instruction family fma; got 'wgmma'."});
+    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, dot2, dot4."});
+    refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
+            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
+    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16")); },
+                {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and unconditionally; this stage is no such sum."});
     refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: calls are inlined on this target; got call 'once', expected 'inline'."});
 }
 

@@ -1,4 +1,5 @@
 #include "generators/prepare.h"
+#include "algorithms/library/library.h"
 
 #include "algorithms/error.h"
 #include "tests/generators/harness.h"
@@ -19,8 +20,10 @@ TEST_CASE("the default schedule is the nearest target's") {
     library.add(Schedule("matmul/x86-64"));
     library.add(Schedule("matmul/avx2"));
     library.add(Schedule("other/avx512"));
-    auto name = [&](const char *algorithm, const char *target) {
-        const auto schedule = default_schedule(algorithm, target_named(target), library);
+    auto name = [&](const char *algorithm, const char *target, const char *numerics = "f32") {
+        Algorithm a = library::matmul(numerics_named(numerics));
+        a.name = algorithm;
+        const auto schedule = default_schedule(a, target_named(target), library);
         return schedule ? schedule->name() : "none";
     };
     CHECK(name("matmul", "avx512") == "matmul/avx2");
@@ -30,6 +33,12 @@ TEST_CASE("the default schedule is the nearest target's") {
     CHECK(name("other", "avx512+avx512_bf16") == "other/avx512");
     CHECK(name("other", "avx2") == "none");
     CHECK(name("third", "avx512") == "none");
+    library.add(Schedule("matmul/bf16/avx512"));
+    library.add(Schedule("other/avx2").stage("y", block({{"M", 4}}).pack("w", "root")));
+    CHECK(name("matmul", "avx512", "bf16") == "matmul/bf16/avx512");
+    CHECK(name("matmul", "avx512", "f16") == "matmul/avx2");
+    CHECK(name("other", "avx2") == "other/avx2");
+    CHECK(name("other", "avx2", "bf16") == "none");  // there the fold is the stage 'dot', and y loads no w
 }
 
 TEST_CASE("a fixed dim and the target decide conditions ahead of time") {

@@ -45,7 +45,7 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, host", "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
     check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': there is no feature 'bf16'; the features are sse4_1"});
     check_words([] { target_named("avx2+avx512_bf61"); }, {"Did you mean 'avx512_bf16'?"});

@@ -1,0 +1,139 @@
+#include "compiler/emit/vector_loops.h"
+
+#include <algorithm>
+
+#include "compiler/instruction.h"
+
+namespace tessera::emit {
+
+using namespace Halide::Internal;
+namespace H = Halide;
+using HExpr = Halide::Expr;
+
+namespace {
+
+class VectorLoop {
+public:
+    VectorLoop(const Loop &loop, const Addresses &addresses, Values &values)
+        : lane(loop.variable), lanes(static_cast<int>(loop.count->value.integer)), addresses(addresses), values(values) {}
+
+    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands) {
+        std::vector<Expr> pair[2];
+        for (size_t i = 1; i < operands.size(); i++) pair[1 - i % 2].push_back(operands[i]);
+        HExpr a = group(pair[0]), b = group(pair[1]);
+        HExpr to = contiguous(flat(step.buffer, step.index)), from = contiguous(flat(operands[0]));
+        if (!a.defined() || !b.defined() || !to.defined() || !from.defined()) return {};
+        HExpr sum = vector_load(operands[0], from);
+        HExpr product;
+        if (family.first == DType::bf16) {
+            auto wide = [](const HExpr &x) { return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x)); };
+            product = Mul::make(wide(a), wide(b));
+        } else {
+            H::Type narrow = H::Int(16, a.type().lanes());
+            product = Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
+        }
+        HExpr value = Add::make(sum, VectorReduce::make(VectorReduce::Add, product, lanes));
+        return Store::make(step.buffer, value, to, addresses.origin(step.buffer), const_true(lanes), ModulusRemainder());
+    }
+
+    Stmt emit_copies(const std::string &unrolled, int64_t count, const std::string &buffer, const std::vector<Expr> &index, const Expr &value) {
+        HExpr to = flat(buffer, index), from = position_of(value);
+        auto at = [&](const HExpr &position, int64_t u) { return substitute(unrolled, make_const(H::Int(32), u), position); };
+        HExpr first = at(at_lane(to, 0), 0);
+        std::vector<HExpr> rows;
+        HExpr inside = value->guarded ? below_limit(value->args[value->args.size() - 2]) : const_true(lanes);
+        if (!inside.defined()) return {};
+        for (int64_t u = 0; u < count; u++) {
+            HExpr row = contiguous(at(from, u));
+            if (!row.defined() || !apart_by(first, at(at_lane(to, 0), u), u) || !apart_by(first, at(at_lane(to, 1), u), count + u)) return {};
+            rows.push_back(vector_load(value, row, at(inside, u)));
+            if (value->guarded) rows.back() = Select::make(at(inside, u), rows.back(), Broadcast::make(values.emit(value->args.back()), lanes));
+        }
+        int all = static_cast<int>(count) * lanes;
+        return Store::make(buffer, Shuffle::make_interleave(rows), Ramp::make(first, make_one(H::Int(32)), all), addresses.origin(buffer),
+                           const_true(all), ModulusRemainder());
+    }
+
+private:
+    std::string lane;
+    int lanes;
+    const Addresses &addresses;
+    Values &values;
+
+    HExpr flat(const std::string &buffer, const std::vector<Expr> &index) {
+        std::vector<HExpr> position;
+        for (const Expr &e : index) position.push_back(values.emit(e));
+        return addresses.flat(buffer, position);
+    }
+
+    HExpr position_of(const Expr &load) {
+        return flat(load->name, {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)});
+    }
+
+    // Undefined for what is no plain load.
+    HExpr flat(const Expr &e) { return e.kind() == ExprKind::load && !e->guarded ? position_of(e) : HExpr(); }
+
+    // The lanes for which `a < b` holds where a - b grows by 1 from lane to lane; undefined for other conditions.
+    HExpr below_limit(const Expr &condition) {
+        if (!condition.is_operation(Op::lt) || condition->args[0].type() != DType::index) return {};
+        HExpr beyond = values.emit(condition->args[0]) - values.emit(condition->args[1]);
+        if (!apart_by(at_lane(beyond, 0), at_lane(beyond, 1), 1)) return {};
+        return Ramp::make(at_lane(beyond, 0), make_one(H::Int(32)), lanes) < make_zero(H::Int(32, lanes));
+    }
+
+    HExpr at_lane(const HExpr &position, int i) { return substitute(lane, make_const(H::Int(32), i), position); }
+    static bool apart_by(const HExpr &a, const HExpr &b, int64_t distance) { return is_const(simplify(b - a), distance); }
+
+    HExpr contiguous(const HExpr &position) {
+        if (!position.defined() || !apart_by(at_lane(position, 0), at_lane(position, 1), 1)) return {};
+        return Ramp::make(at_lane(position, 0), make_one(H::Int(32)), lanes);
+    }
+
+    HExpr vector_load(const Expr &e, const HExpr &index, HExpr predicate = {}) {
+        int width = index.type().lanes();
+        if (!predicate.defined()) predicate = const_true(width);
+        return Load::make(stored_type(e.type()).with_lanes(width), e->name, index, H::Buffer<>(), addresses.origin(e->name), predicate, ModulusRemainder());
+    }
+
+    // One group for all lanes, or the lanes' groups one after the other.
+    HExpr group(const std::vector<Expr> &elements) {
+        int size = static_cast<int>(elements.size());
+        HExpr first = flat(elements[0]);
+        if (!first.defined()) return {};
+        for (int i = 1; i < size; i++) {
+            HExpr other = flat(elements[i]);
+            if (!other.defined() || elements[i]->name != elements[0]->name || !apart_by(first, other, i)) return {};
+        }
+        HExpr base = at_lane(first, 0), one = make_one(H::Int(32));
+        if (apart_by(base, at_lane(first, 1), 0)) return Broadcast::make(vector_load(elements[0], Ramp::make(base, one, size)), lanes);
+        if (!apart_by(base, at_lane(first, 1), size)) return {};
+        return vector_load(elements[0], Ramp::make(base, one, size * lanes));
+    }
+};
+
+}  // namespace
+
+Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &features, const Addresses &addresses, Values &values) {
+    auto *step = loop.body.size() == 1 ? std::get_if<Compute>(loop.body[0].get()) : nullptr;
+    if (!step || step->guard.defined() || !loop.count.is_constant() || loop.count->value.integer < 2) return {};
+    for (const Instruction &family : instructions()) {
+        auto has = [&](const std::string &f) { return std::find(features.begin(), features.end(), f) != features.end(); };
+        if (std::none_of(family.features.begin(), family.features.end(), has)) continue;
+        std::vector<Expr> operands = match(family, step->value);
+        if (operands.empty()) continue;
+        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands);
+        if (statement.defined()) return statement;
+    }
+    return {};
+}
+
+Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &values) {
+    auto *loop = unrolled.body.size() == 1 ? std::get_if<Loop>(unrolled.body[0].get()) : nullptr;
+    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1) return {};
+    if (!unrolled.count.is_constant() || unrolled.count->value.integer < 2 || unrolled.count->value.integer > 4) return {};
+    auto *copy = std::get_if<Copy>(loop->body[0].get());
+    if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load) return {};
+    return VectorLoop(*loop, addresses, values).emit_copies(unrolled.variable, unrolled.count->value.integer, copy->buffer, copy->index, copy->value);
+}
+
+}  // namespace tessera::emit

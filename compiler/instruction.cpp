@@ -1,0 +1,109 @@
+#include "compiler/instruction.h"
+
+#include <limits>
+#include <map>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+namespace {
+
+// Subnormals become zeros of their sign.
+Expr flushed(const Expr &x) {
+    Expr sign = operation(Op::bit_and, {bitcast(DType::i32, x), constant_int(DType::i32, INT32_MIN)});
+    Expr tiny = abs(x) < constant(DType::f32, std::numeric_limits<float>::min());
+    return select(tiny, bitcast(DType::f32, sign), x);
+}
+
+Expr dot2() {
+    auto element = [](int i) { return flushed(cast(DType::f32, input(i, DType::bf16))); };
+    auto step = [&](int i, const Expr &sum) { return flushed(fma(element(2 * i), element(2 * i + 1), sum)); };
+    return step(0, step(1, flushed(left(0, DType::f32))));
+}
+
+Expr dot4() {
+    Expr sum = left(0, DType::i32);
+    for (int i = 0; i < 4; i++)
+        sum = fma(cast(DType::i32, input(2 * i, DType::u8)), cast(DType::i32, input(2 * i + 1, DType::i8)), sum);
+    return sum;
+}
+
+class Matcher {
+public:
+    std::map<int, Expr> inputs;
+    Expr left;
+
+    bool match(const Expr &p, const Expr &e) {
+        if (p.type() != e.type()) return false;
+        if (p.kind() == ExprKind::left) return bind(left, e);
+        if (p.kind() == ExprKind::input) return bind(inputs[p->number], e);
+        if (p.kind() != e.kind() || p->op != e->op || p->args.size() != e->args.size()) return false;
+        if (p.kind() == ExprKind::constant && !(p->value == e->value)) return false;
+        for (size_t i = 0; i < p->args.size(); i++)
+            if (!match(p->args[i], e->args[i])) return false;
+        return true;
+    }
+
+private:
+    static bool bind(Expr &to, const Expr &e) {
+        if (!to.defined()) to = e;
+        return to.get() == e.get() || equal(to, e);
+    }
+};
+
+}  // namespace
+
+const std::vector<Instruction> &instructions() {
+    static const std::vector<Instruction> all = {
+        {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
+        {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
+        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx512_vnni"}},
+    };
+    return all;
+}
+
+const Instruction *find_instruction(const std::string &name) {
+    for (const Instruction &i : instructions())
+        if (i.name == name) return &i;
+    return nullptr;
+}
+
+std::vector<std::string> instruction_names() {
+    std::vector<std::string> names;
+    for (const Instruction &i : instructions()) names.push_back(i.name);
+    return names;
+}
+
+std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {
+    const Monoid &m = reduce.monoid;
+    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.parts[0].identity.type != family.accumulator) return {};
+    Expr step = fma(input(0, family.accumulator), input(1, family.accumulator), left(0, family.accumulator));
+    if (m.step.size() != 1 || !equal(m.step[0], step) || reduce.inputs.size() != 2) return {};
+    std::vector<Expr> operands;
+    for (const Expr &e : reduce.inputs) {
+        if (e.kind() != ExprKind::cast) return {};
+        operands.push_back(e->args[0]);
+    }
+    if (operands[0].type() != family.first) std::swap(operands[0], operands[1]);
+    if (operands[0].type() != family.first || operands[1].type() != family.second) return {};
+    return operands;
+}
+
+Expr apply(const Instruction &family, const Expr &accumulator, const std::vector<Expr> &operands) {
+    require(static_cast<int>(operands.size()) == 2 * family.group, "an instruction has two operands for each element");
+    return rewrite(family.meaning, [&](const Expr &n) -> Expr {
+        if (n.kind() == ExprKind::left) return accumulator;
+        return n.kind() == ExprKind::input ? operands[static_cast<size_t>(n->number)] : Expr();
+    });
+}
+
+std::vector<Expr> match(const Instruction &family, const Expr &e) {
+    Matcher m;
+    if (!family.meaning.defined() || !m.match(family.meaning, e)) return {};
+    std::vector<Expr> result = {m.left};
+    for (auto &[number, operand] : m.inputs) result.push_back(operand);
+    return result;
+}
+
+}  // namespace tessera

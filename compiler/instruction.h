@@ -1,0 +1,43 @@
+// Instruction families: what one machine instruction does to a group of consecutive elements of a reduction, as an
+// expression of the grammar.
+//
+// A schedule asks for a family by the knob `instruction`. Lowering then folds `group` elements at a time, and writes the
+// family's exact meaning into the tile program: interpreters, verifiers and other emitters need to know nothing of it. The
+// emitter for a processor that has the instruction recognises the meaning and emits the instruction; any other emits the
+// arithmetic, which gives the same bits.
+//
+//   fma    left + a * b with one rounding, one element at a time
+//   dot2   f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
+//          whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
+//   dot4   i32 += u8 * i8, four elements, wrapping (vpdpbusd, udot and sdot where signs allow)
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+struct Instruction {
+    std::string name;
+    int group = 1;
+    DType accumulator = DType::f32, first = DType::f32, second = DType::f32;  // of the elements, in either order
+    Expr meaning;                       // over left(0), and input(2 * i), input(2 * i + 1) of element i
+    std::vector<std::string> features;  // CPU features of which each alone brings the instruction
+};
+
+const std::vector<Instruction> &instructions();
+const Instruction *find_instruction(const std::string &name);
+std::vector<std::string> instruction_names();
+
+// The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
+// the family's order; nothing where the fold is no such sum.
+std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);
+// The meaning applied to an accumulator and 2 * group operands.
+Expr apply(const Instruction &family, const Expr &accumulator, const std::vector<Expr> &operands);
+// The accumulator and the operands, in this order, where `e` is the family's meaning; empty otherwise.
+std::vector<Expr> match(const Instruction &family, const Expr &e);
+
+}  // namespace tessera

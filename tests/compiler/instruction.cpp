@@ -1,0 +1,130 @@
+#include "compiler/instruction.h"
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "algorithms/library/library.h"
+#include "algorithms/reference.h"
+#include "compiler/lower.h"
+#include "tests/compiler/harness.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+namespace tessera::test {
+
+static float widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+static float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+static float step(uint16_t a, uint16_t b, float sum) { return flushed(std::fma(flushed(widened(a)), flushed(widened(b)), flushed(sum))); }
+static float dot2(float sum, const uint16_t *a, const uint16_t *b) { return step(a[0], b[0], step(a[1], b[1], sum)); }
+
+static bool same(float a, float b) { return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+
+// Values over the whole range, close to one another, and around the smallest normal number.
+struct Pairs {
+    std::mt19937 random{7};
+    uint16_t a[2], b[2];
+    float sum;
+
+    uint16_t near(uint16_t bits, int exponent, int width) {
+        return static_cast<uint16_t>((bits & 0x807f) | ((exponent + (bits >> 7) % width) << 7));
+    }
+    void next(int kind) {
+        for (int i = 0; i < 2; i++) a[i] = static_cast<uint16_t>(random()), b[i] = static_cast<uint16_t>(random());
+        uint32_t s = random();
+        for (int i = 0; i < 2 && kind > 0; i++) a[i] = near(a[i], kind == 1 ? 120 : 60, 12), b[i] = near(b[i], kind == 1 ? 120 : 0, 12);
+        if (kind == 1) s = (s & 0x807fffff) | ((118 + (s >> 23) % 24) << 23);
+        if (kind == 2) s = (s & 0x807fffff) | ((s >> 23) % 6 << 23);
+        sum = std::bit_cast<float>(s);
+    }
+};
+
+TEST_CASE("dot2 means two flushing fmas, the second element first") {
+    const Instruction &family = *find_instruction("dot2");
+    std::vector<Expr> operands;
+    Expr sum = parameter("sum", DType::f32);
+    for (const char *name : {"a0", "b0", "a1", "b1"}) operands.push_back(parameter(name, DType::bf16));
+    Expr meaning = apply(family, sum, operands);
+    std::vector<Expr> matched = match(family, meaning);
+    REQUIRE(matched.size() == 5);
+    for (size_t i = 0; i < 4; i++) CHECK(equal(matched[i + 1], operands[i]));
+    CHECK(equal(matched[0], sum));
+    Pairs p;
+    for (int i = 0; i < 3000; i++) {
+        p.next(i % 3);
+        auto bf16 = [](uint16_t bits) { return constant(Scalar{DType::bf16, widened(bits), 0}); };
+        Expr value = apply(family, constant(Scalar{DType::f32, p.sum, 0}), {bf16(p.a[0]), bf16(p.b[0]), bf16(p.a[1]), bf16(p.b[1])});
+        REQUIRE(value.is_constant());
+        INFO(p.sum << " + " << widened(p.a[0]) << " * " << widened(p.b[0]) << " + " << widened(p.a[1]) << " * " << widened(p.b[1]));
+        CHECK(same(static_cast<float>(value->value.real), dot2(p.sum, p.a, p.b)));
+    }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx512bf16,avx512vl"))) static float hardware_dot2(const Pairs &p) {
+    auto pair = [](const uint16_t *x) { return static_cast<int>(x[0] | static_cast<uint32_t>(x[1]) << 16); };
+    __m128 r = _mm_dpbf16_ps(_mm_set1_ps(p.sum), (__m128bh)_mm_set1_epi32(pair(p.a)), (__m128bh)_mm_set1_epi32(pair(p.b)));
+    return _mm_cvtss_f32(r);
+}
+
+// The family is trusted because this holds on each processor that the tests have run on.
+TEST_CASE("vdpbf16ps does what dot2 means") {
+    if (!target_named("host").has("avx512_bf16")) {
+        WARN("this processor has no avx512_bf16");
+        return;
+    }
+    Pairs p;
+    for (int i = 0; i < 1'500'000; i++) {
+        p.next(i % 3);
+        if (!same(hardware_dot2(p), dot2(p.sum, p.a, p.b)))
+            FAIL(p.sum << " + " << widened(p.a[0]) << " * " << widened(p.b[0]) << " + " << widened(p.a[1]) << " * " << widened(p.b[1]));
+    }
+}
+#endif
+
+static std::map<std::string, Knobs> grouped(const std::string &fold, const Instruction &family) {
+    std::map<std::string, Knobs> stages;
+    Knobs &k = stages[fold];
+    k.instruction = family.name;
+    k.micro = {{"M", 3}, {"N", 32}}, k.vector = {{"N", 16}}, k.loops = {"micro.N", "micro.M"};
+    k.pack["w"] = {"micro.N", {{"N", 32, false}, {"K", family.group, false}, {"N", 32, true}, {"K", family.group, true}}};
+    Knobs &copy = stages[fold + ".w.packed"];
+    copy.micro = {{"K", family.group}, {"N", 16}}, copy.vector = {{"N", 16}}, copy.loops = {"micro.K", "micro.N"};
+    return stages;
+}
+
+TEST_CASE("a sum by an instruction family gives its bits, whatever the group leaves over") {
+    const Target target = target_named("avx512_bf16");
+    const bool runs = target_named("host").name == target.name;
+    std::vector<Case> cases = {
+        {"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", *find_instruction("dot2")), {}},
+        {"bytes", library::matmul_u8s8({}), grouped("y", *find_instruction("dot4")), {}},
+        {"signed_bytes", library::matmul_s8s8({}), grouped("acc", *find_instruction("dot4")), {}},
+    };
+    for (int64_t k : {0, 1, 2, 3, 4, 5, 7, 8, 33}) {
+        cases[0].shapes.push_back({{"M", 4}, {"N", 35}, {"K", k}});
+        cases[1].shapes.push_back({{"M", 5}, {"N", 64}, {"K", k}});
+        cases[2].shapes.push_back({{"M", 1}, {"N", 31}, {"K", k}});
+    }
+    std::vector<TileProgram> programs;
+    for (const Case &c : cases) {
+        programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+        CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
+    }
+    Loaded library(programs, target);
+    for (size_t i = 0; i < cases.size(); i++) {
+        for (const Extents &shape : cases[i].shapes) {
+            INFO(cases[i].name << " K=" << shape.at("K"));
+            Arrays inputs = make_inputs(cases[i].algorithm, shape, static_cast<uint32_t>(i), i == 0 && shape.at("K") == 33);
+            Arrays expected = run_interpreter(programs[i], shape, inputs, {});
+            if (i > 0) CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, inputs, {})) == "");
+            for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 1}})
+                if (runs) CHECK(differ_in_bits(library.run(programs[i], shape, inputs, {}, layout), expected) == "");
+        }
+    }
+}
+
+}  // namespace tessera::test
