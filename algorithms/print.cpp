@@ -1,11 +1,10 @@
 #include "algorithms/print.h"
 
 #include <algorithm>
-#include <climits>
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
-#include "algorithms/value_numbering.h"
+#include "algorithms/shared_text.h"
 
 namespace tessera {
 
@@ -27,45 +26,6 @@ std::string list(const std::vector<std::string> &names) { return names.empty() ?
 std::string brackets(const std::vector<std::string> &names) { return names.empty() ? "" : "[" + join(names) + "]"; }
 std::string literal(const Scalar &value) { return to_string(constant(value)); }
 
-// The expressions of one line; what they share is named and written under it.
-class Line {
-public:
-    explicit Line(const std::vector<Expr> &expressions) {
-        std::vector<int> roots;
-        for (const Expr &e : expressions)
-            if (e.defined()) roots.push_back(table_.number(e));
-        for (int n : worth_naming(table_, roots, INT_MAX)) {
-            Expr definition = compact(table_.expr(n));
-            std::string name = std::to_string(definitions_.size());
-            definitions_.push_back("$" + name + " = " + to_string(definition));
-            names_[table_.number(definition)] = parameter(name, definition.type());
-        }
-    }
-    std::string operator()(const Expr &e) { return to_string(compact(e)); }
-    std::string operator()(const std::vector<Expr> &expressions) {
-        std::vector<std::string> texts;
-        for (const Expr &e : expressions) texts.push_back((*this)(e));
-        return list(texts);
-    }
-    std::string finish(const std::string &indent, const std::string &text) const {
-        std::string lines = indent + text + "\n";
-        for (const std::string &definition : definitions_) lines += indent + "  " + definition + "\n";
-        return lines;
-    }
-
-private:
-    Expr compact(const Expr &e) {
-        return rewrite(e, [&](const Expr &rebuilt) {
-            auto it = names_.find(table_.number(rebuilt));
-            return it == names_.end() ? Expr() : it->second;
-        });
-    }
-
-    ValueNumbering table_;
-    std::map<int, Expr> names_;
-    std::vector<std::string> definitions_;
-};
-
 std::string parts_text(const Monoid &m) {
     if (m.parts.size() == 1 && m.parts[0].dims.empty()) return name_of(m.parts[0].identity.type);
     std::vector<std::string> texts;
@@ -82,12 +42,12 @@ std::string definition_of(const Monoid &m) {
         text += "    " + p.name + brackets(p.dims) + ": " + name_of(p.identity.type) + " from " + literal(p.identity) + "\n";
         for (auto [what, expressions] : {std::pair{"lift", &m.lift}, {"combine", &m.combine}, {"step", &m.step}})
             if (i < expressions->size()) {
-                Line line({(*expressions)[i]});
+                SharedText line({(*expressions)[i]});
                 text += line.finish("      ", std::string(what) + " " + line((*expressions)[i]));
             }
     }
     for (const BatchPass &p : m.batch) {
-        Line line(p.values);
+        SharedText line(p.values);
         std::string how = p.monoid.empty() ? "map" : p.monoid;
         text += line.finish("    ", "pass " + p.name + brackets(p.dims) + " = " + how + " of (" + line(p.values) + ")");
     }
@@ -109,7 +69,7 @@ bool is_standard(const Monoid &m) {
 
 std::string dim_text(const Dim &d) {
     if (d.kind == DimKind::derived) {
-        Line line({d.size});
+        SharedText line({d.size});
         return line.finish("  ", "dim " + d.name + " = " + line(d.size));
     }
     std::vector<std::string> facts;
@@ -140,7 +100,7 @@ class Printer {
 public:
     std::string stage_text(const Stage &stage) {
         std::vector<Expr> expressions = expressions_of(stage);
-        Line line(expressions);
+        SharedText line(expressions);
         std::string head = stage.name + "[" + list(stage.dims) + "]: ", body;
         if (auto *map = std::get_if<Map>(&stage.body)) body = std::string(name_of(map->value.type())) + " = " + line(map->value);
         if (auto *r = std::get_if<Reduce>(&stage.body)) {
@@ -160,7 +120,7 @@ public:
         if (std::find(callees_.begin(), callees_.end(), call.callee) == callees_.end()) callees_.push_back(call.callee);
         std::vector<Expr> values;
         for (auto &[name, value] : call.parameters) values.push_back(value);
-        Line line(values);
+        SharedText line(values);
         std::vector<std::string> arguments;
         for (auto &[name, value] : call.dims) arguments.push_back(name + " = " + value);
         for (auto &[name, value] : call.tensors) arguments.push_back(name + " = " + value);

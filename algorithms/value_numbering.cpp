@@ -40,8 +40,7 @@ int ValueNumbering::number(const Expr &e) {
     return seen_[e.get()] = it->second;
 }
 
-std::vector<int> worth_naming(const ValueNumbering &table, const std::vector<int> &roots, int depth) {
-    constexpr int64_t few = 4;
+std::vector<int> worth_naming(const ValueNumbering &table, const std::vector<int> &roots, int depth, int few) {
     std::map<int, int> uses;
     std::vector<int> pending;
     auto use = [&](int n) {

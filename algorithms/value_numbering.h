@@ -40,8 +40,8 @@ private:
 };
 
 // The subexpressions of `roots` to write once and refer to, operands first: those that occur more than once and are more
-// than a few nodes, and those that cut what would nest deeper than `depth`. With them, the written size is linear in the
+// than `few` nodes, and those that cut what would nest deeper than `depth`. With them, the written size is linear in the
 // distinct nodes.
-std::vector<int> worth_naming(const ValueNumbering &table, const std::vector<int> &roots, int depth);
+std::vector<int> worth_naming(const ValueNumbering &table, const std::vector<int> &roots, int depth, int few = 4);
 
 }  // namespace tessera

@@ -2,7 +2,20 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
-#include "compiler/instruction.h"
+static std::string brackets(const std::vector<std::string> &dims) { return "[" + (dims.empty() ? "" : join(dims)) + "]"; }
+
+// What repeats is named below the line where it is longer than most indices, which read better in their place.
+constexpr int shared_nodes = 16;
+
+static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign, const Expr &value,
+                              const Expr &guard) {
+    std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
+    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
+    for (const Instruction &family : instructions())
+        if (std::vector<Expr> operands = match(family, value); !operands.empty())
+            return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
+    SharedText line(store_expressions(index, value, guard), shared_nodes);
+    return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
 
 namespace tessera {
 
@@ -76,6 +89,7 @@ static std::string list(const std::vector<Expr> &items) {
     return text;
 }
 
+<<<<<<< HEAD
 // A step of an instruction family is named; its meaning is in compiler/instruction.h.
 static std::string value_text(const Expr &value) {
     for (const Instruction &family : instructions())
@@ -87,6 +101,17 @@ static std::string store_text(const std::string &buffer, const std::vector<Expr>
                               const Expr &value, const Expr &guard) {
     return buffer + "[" + list(index) + "]" + sign + value_text(value) +
            (guard.defined() ? " where " + to_string(guard) : "") + "\n";
+=======
+static std::string brackets(const std::vector<std::string> &dims) { return "[" + (dims.empty() ? "" : join(dims)) + "]"; }
+
+// What repeats is named below the line where it is longer than most indices, which read better in their place.
+constexpr int shared_nodes = 16;
+
+static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign, const Expr &value,
+                              const Expr &guard) {
+    SharedText line(store_expressions(index, value, guard), shared_nodes);
+    return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
+>>>>>>> 293158a (Text names what a line repeats, and scalars have no dims)
 }
 
 static void print(const TileBody &body, int depth, std::string &out);
@@ -99,10 +124,10 @@ static void print(const TileNode &node, int depth, std::string &out) {
                               n.variable + " < " + to_string(n.count) + "\n";
                        print(n.body, depth + 1, out);
                    },
-                   [&](const Compute &n) { out += indent + store_text(n.buffer, n.index, " = ", n.value, n.guard); },
+                   [&](const Compute &n) { out += store_text(indent, n.buffer, n.index, " = ", n.value, n.guard); },
                    [&](const Copy &n) {
                        std::string sign = n.asynchronous ? " <-(" + std::to_string(n.stage) + ") " : " <- ";
-                       out += indent + store_text(n.buffer, n.index, sign.c_str(), n.value, n.guard);
+                       out += store_text(indent, n.buffer, n.index, sign, n.value, n.guard);
                    },
                    [&](const Barrier &n) {
                        out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n";
@@ -116,7 +141,8 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        }
                    },
                    [&](const Let &n) {
-                       out += indent + n.variable + " = " + to_string(n.value) + "\n";
+                       SharedText line({n.value}, shared_nodes);
+                       out += line.finish(indent, n.variable + " = " + line(n.value));
                        print(n.body, depth, out);
                    },
                    [&](const Alloc &n) {
@@ -125,7 +151,7 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        print(n.body, depth, out);
                    },
                    [&](const Invoke &n) {
-                       out += indent + "invoke " + n.program + "(" + join(n.buffers);
+                       out += indent + "invoke " + n.program + "(" + (n.buffers.empty() ? "" : join(n.buffers));
                        for (auto &[name, e] : n.extents) out += ", " + name + "=" + to_string(e);
                        for (auto &[name, e] : n.parameters) out += ", " + name + "=" + to_string(e);
                        out += ")\n";
@@ -150,10 +176,10 @@ static std::string text_after_name(const TileProgram &p) {
     }
     for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
     for (const Argument &a : p.arguments)
-        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + "[" +
-               join(a.tensor.dims) + "]: " + name_of(a.tensor.dtype) + "\n";
+        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name +
+               brackets(a.tensor.dims) + ": " + name_of(a.tensor.dtype) + "\n";
     for (const Tensor &t : p.constants) {
-        out += "  constant " + t.name + "[" + join(t.dims) + "]: " + name_of(t.dtype) + " =";
+        out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " =";
         for (const Scalar &s : t.values) out += " " + to_string(constant(s));
         out += "\n";
     }

@@ -126,7 +126,7 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
 
 const char *name_of(LoopKind kind);
 const char *name_of(Space space);
-// The text form, one node a line, two spaces a level.
+// The text form, one node a line, two spaces a level; $0, $1, … name what a line repeats and stand below it.
 std::string to_text(const TileProgram &program);
 std::string to_text(const TileBody &body);
 // "sha256:…" of the text form without the program's name: equal for schedules that resolve to the same program.

@@ -42,6 +42,35 @@ TEST_CASE("a tile program prints one node a line") {
                                "      invoke other(b, N=|N|)\n");
 }
 
+TEST_CASE("what a line repeats is named below it, and a scalar has no dims") {
+    TileProgram p = sample();
+    Expr x = load("x", DType::f32, {variable("n")}), poly = x;
+    for (int i = 1; i < 5; i++) poly = fma(poly, x, constant(DType::f32, i));
+    p.arguments[0].tensor.dims = {};
+    p.arguments[1].tensor.dims = {};
+    p.body = {tile_node(Let{"n", extent("N") / 2, {tile_node(Compute{"y", {}, poly / abs(poly), {}})}})};
+    const std::string text = to_text(p);
+    CHECK(text.find("  input x[]: f32\n  output y[]: f32\n") != std::string::npos);
+    CHECK(text.substr(text.find("  n = ")) == "  n = |N|/2\n"
+                                              "  y[] = $0/abs($0)\n"
+                                              "    $0 = fma(fma(fma(fma(x[n], x[n], 1.0), x[n], 2.0), x[n], 3.0), x[n], 4.0)\n");
+}
+
+TEST_CASE("equal programs have equal hashes, however their expressions are shared in memory") {
+    auto program = [](bool shared) {
+        TileProgram p = sample();
+        auto poly = [] {
+            Expr x = load("x", DType::f32, {variable("n")}), sum = x;
+            for (int i = 1; i < 8; i++) sum = fma(sum, x, constant(DType::f32, i));
+            return sum;
+        };
+        const Expr one = poly();
+        p.body = {tile_node(Let{"n", extent("N") / 2, {tile_node(Compute{"y", {}, one / abs(shared ? one : poly()), {}})}})};
+        return p;
+    };
+    CHECK(resolved_hash(program(true)) == resolved_hash(program(false)));
+}
+
 TEST_CASE("a walk meets every node, outer ones first") {
     std::vector<size_t> kinds;
     walk(sample().body, [&](const TileNode &n) { kinds.push_back(n.index()); });
