@@ -7,8 +7,11 @@
 namespace tessera {
 
 struct Work {
-    // Float operations of the declared algorithm, an fma counting two, comparisons and conversions none; none where a
-    // dim's extent depends on data.
+    // The float operations that the algorithm needs: each distinct value of a stage once for each point of the dims that it
+    // depends on, so that what is invariant or shared is not counted again. A fold that has a batch form counts by that. An
+    // fma is two; elementary functions are the operations they are made of; comparisons and conversions are none.
+    // What a fold's `where` leaves out counts, as it does where attention's speed is quoted. Nothing where a dim's extent
+    // depends on data.
     std::optional<double> operations;
     double bytes = 0;  // of the arguments, read once and written once
 };

@@ -1,6 +1,7 @@
 #include "generators/work.h"
 
 #include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
 #include "tests/generators/harness.h"
 
@@ -16,6 +17,43 @@ TEST_CASE("an fma counts two operations, and arguments are moved once") {
     CHECK(matmul.bytes == 4.0 * (2 * 5 + 5 * 3 + 2 * 3));
     CHECK(work(library::cumulative_sum(numerics_named("f64")), {{"M", 2}, {"N", 3}}).operations == 6.0);
     CHECK(work(library::cumulative_sum(numerics_named("f64")), {{"M", 2}, {"N", 3}}).bytes == 8.0 * 12);
+}
+
+// What one value of a function over f32 costs.
+static double cost(const std::function<Tile(const Tile &)> &function) {
+    Builder f("cost", {});
+    return *work(f.output("y", function(f.input("x", {f.dim("M")}))).build(), {{"M", 1}}).operations;
+}
+
+TEST_CASE("what is invariant or shared counts once") {
+    Builder f("shared", {});
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M}), y = f.input("y", {N});
+    const Tile e = exp(x);  // (M)
+    CHECK(work(f.output("z", (e + y) * e).build(), {{"M", 10}, {"N", 1000}}).operations == 10 * cost([](const Tile &t) { return exp(t); }) + 2.0 * 10 * 1000);
+}
+
+TEST_CASE("softmax is a maximum, an exponential, a sum and a division for each element") {
+    const double exponential = cost([](const Tile &t) { return exp(t); });
+    const double got = *work(library::softmax({}), {{"M", 3}, {"N", 100}}).operations, least = 3 * 100 * (exponential + 4.0);
+    CHECK(got >= least);
+    CHECK(got <= least + 3 * 100 * 2);
+}
+
+TEST_CASE("attention is 4 H S T D and an exponential for each score, not for each element of the values") {
+    const double H = 2, S = 5, T = 7, D = 64, exponential = cost([](const Tile &t) { return exp(t); });
+    for (auto attention : {library::attention, library::attention_causal}) {
+        const double got = *work(attention({}), {{"H", 2}, {"S", 5}, {"T", 7}, {"D", 64}, {"E", 64}}).operations;
+        const double products = 4 * H * S * T * D;
+        CHECK(got >= products + H * S * T * exponential);
+        CHECK(got <= products + H * S * T * (exponential + 8) + H * S * D * 2 + 100);
+    }
+}
+
+TEST_CASE("layernorm is some ten operations for each element, its root and division one for each row") {
+    const double one = *work(library::layernorm({}), {{"M", 1}, {"N", 1000}}).operations, row = *work(library::layernorm({}), {{"M", 1}, {"N", 1}}).operations;
+    CHECK(one - row == 999.0 * 8);
+    CHECK(row > 16.0);
 }
 
 TEST_CASE("a state is read and written") {
