@@ -51,6 +51,13 @@ int64_t JsonReader::integer(int64_t lo, int64_t hi) const {
     return value_->get<int64_t>();
 }
 
+double JsonReader::real(double lo, double hi) const {
+    if (!value_->is_number()) wrong_type("a number");
+    const double number = value_->get<double>();
+    if (!(lo <= number && number <= hi)) fail("json.value", "expected a number in " + json(lo).dump() + " ..= " + json(hi).dump() + ", got " + value_->dump() + ".");
+    return number;
+}
+
 bool JsonReader::truth() const {
     if (!value_->is_boolean()) wrong_type("true or false");
     return value_->get<bool>();

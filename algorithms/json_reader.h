@@ -19,10 +19,11 @@ public:
     bool is_text() const { return value_->is_string(); }
     bool is_integer() const { return value_->is_number_integer(); }
 
-    // UserError json.type for a value of another kind, json.value for an integer outside lo ..= hi.
+    // UserError json.type for a value of another kind, json.value for a number outside lo ..= hi.
     const std::string &text() const;
     std::string quotable() const;  // text() cut to what a message may show: short, printable ASCII
     int64_t integer(int64_t lo = INT64_MIN, int64_t hi = INT64_MAX) const;
+    double real(double lo, double hi) const;  // an integer or a float
     bool truth() const;
     std::vector<JsonReader> items() const;                             // of an array
     std::vector<std::pair<std::string, JsonReader>> fields() const;    // of an object

@@ -1,15 +1,10 @@
 #include "schedules/library.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "algorithms/error.h"
 #include "schedules/notation.h"
+#include "schedules/regular_file.h"
 
 namespace tessera {
 
@@ -17,61 +12,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t max_bytes = 1 << 20;
 constexpr size_t max_ancestors = 64;
 
-class Descriptor {
-public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(const Descriptor &) = delete;
-    Descriptor &operator=(const Descriptor &) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) close(value_);
-    }
-    int get() const { return value_; }
-    void replace(int value) {
-        if (value_ >= 0) close(value_);
-        value_ = value;
-    }
+const Handed schedule_file{"schedule", "schedule file", "Move its measurements to a file of their own."};
 
-private:
-    int value_;
-};
-
-[[noreturn]] void refuse_file(const std::string &file, const std::string &why, const std::string &remedy) {
-    throw UserError("schedule.file", "schedule file '" + file + "': expected a regular file; " + why + ". " + remedy);
-}
-
-std::string read_regular(const Descriptor &file, const std::string &name) {
-    struct stat status {};
-    if (file.get() < 0) refuse_file(name, std::string("opening it failed: ") + std::strerror(errno), "Check its path and its permissions.");
-    if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
-        refuse_file(name, "it is a folder, a device, a pipe or a socket", "Put the artifact itself there.");
-    std::string text;
-    char part[1 << 14];
-    while (true) {
-        const ssize_t got = read(file.get(), part, sizeof part);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) refuse_file(name, std::string("reading it failed: ") + std::strerror(errno), "Check the file system.");
-        if (got == 0) return text;
-        text.append(part, static_cast<size_t>(got));
-        if (text.size() > max_bytes)
-            throw UserError("schedule.too-large", "schedule file '" + name + "': expected at most " + std::to_string(max_bytes) +
-                                                      " bytes; got more. Move its measurements to a file of their own.");
-    }
-}
-
-constexpr int safe = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-// Opens root/relative without following any link below root.
-int open_beneath(const fs::path &root, const fs::path &relative) {
-    Descriptor at(open(root.c_str(), safe | O_DIRECTORY));
-    for (auto part = relative.begin(); part != relative.end() && at.get() >= 0; ++part) {
-        const bool last = std::next(part) == relative.end();
-        at.replace(openat(at.get(), part->c_str(), safe | O_NOFOLLOW | (last ? 0 : O_DIRECTORY)));
-    }
-    return at.get() < 0 ? -1 : dup(at.get());
-}
+[[noreturn]] void refuse_file(const std::string &file, const std::string &why, const std::string &remedy) { refuse(schedule_file, file, why, remedy); }
 
 bool is_beneath(const fs::path &path, const fs::path &root) {
     const auto [at_root, at_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
@@ -123,8 +68,8 @@ Schedule Library::find(const std::string &name) const {
         const fs::path canonical = fs::canonical(path, error);
         if (error) refuse_file(path.string(), "it leads nowhere", "Repair or remove the link.");
         if (!is_beneath(canonical, folder)) refuse_outside(name, "its file '" + path.string() + "' is a link that leaves the folder");
-        const Descriptor file(open_beneath(folder, canonical.lexically_relative(folder)));
-        const Schedule found = Schedule::parse(read_regular(file, path.string()), path.string());
+        const std::string text = read_beneath(folder, canonical.lexically_relative(folder), path.string(), schedule_file);
+        const Schedule found = Schedule::parse(text, path.string());
         if (found.name() != name)
             throw UserError("schedule.name-mismatch", "schedule file '" + path.string() + "': expected \"name\": \"" + name + "\", as its path says; got '" + found.name() + "'. Rename the one or the other.");
         return found.from_file(canonical);
@@ -185,8 +130,7 @@ std::vector<fs::path> Library::files(const Schedule &schedule) const {
 }
 
 Schedule read_schedule(const fs::path &file) {
-    const Descriptor descriptor(open(file.c_str(), safe));
-    const Schedule schedule = Schedule::parse(read_regular(descriptor, file.string()), file.string());
+    const Schedule schedule = Schedule::parse(read_regular(file, schedule_file), file.string());
     return schedule.from_file(fs::absolute(file).lexically_normal());
 }
 

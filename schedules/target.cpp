@@ -7,6 +7,7 @@
 
 #include "algorithms/error.h"
 #include "runtime/tessera.h"
+#include "schedules/target_file.h"
 
 namespace tessera {
 
@@ -72,6 +73,16 @@ Target host() {
 
 bool Target::has(const std::string &feature) const { return contains(features, feature); }
 
+const std::vector<std::string> &peak_names() {
+    static const std::vector<std::string> names = {"f32", "f64", "bf16", "u8s8"};
+    return names;
+}
+
+const std::vector<std::string> &memory_names() {
+    static const std::vector<std::string> names = {"l1", "l2", "l3", "memory"};
+    return names;
+}
+
 std::vector<std::string> target_names() {
     std::vector<std::string> names;
     for (const Target &target : built_in()) names.push_back(target.name);
@@ -94,13 +105,14 @@ std::vector<std::string> host_features() {
 }
 
 Target target_named(const std::string &name) {
+    if (name.ends_with(".json")) return read_target(name);
     std::istringstream words(name);
     std::string base;
     std::getline(words, base, '+');
     const std::vector<std::string> names = target_names();
     if (!contains(names, base))
         throw UserError("target.unknown", "there is no target '" + base + "'; the targets are " + join(names) +
-                                              ", and features can be added to each (avx512+avx512_bf16)." +
+                                              ", features can be added to each (avx512+avx512_bf16), and a target file ends in .json." +
                                               did_you_mean(base, names));
     Target target = base == "host" ? host() : *std::find_if(built_in().begin(), built_in().end(),
                                                             [&](const Target &t) { return t.name == base; });

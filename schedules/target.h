@@ -1,7 +1,9 @@
 // A Target is the machine that code is generated for, as far as schedules, lowering and the cost model read it: features,
-// vector registers, caches. Numbers are of one core; bytes unless they say otherwise.
+// vector registers, caches, and what somebody measured on one such machine. Numbers are of one core; bytes unless they say
+// otherwise.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,27 @@
 
 namespace tessera {
 
+// Of one thread while the others are idle, and of all threads at once, together. The highest that was seen: what else
+// runs on a machine can only take away.
+struct Rate {
+    double one_thread = 0, all_threads = 0;
+    double spread = 0;  // half the 95% interval of the median, relative to it; the larger of the two: how quiet it was
+    friend bool operator==(const Rate &, const Rate &) = default;
+};
+
+// What `doctor --calibrate` measures. An instruction or a cache that the machine does not have is missing in the maps.
+struct Measured {
+    std::string processor;
+    int threads = 1;
+    std::map<std::string, Rate> peaks;  // "f32", "f64", "bf16", "u8s8": operations in a second, a product and its sum being two
+    std::map<std::string, Rate> read;   // "l1", "l2", "l3", "memory": bytes in a second, for data that fits that and no less
+    std::map<std::string, Rate> copy;   // the same; bytes read and bytes written
+    double parallel_loop_s = 0;         // an empty parallel loop on all threads; 0 where there is one
+    friend bool operator==(const Measured &, const Measured &) = default;
+};
+const std::vector<std::string> &peak_names();
+const std::vector<std::string> &memory_names();
+
 struct Target {
     std::string name;                   // "avx512", "avx512+avx512_bf16"
     std::string arch;                   // "x86-64"
@@ -17,15 +40,16 @@ struct Target {
     int vector_bytes = 16;
     int vector_registers = 16;
     int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 8 << 20;  // data caches; l3: all of it
-    std::optional<double> peak_f32_flops;  // floating-point operations in a second, where somebody measured it
+    std::optional<Measured> measured;
 
     bool has(const std::string &feature) const;
     friend bool operator==(const Target &, const Target &) = default;
 };
 
 // "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), any of them with features
-// added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its operating system support, under its own name and with the caches of this machine.
-// UserError target.unknown, target.unknown-feature.
+// added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its operating system support, under its
+// own name and with the caches of this machine; or a target file, "<path>.json" (target_file.h). UserError target.unknown,
+// target.unknown-feature, and those of the file.
 Target target_named(const std::string &name);
 std::vector<std::string> target_names();
 

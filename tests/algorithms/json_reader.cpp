@@ -25,6 +25,8 @@ TEST_CASE("json reader: values of the right kind are read") {
     CHECK(reader.at("n").integer() == 3);
     CHECK(reader.at("s").text() == "text");
     CHECK(reader.at("b").truth());
+    CHECK(reader.at("f").real(1.5, 2) == 1.5);
+    CHECK(reader.at("n").real(-1, 3) == 3.0);
     CHECK(reader.at("list").items().size() == 2);
     CHECK(reader.at("o").fields().empty());
     CHECK_FALSE(reader.find("missing"));
@@ -40,6 +42,8 @@ TEST_CASE("json reader: other kinds are refused with their place") {
     CHECK(words([] { reader.at("list").texts(); }) == "error[json.type]: x.json: /list/1: expected a string, got an integer.");
     CHECK(words([] { reader.text(); }) == "error[json.type]: x.json: the whole value: expected a string, got an object.");
     CHECK(words([] { reader.at("n").integer(4, 9); }) == "error[json.value]: x.json: /n: expected an integer in 4 ..= 9, got 3.");
+    CHECK(words([] { reader.at("f").real(2, 2.5); }) == "error[json.value]: x.json: /f: expected a number in 2.0 ..= 2.5, got 1.5.");
+    CHECK(words([] { reader.at("b").real(2, 2.5); }) == "error[json.type]: x.json: /b: expected a number, got a boolean.");
     json big = UINT64_MAX;
     CHECK(words([&] { JsonReader(big, "x").integer(); }).find("got 18446744073709551615.") != std::string::npos);
 }
