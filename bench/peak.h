@@ -1,12 +1,20 @@
-// The most that one core computes: independent fused multiply-adds on registers.
+/* The most that one core computes: independent multiply-adds on registers, and nothing else. */
 #pragma once
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// Runs `iterations` rounds of the widest f32 FMA loop of this processor; gives the floating-point operations done.
-// `sink` keeps the compiler from dropping the work.
-double peak_run(long iterations, float *sink);
+typedef enum Peak {
+    PEAK_F32,  /* fma in f32 */
+    PEAK_F64,  /* fma in f64 */
+    PEAK_BF16, /* bf16 pairs into f32: vdpbf16ps */
+    PEAK_U8S8  /* u8 by s8 quadruples into i32: vpdpbusd */
+} Peak;
+
+/* Runs `rounds` rounds of the loop on vectors of `vector_bytes` (16, 32 or 64); gives the operations done, a product and
+ * its sum being two, or 0 when this processor or its system has no such instruction of that width. Where there is no fma
+ * at all, f32 and f64 run as a multiplication and an addition. */
+double peak_run(Peak peak, int vector_bytes, long rounds);
 
 #ifdef __cplusplus
 }

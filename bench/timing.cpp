@@ -1,4 +1,4 @@
-#include "timing.h"
+#include "bench/timing.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,10 +5,10 @@
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <file.json>]           relative to the current source folder
 #   [SCHEDULE_DIRS <folder>...]      where the schedule's ancestors are, before Tessera's own
-#   [TARGET avx512|avx2|x86-64|host])
+#   [TARGET avx512|avx2|x86-64|host|<file.json>])  a target file, relative to the current source folder
 #
-# Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule or
-# one of its ancestors changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
+# Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule,
+# one of its ancestors or the target file changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
 cmake_policy(VERSION 3.20)
 
 function(tessera_add_kernel name)
@@ -77,11 +77,17 @@ function(tessera_add_kernel name)
   endforeach()
   if(arg_TARGET)
     set(targets avx512 avx2 x86-64 host)
-    if(NOT arg_TARGET IN_LIST targets)
+    if(arg_TARGET MATCHES "\\.json$")
+      cmake_path(ABSOLUTE_PATH arg_TARGET BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+      if(NOT EXISTS "${arg_TARGET}" OR IS_DIRECTORY "${arg_TARGET}")
+        message(FATAL_ERROR "${subject}: TARGET '${arg_TARGET}' is not a file")
+      endif()
+      list(APPEND inputs "${arg_TARGET}")
+    elseif(NOT arg_TARGET IN_LIST targets)
       list(JOIN targets ", " targets)
       message(FATAL_ERROR "${subject}: no TARGET '${arg_TARGET}'; the targets are ${targets}")
     endif()
-    list(APPEND options --target ${arg_TARGET})
+    list(APPEND options --target "${arg_TARGET}")
   endif()
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}")

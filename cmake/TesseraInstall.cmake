@@ -8,7 +8,7 @@ set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera_runtime tessera-generator EXPORT TesseraTargets)
-install(TARGETS tessera_algorithms tessera_schedules tessera_compiler tessera_generators EXPORT TesseraLibraries)
+install(TARGETS tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
 install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
 

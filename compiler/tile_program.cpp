@@ -2,20 +2,8 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
-static std::string brackets(const std::vector<std::string> &dims) { return "[" + (dims.empty() ? "" : join(dims)) + "]"; }
-
-// What repeats is named below the line where it is longer than most indices, which read better in their place.
-constexpr int shared_nodes = 16;
-
-static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign, const Expr &value,
-                              const Expr &guard) {
-    std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
-    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
-    for (const Instruction &family : instructions())
-        if (std::vector<Expr> operands = match(family, value); !operands.empty())
-            return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
-    SharedText line(store_expressions(index, value, guard), shared_nodes);
-    return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
+#include "algorithms/shared_text.h"
+#include "compiler/instruction.h"
 
 namespace tessera {
 
@@ -89,19 +77,6 @@ static std::string list(const std::vector<Expr> &items) {
     return text;
 }
 
-<<<<<<< HEAD
-// A step of an instruction family is named; its meaning is in compiler/instruction.h.
-static std::string value_text(const Expr &value) {
-    for (const Instruction &family : instructions())
-        if (std::vector<Expr> operands = match(family, value); !operands.empty()) return family.name + "(" + list(operands) + ")";
-    return to_string(value);
-}
-
-static std::string store_text(const std::string &buffer, const std::vector<Expr> &index, const char *sign,
-                              const Expr &value, const Expr &guard) {
-    return buffer + "[" + list(index) + "]" + sign + value_text(value) +
-           (guard.defined() ? " where " + to_string(guard) : "") + "\n";
-=======
 static std::string brackets(const std::vector<std::string> &dims) { return "[" + (dims.empty() ? "" : join(dims)) + "]"; }
 
 // What repeats is named below the line where it is longer than most indices, which read better in their place.
@@ -109,9 +84,13 @@ constexpr int shared_nodes = 16;
 
 static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign, const Expr &value,
                               const Expr &guard) {
+    std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
+    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
+    for (const Instruction &family : instructions())
+        if (std::vector<Expr> operands = match(family, value); !operands.empty())
+            return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
     SharedText line(store_expressions(index, value, guard), shared_nodes);
     return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
->>>>>>> 293158a (Text names what a line repeats, and scalars have no dims)
 }
 
 static void print(const TileBody &body, int depth, std::string &out);

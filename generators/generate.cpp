@@ -32,8 +32,9 @@ static std::string escaped(const std::string &path) {
     return text;
 }
 
-static std::string depfile_of(const std::string &target, const std::vector<Schedule> &ancestry) {
+static std::string depfile_of(const std::string &target, const std::vector<Schedule> &ancestry, const std::string &machine) {
     std::string text = escaped(target) + ":";
+    if (machine.ends_with(".json")) text += " \\\n  " + escaped(std::filesystem::absolute(machine).lexically_normal().string());
     for (const Schedule &s : ancestry)
         if (s.file()) text += " \\\n  " + escaped(s.file()->string());
     return text + "\n";
@@ -51,7 +52,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     out.write(header, header_of(name, {prepared.kernel}));
     out.write(manifest, manifest_of(prepared, {{library, out.read(library)}, {header, out.read(header)}}));
     if (options.emit_tiles) out.write(tiles, tiles_text(prepared.kernel));
-    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared.ancestry));
+    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared.ancestry, options.kernel.target));
 
     if (options.emit_assembly) out.publish(assembly);
     if (options.emit_tiles) out.publish(tiles);
@@ -68,7 +69,7 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     add_schedule_options(*line, options->kernel);
     line->add_option("--name", options->name, "The kernel's name in C; default: the algorithm's");
     line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
-    line->add_option("--depfile", options->depfile, "Also write the schedule files that the library depends on, for make and ninja")->type_name("FILE");
+    line->add_option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")->type_name("FILE");
     line->add_flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line->add_flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
     line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();

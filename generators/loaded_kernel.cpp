@@ -94,12 +94,16 @@ struct RuntimeTable {
 
 }  // namespace
 
-fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
+void check_runs_here(const Target &target) {
     const std::vector<std::string> have = host_features();
-    for (const std::string &feature : p.target.features)
+    for (const std::string &feature : target.features)
         if (std::find(have.begin(), have.end(), feature) == have.end())
-            throw UserError("command.target", "target '" + p.target.name + "': this processor lacks " + feature + ", so the kernel cannot run here; its features are " + join(have) +
+            throw UserError("command.target", "target '" + target.name + "': this processor lacks " + feature + ", so its code cannot run here; its features are " + join(have) +
                                                   ". Choose --target host, or use the machine that the target describes.");
+}
+
+fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
+    check_runs_here(p.target);
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
     emit_limited(p, {archive, {}}, limits);
     std::ofstream(source) << caller_source(p.kernel);

@@ -27,7 +27,7 @@ struct Measured {
     std::map<std::string, Rate> peaks;  // "f32", "f64", "bf16", "u8s8": operations in a second, a product and its sum being two
     std::map<std::string, Rate> read;   // "l1", "l2", "l3", "memory": bytes in a second, for data that fits that and no less
     std::map<std::string, Rate> copy;   // the same; bytes read and bytes written
-    double parallel_loop_s = 0;         // an empty parallel loop on all threads; 0 where there is one
+    double parallel_loop_s = 0;         // a parallel loop of nothing but all threads' coming; 0 where there is one
     friend bool operator==(const Measured &, const Measured &) = default;
 };
 const std::vector<std::string> &peak_names();

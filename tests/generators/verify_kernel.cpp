@@ -36,7 +36,7 @@ TEST_CASE("verify's errors") {
     for (const std::string &feature : known_features())
         if (std::find(have.begin(), have.end(), feature) == have.end())
             check_refused({"verify", "matmul", "--schedule", "none", "--target", "x86-64+" + feature},
-                          {"error[command.target]: target 'x86-64+" + feature + "': this processor lacks " + feature + ", so the kernel cannot run here; ", "Choose --target host"});
+                          {"error[command.target]: target 'x86-64+" + feature + "': this processor lacks " + feature + ", so its code cannot run here; ", "Choose --target host"});
     const std::string path = getenv("PATH");
     setenv("PATH", "/nowhere", 1);
     check_refused({"verify", "matmul", "--schedule", "none"}, {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});

@@ -10,6 +10,10 @@
 #include <random>
 #include <set>
 
+#include "bench/peak.h"
+#include "bench/steady.h"
+#include "bench/timing.h"
+
 #include "attention_128.h"
 #include "attention_64.h"
 #include "attention_80.h"
@@ -17,9 +21,7 @@
 #include "layernorm.h"
 #include "matmul.h"
 #include "matmul_512x3072x768.h"
-#include "peak.h"
 #include "softmax.h"
-#include "timing.h"
 
 using Floats = std::vector<float>;
 
@@ -59,15 +61,15 @@ struct Call {
     }
 };
 
+// Of this thread, in the widest vectors there are.
 static double peak_flops() {
-    float sink = 0;
-    double best = 0;
-    for (int i = 0; i < 20; i++) {
-        double flops = 0;
-        Contest c = contest({[&] { flops = peak_run(200000, &sink); }}, 3, 0);
-        best = std::max(best, flops / c.seconds[0]);
-    }
-    return best;
+    auto run = [](long rounds) {
+        for (int bytes : {64, 32, 16})
+            if (double flops = peak_run(PEAK_F32, bytes, rounds)) return flops;
+        return 0.0;
+    };
+    const long rounds = repetitions([&](long n) { run(n); }, 0.005);
+    return run(rounds) / steady(1, [&](int) { run(rounds); }).best_s;
 }
 
 struct Product {

@@ -1,0 +1,85 @@
+#include "bench/steady.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::vector<int> allowed_processors() {
+    std::vector<int> all;
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, &allowed)) all.push_back(cpu);
+#endif
+    return all;
+}
+
+void pin([[maybe_unused]] int processor) {
+#if defined(__linux__)
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof one, &one);  // where it is not allowed, threads stay where the system puts them
+#endif
+}
+
+// The interval of a median by ranks (normal approximation of the binomial).
+Steady summary(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const double n = static_cast<double>(times.size()), half = 0.98 * std::sqrt(n);
+    auto at = [&](double rank) { return times[static_cast<size_t>(std::clamp(rank, 0.0, n - 1))]; };
+    const double median = at(n / 2);
+    return {times.front(), median, (at(std::ceil(n / 2 + half)) - at(std::floor(n / 2 - half))) / 2 / median, static_cast<int>(times.size())};
+}
+
+}  // namespace
+
+Steady steady(int threads, const std::function<void(int)> &work, const Precision &precision) {
+    constexpr int warming = 3, fewest = 8;
+    const std::vector<int> processors = allowed_processors();
+    std::barrier<> gate(threads);
+    bool done = false;  // written by the first worker between two gates
+    Steady result;
+    auto worker = [&](int id) {
+        if (!processors.empty()) pin(processors[static_cast<size_t>(id) % processors.size()]);
+        std::vector<double> times;
+        const double begin = now();
+        for (int round = -warming; !done; round++) {
+            gate.arrive_and_wait();
+            const double start = now();
+            work(id);
+            gate.arrive_and_wait();
+            const double end = now();
+            if (id == 0 && round >= 0) {
+                times.push_back(end - start);
+                if (times.size() >= fewest && end - begin > precision.least_s) {
+                    result = summary(times);
+                    done = result.spread <= precision.spread || end - begin > precision.most_s;
+                }
+            }
+            gate.arrive_and_wait();
+        }
+    };
+    std::vector<std::thread> team;
+    for (int id = 0; id < threads; id++) team.emplace_back(worker, id);
+    for (std::thread &t : team) t.join();
+    return result;
+}
+
+long repetitions(const std::function<void(long)> &work, double seconds) {
+    for (long count = 1;; count *= 2) {
+        const double start = now();
+        work(count);
+        if (now() - start >= seconds || count > (1L << 40)) return count;
+    }
+}

@@ -1,0 +1,23 @@
+// A time that can be believed: work on pinned threads, warmed, and repeated until its median is known closely.
+#pragma once
+#include <functional>
+
+struct Steady {
+    double best_s = 0;    // the shortest round
+    double median_s = 0;
+    double spread = 0;    // half the 95% interval of the median, relative to it
+    int rounds = 0;
+};
+
+struct Precision {
+    double spread = 0.01;   // what is close
+    double least_s = 0.05;  // measure for at least so long,
+    double most_s = 1;      // and give up after so long
+};
+
+// Runs work(worker) on `threads` threads at once, each pinned to a processor of its own (threads beyond their number share),
+// round after round. A round lasts until the last of them is done. The caller's own thread stays as it is.
+Steady steady(int threads, const std::function<void(int worker)> &work, const Precision &precision = {});
+
+// The smallest power of two of repetitions for which one call takes `seconds` or more.
+long repetitions(const std::function<void(long count)> &work, double seconds);

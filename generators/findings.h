@@ -1,0 +1,21 @@
+// What generating for this machine and for others needs, and whether it is here.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct Finding {
+    std::string what;                  // "nvcc"
+    std::optional<std::string> found;  // its version and place; none: missing
+    std::string needed_for;            // "compiling CUDA kernels"
+    std::string remedy;                // how to get it
+    bool required = false;             // to generate, verify and time kernels for this machine
+};
+
+// Halide, the C compiler, and a kernel that was generated, linked and run with them; then what other targets and
+// reading code need. The PATH decides which programs there are.
+std::vector<Finding> findings();
+
+}  // namespace tessera
