@@ -47,7 +47,10 @@ Steady summary(std::vector<double> times) {
 Steady steady(int threads, const std::function<void(int)> &work, const Precision &precision) {
     constexpr int warming = 3, fewest = 8;
     const std::vector<int> processors = allowed_processors();
-    std::barrier<> gate(threads);
+    // The last thread to come to a gate takes the time, before any goes on: all of the work lies between two of them.
+    double passed = 0;
+    auto take_time = [&]() noexcept { passed = now(); };
+    std::barrier<decltype(take_time)> gate(threads, take_time);
     bool done = false;  // written by the first worker between two gates
     Steady result;
     auto worker = [&](int id) {
@@ -56,10 +59,10 @@ Steady steady(int threads, const std::function<void(int)> &work, const Precision
         const double begin = now();
         for (int round = -warming; !done; round++) {
             gate.arrive_and_wait();
-            const double start = now();
+            const double start = passed;
             work(id);
             gate.arrive_and_wait();
-            const double end = now();
+            const double end = passed;
             if (id == 0 && round >= 0) {
                 times.push_back(end - start);
                 if (times.size() >= fewest && end - begin > precision.least_s) {

@@ -32,44 +32,46 @@ std::optional<Rate> peak(Peak kind, const Target &target, int threads, const Pre
     return rate(steady(1, run, precision), operations, steady(threads, run, precision), operations * threads);
 }
 
-// Memory that a thread touches first itself, so that it lies near that thread.
-class Buffer {
+// Memory for each thread, which touches it first itself, so that it lies near.
+class Buffers {
 public:
-    void *get(size_t bytes) {
-        if (!memory_) {
-            memory_.reset(std::aligned_alloc(64, bytes));
-            if (!memory_) throw std::bad_alloc();
-            std::memset(memory_.get(), 1, bytes);
+    Buffers(int threads, size_t bytes) : memory_(static_cast<size_t>(threads)), bytes_((bytes + 1023) / 1024 * 1024) {}
+    void *of(int thread) {
+        auto &memory = memory_[static_cast<size_t>(thread)];
+        if (!memory) {
+            memory.reset(std::aligned_alloc(64, bytes_));
+            if (!memory) throw std::bad_alloc();
+            std::memset(memory.get(), 1, bytes_);
         }
-        return memory_.get();
+        return memory.get();
     }
 
 private:
     struct Free {
         void operator()(void *memory) const { std::free(memory); }
     };
-    std::unique_ptr<void, Free> memory_;
+    std::vector<std::unique_ptr<void, Free>> memory_;
+    size_t bytes_;
 };
 
 enum class Move { read, copy };
 
-// Bytes in a second of `threads` threads, each going over `bytes` bytes of its own.
+// `threads` threads, each going over `bytes` bytes of its own, and how many bytes they move in a round.
 struct Flow {
     Steady time;
     double bytes;
 };
-Flow flow(Move move, int threads, size_t bytes, int vector_bytes, const Precision &precision) {
-    bytes = std::max<size_t>(bytes / 1024, 2) * 1024;
+Flow flow(Move move, int threads, size_t bytes, int vector_bytes, const Precision &precision, Buffers &buffers) {
+    bytes = std::max<size_t>(bytes / 1024, 1) * 1024;
     const size_t half = bytes / 2;
-    auto once = [&](void *memory, long passes) {
+    auto once = [&](int thread, long passes) {
+        void *memory = buffers.of(thread);
         if (move == Move::read) bandwidth_read(memory, bytes, vector_bytes, passes);
         else bandwidth_copy(static_cast<char *>(memory) + half, memory, half, vector_bytes, passes);
     };
-    std::vector<Buffer> buffers(static_cast<size_t>(threads));
-    const long passes = repetitions([&](long n) { once(buffers[0].get(bytes), n); }, round_s);
-    buffers[0] = Buffer();
-    const Steady time = steady(threads, [&](int worker) { once(buffers[static_cast<size_t>(worker)].get(bytes), passes); }, precision);
-    return {time, static_cast<double>(bytes) * static_cast<double>(passes) * threads};
+    buffers.of(0);
+    const long passes = repetitions([&](long n) { once(0, n); }, round_s);
+    return {steady(threads, [&](int worker) { once(worker, passes); }, precision), static_cast<double>(bytes) * static_cast<double>(passes) * threads};
 }
 
 struct WorkingSets {
@@ -141,12 +143,14 @@ Target calibrated(const Target &target, const Machine &machine, const Precision 
     }
     Machine usable = machine;
     usable.threads = m.threads;
-    for (const auto &[name, bytes] : working_sets(t, usable))
+    for (const auto &[name, bytes] : working_sets(t, usable)) {
+        Buffers buffers(m.threads, std::max(bytes.one, bytes.all));
         for (const Move move : {Move::read, Move::copy}) {
             note((move == Move::read ? "reading " : "copying ") + name);
-            const Flow one = flow(move, 1, bytes.one, t.vector_bytes, precision), all = flow(move, m.threads, bytes.all, t.vector_bytes, precision);
+            const Flow one = flow(move, 1, bytes.one, t.vector_bytes, precision, buffers), all = flow(move, m.threads, bytes.all, t.vector_bytes, precision, buffers);
             (move == Move::read ? m.read : m.copy)[name] = rate(one.time, one.bytes, all.time, all.bytes);
         }
+    }
     if (m.threads > 1) {
         note("parallel loops");
         m.parallel_loop_s = parallel_loop_seconds(m.threads, precision);

@@ -31,3 +31,4 @@ expect("${gemm} SHAPE N=16 K=-1" "SHAPE 'K=-1'; expected <dim>=<extent>, for exa
 expect("${gemm} SCHEDULE none.json" "SCHEDULE '" "none.json' is not a file")
 expect("${gemm} SCHEDULE_DIRS none" "SCHEDULE_DIRS '" "none' is not a folder")
 expect("${gemm} TARGET avx1024" "no TARGET 'avx1024'; the targets are avx512, avx2, x86-64, host")
+expect("${gemm} TARGET none.json" "TARGET '" "none.json' is not a file")

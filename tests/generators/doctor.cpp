@@ -66,8 +66,8 @@ TEST_CASE("doctor --calibrate writes a target file that is accepted wherever a t
 }
 
 TEST_CASE("doctor's errors") {
-    check_refused({"doctor", "-o", "x.json"}, {"error[command.arguments]: tessera-generator doctor: -o"});
+    check_refused({"doctor", "-o", "x.json"}, {"error[command.arguments]: tessera-generator doctor: --out requires --calibrate"});
     check_refused({"doctor", "--calibrate", "--json"}, {"error[command.arguments]: tessera-generator doctor: --"});
     check_refused({"doctor", "--calibrate", "--target", "avx51"}, {"error[target.unknown]"});
-    check_refused({"show", "matmul", "--target", "none.json"}, {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
+    check_refused({"show", "matmul", "--what", "tiles", "--target", "none.json"}, {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
 }

@@ -61,6 +61,14 @@ TEST_CASE("the depfile lists a schedule and its ancestors as make reads them") {
     CHECK(read_file(depfile) == out + "/libmatmul.a: \\\n  " + escaped + "leaf.json \\\n  " + escaped + "base.json\n");
 }
 
+TEST_CASE("the depfile lists a target file") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "o").string(), depfile = (folder.path() / "k.d").string(), target = (folder.path() / "t.json").string();
+    write_file(target, R"({"format": "tessera-target", "version": 1, "name": "avx2"})");
+    REQUIRE(generator({"generate", "matmul", "--schedule", "none", "--target", target, "--out", out, "--depfile", depfile}).code == 0);
+    CHECK(read_file(depfile) == out + "/libmatmul.a: \\\n  " + target + "\n");
+}
+
 TEST_CASE("equal inputs give equal bytes in another folder, locale, time zone and number of processors") {
     const TemporaryFolder folder;
     const std::string a = (folder.path() / "a").string(), b = (folder.path() / "b" / "deeper").string();
