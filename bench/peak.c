@@ -3,16 +3,16 @@
 /* As many accumulators as hide the latency of two instructions at once and fit the registers beside the operands. */
 enum { FEW = 12, MANY = 24 };
 
-/* The accumulators are used up at the end, so that no compiler drops the work. */
-#define PEAK_LOOP(name, target_attribute, type, accumulators, start, step, constraint, operations)      \
-    target_attribute static double name(long rounds) {                                                  \
-        type a[accumulators];                                                                           \
-        for (int i = 0; i < accumulators; i++) a[i] = start;                                            \
-        for (long n = 0; n < rounds; n++) {                                                             \
-            _Pragma("GCC unroll 24") for (int i = 0; i < accumulators; i++) a[i] = step;                \
-        }                                                                                               \
-        for (int i = 0; i < accumulators; i++) __asm__ volatile("" : "+" constraint(a[i]));             \
-        return (double)(operations) * accumulators * (double)rounds;                                    \
+/* Every loop over the accumulators is unrolled, so that they are registers and not an array. They are used up at the end,
+ * so that no compiler drops the work. */
+#define EACH(accumulators) _Pragma("GCC unroll 24") for (int i = 0; i < accumulators; i++)
+#define PEAK_LOOP(name, target_attribute, type, accumulators, start, step, constraint, operations)  \
+    target_attribute static double name(long rounds) {                                              \
+        type a[accumulators];                                                                       \
+        EACH(accumulators) a[i] = start;                                                            \
+        for (long n = 0; n < rounds; n++) EACH(accumulators) a[i] = step;                           \
+        EACH(accumulators) __asm__ volatile("" : : constraint(a[i]));                               \
+        return (double)(operations) * accumulators * (double)rounds;                                \
     }
 
 #if defined(__x86_64__)

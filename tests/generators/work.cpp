@@ -33,11 +33,10 @@ TEST_CASE("what is invariant or shared counts once") {
     CHECK(work(f.output("z", (e + y) * e).build(), {{"M", 10}, {"N", 1000}}).operations == 10 * cost([](const Tile &t) { return exp(t); }) + 2.0 * 10 * 1000);
 }
 
-TEST_CASE("softmax is a maximum, an exponential, a sum and a division for each element") {
-    const double exponential = cost([](const Tile &t) { return exp(t); });
-    const double got = *work(library::softmax({}), {{"M", 3}, {"N", 100}}).operations, least = 3 * 100 * (exponential + 4.0);
-    CHECK(got >= least);
-    CHECK(got <= least + 3 * 100 * 2);
+TEST_CASE("softmax is an exponential and some four operations for each element") {
+    const double each = *work(library::softmax({}), {{"M", 3}, {"N", 100}}).operations / 300;
+    CHECK(each > 12);
+    CHECK(each < cost([](const Tile &t) { return exp(t); }) + 6);
 }
 
 TEST_CASE("attention is 4 H S T D and an exponential for each score, not for each element of the values") {
