@@ -1,5 +1,6 @@
 // One typed value, and the exact meaning of every operation on it. The constant folder, both interpreters and the tests
-// share these functions, and emitted code must give the same bits (any NaN counts as equal to any other NaN).
+// share these functions, and emitted code must give the same bits (any NaN counts as equal to any other NaN:
+// its sign and payload are unspecified, and so is an integer that is a bitcast of it).
 #pragma once
 #include <vector>
 

@@ -30,6 +30,7 @@ std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Targe
     for (auto name = below.rbegin(); name != below.rend(); ++name) {
         if (*name == "host") continue;
         const Target other = target_named(*name);
+        if (other.arch != target.arch) continue;
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
     }
     auto fits = [&](const Schedule &schedule) {

@@ -13,16 +13,19 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
-enum { EAX, EBX, ECX, EDX };
+/* The word in which a feature's bit is: of CPUID, or of what Linux tells a process on ARM. */
+enum { EAX, EBX, ECX, EDX, ARM_HWCAP, ARM_HWCAP2 };
 
 /* Parts of XCR0, which says what registers the operating system saves. */
 enum { XCR0_NONE = 0, XCR0_AVX = 0x6, XCR0_AVX512 = 0xe6, XCR0_AMX = 0x60000 };
 
 typedef struct Feature {
     const char *name;
-    unsigned leaf, subleaf;
+    unsigned leaf, subleaf; /* of CPUID */
     int output, bit;
     unsigned xcr0;
 } Feature;
@@ -56,6 +59,10 @@ static const Feature features[TESS_CPU_FEATURE_COUNT] = {
     {"amx_tile", 7, 0, EDX, 24, XCR0_AMX},
     {"amx_int8", 7, 0, EDX, 25, XCR0_AMX},
     {"amx_bf16", 7, 0, EDX, 22, XCR0_AMX},
+    {"asimdhp", 0, 0, ARM_HWCAP, 10, XCR0_NONE},
+    {"asimddp", 0, 0, ARM_HWCAP, 20, XCR0_NONE},
+    {"i8mm", 0, 0, ARM_HWCAP2, 13, XCR0_NONE},
+    {"bf16", 0, 0, ARM_HWCAP2, 14, XCR0_NONE},
 };
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -81,12 +88,27 @@ static uint64_t detect(void) {
     for (i = 0; i < TESS_CPU_FEATURE_COUNT; ++i) {
         const Feature *feature = &features[i];
         unsigned outputs[4];
+        if (feature->output > EDX) continue;
         if (!__get_cpuid_count(feature->leaf, feature->subleaf, &outputs[EAX], &outputs[EBX],
                                &outputs[ECX], &outputs[EDX])) {
             continue;
         }
         if ((outputs[feature->output] >> feature->bit & 1u) != 0 &&
             (saved & feature->xcr0) == feature->xcr0) {
+            found |= UINT64_C(1) << i;
+        }
+    }
+    return found;
+}
+#elif defined(__aarch64__) && defined(__linux__)
+static uint64_t detect(void) {
+    const unsigned long words[] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+    uint64_t found = 0;
+    int i;
+    for (i = 0; i < TESS_CPU_FEATURE_COUNT; ++i) {
+        const Feature *feature = &features[i];
+        if (feature->output >= ARM_HWCAP &&
+            (words[feature->output - ARM_HWCAP] >> feature->bit & 1u) != 0) {
             found |= UINT64_C(1) << i;
         }
     }

@@ -184,12 +184,16 @@ typedef enum TessCpuFeature {
     TESS_CPU_AMX_TILE,
     TESS_CPU_AMX_INT8,
     TESS_CPU_AMX_BF16,
+    TESS_CPU_ASIMDHP, /**< from here on of 64-bit ARM */
+    TESS_CPU_ASIMDDP,
+    TESS_CPU_I8MM,
+    TESS_CPU_BF16,
     TESS_CPU_FEATURE_COUNT
 } TessCpuFeature;
 
 /** The features that both the processor and the operating system support, bit by bit; 0 where
- *  not x86. Computed once, any thread may ask. On Linux the first call asks the system for leave
- *  to use AMX where the processor has it. */
+ *  neither x86 nor 64-bit ARM under Linux. Computed once, any thread may ask. On Linux the first
+ *  call asks the system for leave to use AMX where the processor has it. */
 uint64_t tess_cpu_features(void);
 
 /** The name of a feature as Linux prints it in /proc/cpuinfo ("avx512_bf16"); null for a bit

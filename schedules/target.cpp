@@ -43,7 +43,12 @@ const std::vector<Target> &built_in() {
         std::sort(avx512_bf16.features.begin(), avx512_bf16.features.end(), [&](const std::string &a, const std::string &b) {
             return std::find(known.begin(), known.end(), a) < std::find(known.begin(), known.end(), b);
         });
-        return std::vector<Target>{base, avx2, avx512, avx512_bf16};
+
+        Target arm64;
+        arm64.name = arm64.arch = "arm64";
+        arm64.vector_registers = 32;
+        arm64.l1_bytes = 64 << 10, arm64.l2_bytes = 1 << 20, arm64.l3_bytes = 32 << 20;
+        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64};
     }();
     return targets;
 }
@@ -54,13 +59,9 @@ void set_if_known(int64_t &bytes, int sysconf_name) {
 }
 
 Target host() {
-    const std::vector<std::string> have = host_features();
     Target best = built_in().front();
-    for (const Target &target : built_in()) {
-        const bool runs = std::all_of(target.features.begin(), target.features.end(),
-                                      [&](const std::string &feature) { return contains(have, feature); });
-        if (runs) best = target;
-    }
+    for (const Target &target : built_in())
+        if (runs_here(target)) best = target;
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
     set_if_known(best.l1_bytes, _SC_LEVEL1_DCACHE_SIZE);
     set_if_known(best.l2_bytes, _SC_LEVEL2_CACHE_SIZE);
@@ -96,6 +97,27 @@ std::vector<std::string> known_features() {
     return names;
 }
 
+std::vector<std::string> known_features(const std::string &arch) {
+    std::vector<std::string> names;
+    for (int bit = 0; const char *name = tess_cpu_feature_name(bit); bit++)
+        if ((bit < TESS_CPU_ASIMDHP ? "x86-64" : "arm64") == arch) names.push_back(name);
+    return names;
+}
+
+std::string host_arch() {
+#if defined(__aarch64__)
+    return "arm64";
+#else
+    return "x86-64";
+#endif
+}
+
+bool runs_here(const Target &target) {
+    const std::vector<std::string> have = host_features();
+    return target.arch == host_arch() && std::all_of(target.features.begin(), target.features.end(),
+                                                     [&](const std::string &feature) { return contains(have, feature); });
+}
+
 std::vector<std::string> host_features() {
     std::vector<std::string> names;
     const uint64_t have = tess_cpu_features();
@@ -116,12 +138,12 @@ Target target_named(const std::string &name) {
                                               did_you_mean(base, names));
     Target target = base == "host" ? host() : *std::find_if(built_in().begin(), built_in().end(),
                                                             [&](const Target &t) { return t.name == base; });
-    const std::vector<std::string> known = known_features();
+    const std::vector<std::string> known = known_features(target.arch);
     std::vector<std::string> all = target.features;
     for (std::string feature; std::getline(words, feature, '+');) {
         if (!contains(known, feature))
-            throw UserError("target.unknown-feature", "target '" + name + "': there is no feature '" + feature +
-                                                          "'; the features are " + join(known) + "." +
+            throw UserError("target.unknown-feature", "target '" + name + "': " + target.arch + " has no feature '" + feature +
+                                                          "'; its features are " + join(known) + "." +
                                                           did_you_mean(feature, known));
         if (!contains(all, feature)) all.push_back(feature);
     }
@@ -146,10 +168,15 @@ void check_requires(const ResolvedSchedule &schedule, const Target &target) {
         if (!target.has(feature)) missing.push_back(feature);
     }
     if (missing.empty()) return;
+    const std::vector<std::string> own = known_features(target.arch);
+    const bool addable = std::all_of(missing.begin(), missing.end(), [&](const std::string &feature) { return contains(own, feature); });
     throw UserError("schedule.requires",
                     "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " + join(missing) +
-                        "; its features are " + join(target.features) + ". Generate for '" + target.name + "+" +
-                        join(missing, "+") + "' if the machine has them, or use a schedule that does not require them.");
+                        "; its features are " + (target.features.empty() ? "those of every " + target.arch : join(target.features)) +
+                        ". " +
+                        (addable ? "Generate for '" + target.name + "+" + join(missing, "+") + "' if the machine has them, or use"
+                                 : "The schedule is for another kind of processor: use") +
+                        " a schedule that does not require them.");
 }
 
 }  // namespace tessera

@@ -35,7 +35,7 @@ const std::vector<std::string> &memory_names();
 
 struct Target {
     std::string name;                   // "avx512", "avx512+avx512_bf16"
-    std::string arch;                   // "x86-64"
+    std::string arch;                   // "x86-64", "arm64"
     std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
     int vector_bytes = 16;
     int vector_registers = 16;
@@ -46,17 +46,21 @@ struct Target {
     friend bool operator==(const Target &, const Target &) = default;
 };
 
-// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), any of them with features
-// added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its operating system support, under its
-// own name and with the caches of this machine; or a target file, "<path>.json" (target_file.h). UserError target.unknown,
-// target.unknown-feature, and those of the file.
+// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
+// has fma), any of them with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
+// operating system support, under its own name and with the caches of this machine; or a target file, "<path>.json"
+// (target_file.h). UserError target.unknown, target.unknown-feature, and those of the file.
 Target target_named(const std::string &name);
 std::vector<std::string> target_names();
 
-// Every feature that a schedule or a target may name.
+// Every feature that a schedule or a target may name; those of one arch.
 std::vector<std::string> known_features();
-// Those of this processor.
+std::vector<std::string> known_features(const std::string &arch);
+// This processor's, and those that it has.
+std::string host_arch();
 std::vector<std::string> host_features();
+// Whether code for the target runs on this machine.
+bool runs_here(const Target &target);
 
 // UserError schedule.requires: the schedule needs features that the target does not have.
 void check_requires(const ResolvedSchedule &schedule, const Target &target);

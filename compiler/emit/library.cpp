@@ -15,24 +15,25 @@ using HExpr = Halide::Expr;
 
 namespace emit {
 
-static H::Target halide_target(const Target &target) {
-    H::Target t(H::Target::Linux, H::Target::X86, 64);
+static void add_x86_features(H::Target &t, const Target &target) {
     static const std::pair<const char *, H::Target::Feature> known[] = {
         {"sse4_1", H::Target::SSE41}, {"avx", H::Target::AVX}, {"avx2", H::Target::AVX2}, {"fma", H::Target::FMA}, {"f16c", H::Target::F16C},
     };
-    for (const std::string &f : target.features)
-        for (auto &[name, feature] : known)
-            if (f == name) t.set_feature(feature);
-    auto has = [&](const char *name) { return std::find(target.features.begin(), target.features.end(), name) != target.features.end(); };
-    if (has("avx512f")) {
-        t.set_features({H::Target::AVX512});
-        if (has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd"))
-            t.set_features({H::Target::AVX512_Skylake});
-        // Halide's name for the processors that have all of the target avx512_bf16.
-        static const std::vector<std::string> all = target_named("avx512_bf16").features;
-        if (std::all_of(all.begin(), all.end(), [&](const std::string &f) { return has(f.c_str()); }))
-            t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
-    }
+    for (auto &[name, feature] : known)
+        if (target.has(name)) t.set_feature(feature);
+    if (!target.has("avx512f")) return;
+    t.set_feature(H::Target::AVX512);
+    if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd")) t.set_feature(H::Target::AVX512_Skylake);
+    // Halide's name for the processors that have all of the target avx512_bf16.
+    static const std::vector<std::string> all = target_named("avx512_bf16").features;
+    if (std::all_of(all.begin(), all.end(), [&](const std::string &f) { return target.has(f); }))
+        t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
+}
+
+static H::Target halide_target(const Target &target) {
+    H::Target t(H::Target::Linux, target.arch == "arm64" ? H::Target::ARM : H::Target::X86, 64);
+    if (target.arch == "x86-64") add_x86_features(t, target);
+    if (target.has("asimddp")) t.set_feature(H::Target::ARMDotProd);
     // Not Halide's strict_float: it and the strict intrinsics exclude each other.
     t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});
     return t;

@@ -20,6 +20,7 @@
 #include "compiler/lower.h"
 #include "compiler/verify_tiles.h"
 #include "runtime/tessera.h"
+#include "tests/compiler/foreign.h"
 
 namespace tessera::test {
 
@@ -151,15 +152,16 @@ bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> 
 }
 
 std::vector<Target> targets() {
-    std::vector<std::string> have = host_features();
     std::vector<Target> result;
-    for (const char *name : {"x86-64", "avx2", "avx512"}) {
-        Target t = target_named(name);
-        bool runs = std::all_of(t.features.begin(), t.features.end(),
-                                [&](const std::string &f) { return std::find(have.begin(), have.end(), f) != have.end(); });
-        if (runs) result.push_back(t);
-    }
+    for (const char *name : {"x86-64", "avx2", "avx512"})
+        if (Target t = target_named(name); runs_here(t)) result.push_back(t);
     return result;
+}
+
+bool can_emulate(const Target &target) {
+    const std::string missing = toolchain_for(target.arch).missing;
+    if (!missing.empty()) std::printf("skipped: not installed:%s; ./tessera setup installs what tests need\n", missing.c_str());
+    return missing.empty();
 }
 
 TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
@@ -172,7 +174,7 @@ TileProgram lowered(const std::string &name, const Algorithm &algorithm, const s
 // Memory with a page on either side that nobody may touch, and a pattern around the data.
 class Fenced {
 public:
-    Fenced(size_t bytes, size_t gap, bool at_end) : bytes_(bytes) {
+    Fenced(size_t bytes, size_t gap, bool at_end) : bytes(bytes) {
         size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         inner_ = (bytes + gap + page) / page * page;
         total_ = inner_ + 2 * page;
@@ -190,13 +192,14 @@ public:
     // Around the data; `also_inside`: everywhere.
     bool intact(bool also_inside) const {
         auto clean = [](const std::byte *from, const std::byte *to) { return std::all_of(from, to, [](std::byte b) { return b == std::byte{canary}; }); };
-        return clean(inside_, data) && clean(data + bytes_, inside_ + inner_) && (!also_inside || clean(data, data + bytes_));
+        return clean(inside_, data) && clean(data + bytes, inside_ + inner_) && (!also_inside || clean(data, data + bytes));
     }
     std::byte *data = nullptr;
+    size_t bytes;
     static constexpr uint8_t canary = 0xc3;
 
 private:
-    size_t bytes_, inner_ = 0, total_ = 0;
+    size_t inner_ = 0, total_ = 0;
     std::byte *base_ = nullptr, *inside_ = nullptr;
 };
 
@@ -216,9 +219,11 @@ Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     folder = pattern;
     std::vector<Kernel> kernels;
-    std::string glue = "#include \"kernels.h\"\n";
+    std::string glue = "#include \"kernels.h\"\n", entries;
     for (const TileProgram &p : programs) {
         kernels.push_back({p.name, {{{}, p}}});
+        names.push_back(p.name);
+        entries += "{call_" + p.name + ", size_" + p.name + "}, ";
         std::string arguments;
         for (size_t i = 0; i < p.arguments.size(); i++) arguments += "t[" + std::to_string(i) + "], ";
         for (size_t i = 0; i < p.parameters.size(); i++) arguments += std::string("*(const ") + c_type(p.parameters[i].dtype) + " *)(b + " + std::to_string(i) + "), ";
@@ -228,6 +233,12 @@ Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
     }
     emit_library(kernels, target, {folder / "libkernels.a", {}});
     write_text(folder / "kernels.h", header_of("kernels", kernels));
+    if (target.arch != host_arch()) {
+        const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
+        write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head + ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
+        foreign = std::make_unique<Foreign>(folder, toolchain_for(target.arch));
+        return;
+    }
     write_text(folder / "glue.c", glue);
     std::string at = folder.string();
     std::string command = std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -I'" + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels.so' '" +
@@ -246,10 +257,36 @@ Loaded::~Loaded() {
     std::filesystem::remove_all(folder, ignored);
 }
 
+int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const {
+    auto symbol = [&](const std::string &name) {
+        void *address = dlsym(library, name.c_str());
+        if (!address) throw std::runtime_error("no symbol " + name);
+        return address;
+    };
+    using Call = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *);
+    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    auto run = reinterpret_cast<Call>(symbol("call_" + program.name));
+    auto size = reinterpret_cast<Size>(symbol("size_" + program.name));
+    std::vector<const TessTensorDesc *> pointers;
+    for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
+    TessContext context = tess_context();
+    context.threads = layout.threads;
+    std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr, tess_pool_destroy);
+    context.pool = pool.get();
+    uint64_t bytes = 0;
+    int status = size(pointers.data(), parameters.data(), &context, &bytes);
+    if (status) return status;
+    Fenced workspace(bytes, 0, true);
+    context.workspace = bytes ? workspace.data : nullptr;
+    context.workspace_bytes = bytes;
+    status = run(pointers.data(), parameters.data(), &context);
+    if (!workspace.intact(false)) throw std::runtime_error(program.name + " writes beside its workspace");
+    return status;
+}
+
 Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const {
     Arrays all = all_arguments(program, extents_of(program, symbolic), inputs);
     std::vector<TessTensorDesc> descriptors(program.arguments.size());
-    std::vector<const TessTensorDesc *> pointers;
     std::vector<std::unique_ptr<Fenced>> memory;
     // Row by row: the pattern stays between rows that are apart.
     auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
@@ -277,35 +314,19 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
         for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
-        pointers.push_back(&descriptors[i]);
     }
-    std::vector<int64_t> bits(program.parameters.size() + 1);
+    std::vector<int64_t> bits(program.parameters.size());
     for (size_t i = 0; i < program.parameters.size(); i++) store_scalar(&bits[i], parameters.at(program.parameters[i].name));
-    auto symbol = [&](const std::string &name) {
-        void *address = dlsym(library, name.c_str());
-        if (!address) throw std::runtime_error("no symbol " + name);
-        return address;
-    };
-    using Call = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *);
-    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
-    auto call = reinterpret_cast<Call>(symbol("call_" + program.name));
-    auto size = reinterpret_cast<Size>(symbol("size_" + program.name));
-    auto check = [&](int status) {
-        if (!status) return;
+    std::vector<Span> spans;
+    for (size_t i = 0; i < memory.size(); i++)
+        spans.push_back({memory[i]->data, memory[i]->bytes, static_cast<size_t>(layout.gap * size_of(program.arguments[i].tensor.dtype))});
+    const int status = foreign ? foreign->call(static_cast<size_t>(std::find(names.begin(), names.end(), program.name) - names.begin()), descriptors, spans, bits, layout)
+                               : call(program, descriptors, bits, layout);
+    if (status) {
         char words[300];
         tess_status_message(status, nullptr, words, sizeof words);
         throw std::runtime_error(program.name + " gives the status: " + words);
-    };
-    TessContext context = tess_context();
-    context.threads = layout.threads;
-    std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr, tess_pool_destroy);
-    context.pool = pool.get();
-    uint64_t bytes = 0;
-    check(size(pointers.data(), bits.data(), &context, &bytes));
-    Fenced workspace(bytes, 0, true);
-    context.workspace = bytes ? workspace.data : nullptr;
-    context.workspace_bytes = bytes;
-    check(call(pointers.data(), bits.data(), &context));
+    }
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &argument = program.arguments[i];
         bool same = true;
@@ -317,7 +338,6 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         if (!same) throw std::runtime_error(program.name + " changes its input " + argument.tensor.name);
         if (!memory[i]->intact(true)) throw std::runtime_error(program.name + " writes beside " + argument.tensor.name);
     }
-    if (!workspace.intact(false)) throw std::runtime_error(program.name + " writes beside its workspace");
     return written(program, all);
 }
 

@@ -3,11 +3,13 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "algorithms/array.h"
 #include "compiler/tile_program.h"
+#include "runtime/tessera.h"
 #include "schedules/schedule.h"
 #include "schedules/target.h"
 
@@ -49,7 +51,10 @@ struct Layout {
     int threads = 1;
 };
 
-// Tile programs as a shared object made of their static library, loaded. Its folder goes with it.
+class Foreign;
+
+// Tile programs made runnable from their static library: a shared object that is loaded, or, for a target of another
+// architecture, a program under an emulator. Its folder goes with it.
 class Loaded {
 public:
     Loaded(const std::vector<TileProgram> &programs, const Target &target);
@@ -64,10 +69,15 @@ public:
 private:
     std::filesystem::path folder;
     void *library = nullptr;
+    std::unique_ptr<Foreign> foreign;
+    std::vector<std::string> names;
+    int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const;
 };
 
 // Those of x86-64, avx2 and avx512 that this machine has.
 std::vector<Target> targets();
+// Whether kernels for the target can be linked and emulated here; if not, says on stdout that the test is skipped and why.
+bool can_emulate(const Target &target);
 // Wraps a lowered program: renamed to `name`, verified.
 TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 

@@ -28,30 +28,35 @@ TEST_CASE("a tile program computes what its algorithm says") {
     }
 }
 
-static void check_target(const std::string &name) {
-    for (const Target &target : targets()) {
-        if (target.name != name) continue;
-        std::vector<Case> cases = library_cases(target.vector_bytes / 4);
-        std::vector<TileProgram> programs;
-        for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
-        Loaded library(programs, target);
-        for (size_t i = 0; i < cases.size(); i++) {
-            const Case &c = cases[i];
-            uint32_t seed = 0;
-            for (const Extents &shape : c.shapes) {
-                INFO(c.name << " " << text(shape));
-                Parameters parameters = make_parameters(c.algorithm, ++seed);
-                Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
-                Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
-                for (const Layout &layout : {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1}})
-                    CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
-            }
+static void check_target(const Target &target) {
+    std::vector<Case> cases = library_cases(target.vector_bytes / 4);
+    std::vector<TileProgram> programs;
+    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    Loaded library(programs, target);
+    for (size_t i = 0; i < cases.size(); i++) {
+        const Case &c = cases[i];
+        uint32_t seed = 0;
+        for (const Extents &shape : c.shapes) {
+            INFO(c.name << " " << text(shape));
+            Parameters parameters = make_parameters(c.algorithm, ++seed);
+            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
+            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
+            for (const Layout &layout : {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1}})
+                CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
         }
     }
 }
 
-TEST_CASE("emitted code equals the tile program: x86-64") { check_target("x86-64"); }
-TEST_CASE("emitted code equals the tile program: avx2") { check_target("avx2"); }
-TEST_CASE("emitted code equals the tile program: avx512") { check_target("avx512"); }
+static void check_native(const std::string &name) {
+    if (Target target = target_named(name); runs_here(target)) check_target(target);
+}
+
+TEST_CASE("emitted code equals the tile program: x86-64") { check_native("x86-64"); }
+TEST_CASE("emitted code equals the tile program: avx2") { check_native("avx2"); }
+TEST_CASE("emitted code equals the tile program: avx512") { check_native("avx512"); }
+
+TEST_CASE("emitted code equals the tile program: arm64", "[.][arm64]") {
+    if (Target target = target_named("arm64"); can_emulate(target)) check_target(target);
+}
 
 }  // namespace tessera::test

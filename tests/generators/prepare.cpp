@@ -28,6 +28,7 @@ TEST_CASE("the default schedule is the nearest target's") {
     };
     CHECK(name("matmul", "avx512") == "matmul/avx2");
     CHECK(name("matmul", "avx2") == "matmul/avx2");
+    CHECK(name("matmul", "arm64") == "none");
     CHECK(name("matmul", "x86-64") == "matmul/x86-64");
     CHECK(name("matmul", "x86-64+avx2") == "matmul/x86-64");
     CHECK(name("other", "avx512+avx512_bf16") == "other/avx512");

@@ -22,6 +22,18 @@ TEST_CASE("each built-in target has all the features of the one before it") {
     }
 }
 
+TEST_CASE("arm64 has no features of x86, and each arch its own") {
+    const Target arm64 = target_named("arm64");
+    CHECK(arm64.arch == "arm64");
+    CHECK(arm64.features.empty());
+    CHECK(arm64.vector_bytes == 16);
+    CHECK(target_named("arm64+asimddp").has("asimddp"));
+    const size_t both = known_features("x86-64").size() + known_features("arm64").size();
+    CHECK(both == known_features().size());
+    CHECK(runs_here(target_named("host")));
+    CHECK(runs_here(arm64) == (host_arch() == "arm64"));
+}
+
 TEST_CASE("every feature of a built-in target is one that the runtime can check") {
     const std::vector<std::string> known = known_features();
     for (const std::string &name : target_names())
@@ -45,9 +57,10 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, host", "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
-    check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': there is no feature 'bf16'; the features are sse4_1"});
+    check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});
+    check_words([] { target_named("arm64+avx2"); }, {"target 'arm64+avx2': arm64 has no feature 'avx2'; its features are asimdhp, asimddp, i8mm, bf16."});
     check_words([] { target_named("avx2+avx512_bf61"); }, {"Did you mean 'avx512_bf16'?"});
 }
 
@@ -58,6 +71,8 @@ TEST_CASE("a target without what a schedule requires: the words") {
     CHECK_NOTHROW(check_requires(s, target_named("avx512+avx512_bf16")));
     check_words([&] { check_requires(s, target_named("avx2")); },
                 {"error[schedule.requires]: schedule 'a/b' at /requires: target 'avx2' has no avx512f, avx512_bf16; its features are sse4_1", "Generate for 'avx2+avx512f+avx512_bf16' if"});
+    check_words([&] { check_requires(s, target_named("arm64")); },
+                {"target 'arm64' has no avx2, avx512f, avx512_bf16; its features are those of every arm64. The schedule is for another kind of processor: use a schedule that"});
     s.requires_features = {"avx512g"};
     check_words([&] { check_requires(s, target_named("avx2")); }, {"error[schedule.unknown-feature]: schedule 'a/b' at /requires: there is no feature 'avx512g'", "Did you mean 'avx512f'?"});
 }

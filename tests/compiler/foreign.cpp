@@ -1,0 +1,107 @@
+#include "tests/compiler/foreign.h"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <spawn.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/compiler/foreign_call.h"
+#include "tests/compiler/harness.h"
+
+extern char **environ;
+
+namespace tessera::test {
+
+Toolchain toolchain_for(const std::string &arch) {
+    if (arch != "arm64") throw std::runtime_error("there is no toolchain for " + arch);
+    Toolchain tools{TESSERA_ARM64_CC, TESSERA_ARM64_EMULATOR, ""};
+    auto found = [](const std::string &path) { return !path.empty() && path.find("NOTFOUND") == std::string::npos; };
+    if (!found(tools.compiler)) tools.missing += " gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+    if (!found(tools.emulator)) tools.missing += " qemu-user";
+    return tools;
+}
+
+Foreign::Foreign(const std::filesystem::path &folder, const Toolchain &tools) {
+    const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
+    std::string command = tools.compiler + " -std=gnu99 -O1 -static -pthread -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" + at +
+                          "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
+    for (const char *source : {"arguments", "cpu", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
+    command += " '" + at + "/libkernels.a' -lm > '" + at + "/log' 2>&1";
+    if (std::system(command.c_str()) != 0) {
+        std::ifstream log(folder / "log");
+        throw std::runtime_error("the library does not link: " + std::string(std::istreambuf_iterator<char>(log), {}));
+    }
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw std::runtime_error("no socket");
+    socket_ = ends[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    const std::string program = at + "/kernels";
+    char *argv[] = {const_cast<char *>(tools.emulator.c_str()), const_cast<char *>(program.c_str()), nullptr};
+    const int error = posix_spawn(&child_, argv[0], &actions, nullptr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (error) throw std::runtime_error("no process for " + tools.emulator);
+}
+
+Foreign::~Foreign() {
+    close(socket_);
+    if (child_) waitpid(child_, nullptr, 0);
+}
+
+void Foreign::ended() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    throw std::runtime_error("the kernel's process ended with " + (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : std::to_string(WEXITSTATUS(status))));
+}
+
+void Foreign::send_bytes(const void *data, size_t n) {
+    const char *at = static_cast<const char *>(data);
+    while (n) {
+        const ssize_t sent = send(socket_, at, n, MSG_NOSIGNAL);
+        if (sent <= 0) ended();
+        at += sent, n -= static_cast<size_t>(sent);
+    }
+}
+
+void Foreign::receive(void *data, size_t n) {
+    char *at = static_cast<char *>(data);
+    while (n) {
+        const ssize_t got = recv(socket_, at, n, 0);
+        if (got <= 0) ended();
+        at += got, n -= static_cast<size_t>(got);
+    }
+}
+
+int Foreign::call(size_t kernel, const std::vector<TessTensorDesc> &tensors, const std::vector<Span> &spans, const std::vector<int64_t> &parameters,
+                  const Layout &layout) {
+    if (!child_) throw std::runtime_error("the kernel's process has ended before");
+    ForeignCall head{};
+    head.kernel = static_cast<int32_t>(kernel), head.threads = layout.threads, head.at_end = layout.at_end;
+    head.tensors = static_cast<int32_t>(tensors.size()), head.parameters = static_cast<int32_t>(parameters.size());
+    send_bytes(&head, sizeof head);
+    send_bytes(parameters.data(), parameters.size() * sizeof(int64_t));
+    for (size_t i = 0; i < tensors.size(); i++) {
+        ForeignTensor t{};
+        std::copy(std::begin(tensors[i].extents), std::end(tensors[i].extents), t.extents);
+        std::copy(std::begin(tensors[i].strides), std::end(tensors[i].strides), t.strides);
+        t.dtype = tensors[i].dtype, t.rank = tensors[i].rank, t.bytes = spans[i].bytes, t.gap = spans[i].gap;
+        send_bytes(&t, sizeof t);
+        send_bytes(spans[i].data, spans[i].bytes);
+    }
+    ForeignReply reply{};
+    receive(&reply, sizeof reply);
+    for (const Span &span : spans) receive(span.data, span.bytes);
+    if (reply.damaged >= 0) throw std::runtime_error("the kernel writes beside tensor " + std::to_string(reply.damaged));
+    return reply.status;
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,63 @@
+// Schedules that ship, for targets that only an emulator can run here: under each, emitted code equals the tile program.
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "schedules/check.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
+#include "tests/compiler/cases.h"
+
+namespace tessera::test {
+
+struct Shipped {
+    Case c;
+    TileProgram program;
+};
+
+static TileProgram scheduled(const Case &c, const std::string &schedule, const Library &library, const Target &target) {
+    ResolvedSchedule resolved = resolve(library.find(schedule), library);
+    check_requires(resolved, target);
+    REQUIRE(resolved.variants.empty());
+    return lowered(c.algorithm.name, c.algorithm, resolved.stages, target);
+}
+
+// One for each algorithm in f32 that has a schedule <algorithm>/<target>.
+static std::vector<Shipped> shipped(const Target &target, const Library &library) {
+    const std::vector<std::string> names = library.names();
+    std::set<std::string> seen;
+    std::vector<Shipped> all;
+    for (const Case &c : library_cases(4)) {
+        const std::string schedule = c.algorithm.name + "/" + target.name;
+        if (c.algorithm.numerics.name != "f32" || !std::count(names.begin(), names.end(), schedule) || !seen.insert(schedule).second) continue;
+        all.push_back({c, scheduled(c, schedule, library, target)});
+    }
+    return all;
+}
+
+TEST_CASE("schedules for arm64: emitted code equals the tile program, and the avx2 schedule gives the same bits", "[.][arm64]") {
+    const Target target = target_named("arm64");
+    if (!can_emulate(target)) return;
+    Library library;
+    library.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    const std::vector<Shipped> all = shipped(target, library);
+    CHECK(all.size() >= 7);
+    std::vector<TileProgram> programs;
+    for (const Shipped &s : all) programs.push_back(s.program);
+    const Loaded loaded(programs, target);
+    for (const Shipped &s : all) {
+        const TileProgram avx2 = scheduled(s.c, s.c.algorithm.name + "/avx2", library, target_named("avx2"));
+        uint32_t seed = 0;
+        for (const Extents &shape : s.c.shapes) {
+            INFO(s.c.algorithm.name << " " << Catch::Detail::stringify(shape));
+            const Parameters parameters = make_parameters(s.c.algorithm, ++seed);
+            const Arrays inputs = make_inputs(s.c.algorithm, shape, seed, seed % 3 == 0);
+            const Arrays expected = run_interpreter(s.program, shape, inputs, parameters);
+            for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 1, 3, 2}})
+                CHECK(differ_in_bits(loaded.run(s.program, shape, inputs, parameters, layout), expected) == "");
+            CHECK(differ_in_bits(run_interpreter(avx2, shape, inputs, parameters), expected) == "");
+        }
+    }
+}
+
+}  // namespace tessera::test
