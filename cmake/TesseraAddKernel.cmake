@@ -3,17 +3,32 @@
 #   [ALGORITHM <name>]               default: <name>
 #   [NUMERICS <policy>]              for example f32
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
-#   [SCHEDULE <file.json>]           relative to the current source folder
+#   [SCHEDULE <file.json>]           relative to the current source folder; for all targets
+#   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where the schedule's ancestors are, before Tessera's own
-#   [TARGET avx512|avx2|x86-64|host|<file.json>])  a target file, relative to the current source folder
+#   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64 or host, with features added by +, or a target
+#                                    file, relative to the current source folder; default: host, and the baseline of
+#                                    CMAKE_SYSTEM_PROCESSOR when cross-compiling
+#
+# With several targets the library holds a body for each and runs the best one that the processor has. When cross-compiling,
+# a GENERATOR is a program of the build machine: Tessera::generator is one; give the path of another.
 #
 # Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule,
 # one of its ancestors or the target file changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
 cmake_policy(VERSION 3.20)
 
+# The absolute path of a file; an error where there is none.
+function(_tessera_file result subject keyword file)
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  if(NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
+    message(FATAL_ERROR "${subject}: ${keyword} '${file}' is not a file")
+  endif()
+  set(${result} "${file}" PARENT_SCOPE)
+endfunction()
+
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;TARGET" "SHAPE;SCHEDULE_DIRS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE" "SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
 
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
     message(FATAL_ERROR "${subject}: the name becomes a C function; expected letters, digits and _, got '${name}'")
@@ -21,7 +36,7 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: there is already a target '${name}'; give the kernel another name and say ALGORITHM")
   elseif(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are GENERATOR, ALGORITHM, "
-      "NUMERICS, SHAPE, SCHEDULE, SCHEDULE_DIRS, TARGET")
+      "NUMERICS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, TARGETS")
   elseif(arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "${subject}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
   endif()
@@ -61,13 +76,19 @@ function(tessera_add_kernel name)
   endif()
   set(inputs)
   if(arg_SCHEDULE)
-    cmake_path(ABSOLUTE_PATH arg_SCHEDULE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-    if(NOT EXISTS "${arg_SCHEDULE}" OR IS_DIRECTORY "${arg_SCHEDULE}")
-      message(FATAL_ERROR "${subject}: SCHEDULE '${arg_SCHEDULE}' is not a file")
-    endif()
-    list(APPEND options --schedule "${arg_SCHEDULE}")
-    list(APPEND inputs "${arg_SCHEDULE}")
+    _tessera_file(file "${subject}" SCHEDULE "${arg_SCHEDULE}")
+    list(APPEND options --schedule "${file}")
+    list(APPEND inputs "${file}")
   endif()
+  foreach(one IN LISTS arg_SCHEDULE_FOR)
+    if(NOT one MATCHES "^([^=]+)=(.+)$")
+      message(FATAL_ERROR "${subject}: SCHEDULE_FOR '${one}'; expected <target>=<file.json>, for example avx2=mine.json")
+    endif()
+    set(for "${CMAKE_MATCH_1}")
+    _tessera_file(file "${subject}" SCHEDULE_FOR "${CMAKE_MATCH_2}")
+    list(APPEND options --schedule-for "${for}=${file}")
+    list(APPEND inputs "${file}")
+  endforeach()
   foreach(dir IN LISTS arg_SCHEDULE_DIRS Tessera_SCHEDULES_DIR)
     cmake_path(ABSOLUTE_PATH dir BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     if(NOT IS_DIRECTORY "${dir}")
@@ -75,19 +96,31 @@ function(tessera_add_kernel name)
     endif()
     list(APPEND options --schedule-dir "${dir}")
   endforeach()
-  if(arg_TARGET)
-    set(targets avx512 avx2 x86-64 host)
-    if(arg_TARGET MATCHES "\\.json$")
-      cmake_path(ABSOLUTE_PATH arg_TARGET BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-      if(NOT EXISTS "${arg_TARGET}" OR IS_DIRECTORY "${arg_TARGET}")
-        message(FATAL_ERROR "${subject}: TARGET '${arg_TARGET}' is not a file")
-      endif()
-      list(APPEND inputs "${arg_TARGET}")
-    elseif(NOT arg_TARGET IN_LIST targets)
-      list(JOIN targets ", " targets)
-      message(FATAL_ERROR "${subject}: no TARGET '${arg_TARGET}'; the targets are ${targets}")
+  if(NOT arg_TARGETS AND CMAKE_CROSSCOMPILING)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+      set(arg_TARGETS arm64)
+    elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+      set(arg_TARGETS x86-64)
+    else()
+      message(FATAL_ERROR "${subject}: no target for CMAKE_SYSTEM_PROCESSOR '${CMAKE_SYSTEM_PROCESSOR}'; say TARGETS")
     endif()
-    list(APPEND options --target "${arg_TARGET}")
+  endif()
+  set(targets)
+  foreach(target IN LISTS arg_TARGETS)
+    set(known avx512_bf16 avx512 avx2 x86-64 arm64 host)
+    string(REGEX REPLACE "\\+.*" "" base "${target}")
+    if(target MATCHES "\\.json$")
+      _tessera_file(target "${subject}" TARGETS "${target}")
+      list(APPEND inputs "${target}")
+    elseif(NOT base IN_LIST known)
+      list(JOIN known ", " known)
+      message(FATAL_ERROR "${subject}: TARGETS has no '${target}'; the targets are ${known}, with features added by +")
+    endif()
+    list(APPEND targets "${target}")
+  endforeach()
+  if(targets)
+    list(JOIN targets "," targets)
+    list(APPEND options --target "${targets}")
   endif()
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}")

@@ -22,14 +22,28 @@ struct Kernel {
     std::vector<KernelVariant> variants;
 };
 
+// The same kernels, each lowered for one target under its own schedule.
+struct TargetKernels {
+    Target target;
+    std::vector<Kernel> kernels;
+};
+
 struct EmitOptions {
     std::filesystem::path archive;                  // the static library to write
     std::optional<std::filesystem::path> assembly;  // where to write the assembly of the variants, if anywhere
 };
 
-// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace` (see emit_header). Deterministic: the
-// same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError when Halide refuses.
+// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace` (see emit_header); all others are hidden. Of
+// several targets, best first as targets_named gives them, the first that the processor and the call's context have runs, and
+// among its variants the first whose conditions hold. All have the same kernels, in order, with the same arguments.
+// Deterministic: the same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError
+// when Halide refuses.
+void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options);
 void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options);
+
+// Where in the library what is: the object of a target, and what the names of all functions of a variant begin with.
+std::string object_name(const std::string &archive_stem, const Target &target);
+std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t variant);
 
 // The TessDType of runtime/tessera.h; an index has none.
 int32_t abi_dtype(DType type);

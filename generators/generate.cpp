@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <set>
+#include <sstream>
 
 #include "compiler/header.h"
 #include "generators/manifest.h"
@@ -10,14 +12,23 @@
 
 namespace tessera {
 
-void emit_limited(const PreparedKernel &p, const EmitOptions &options, const Limits &limits) {
-    run_limited(compiling(p.kernel.name), limits, [&] { emit_library({p.kernel}, p.target, options); });
+static std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &prepared) {
+    std::vector<TargetKernels> targets;
+    for (const PreparedKernel &p : prepared) targets.push_back({p.target, {p.kernel}});
+    return targets;
 }
 
-std::string tiles_text(const Kernel &kernel) {
-    if (kernel.variants.size() == 1) return to_text(kernel.variants[0].program);
+void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
+    run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
+}
+
+std::string tiles_text(const std::vector<PreparedKernel> &prepared) {
     std::string text;
-    for (const KernelVariant &variant : kernel.variants) text += "# " + condition_text(variant.when) + "\n" + to_text(variant.program);
+    for (const PreparedKernel &p : prepared)
+        for (const KernelVariant &variant : p.kernel.variants) {
+            if (p.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
+            text += to_text(variant.program);
+        }
     return text;
 }
 
@@ -32,27 +43,31 @@ static std::string escaped(const std::string &path) {
     return text;
 }
 
-static std::string depfile_of(const std::string &target, const std::vector<Schedule> &ancestry, const std::string &machine) {
+static std::string depfile_of(const std::string &target, const std::vector<PreparedKernel> &prepared, const std::string &machines) {
     std::string text = escaped(target) + ":";
-    if (machine.ends_with(".json")) text += " \\\n  " + escaped(std::filesystem::absolute(machine).lexically_normal().string());
-    for (const Schedule &s : ancestry)
-        if (s.file()) text += " \\\n  " + escaped(s.file()->string());
+    std::istringstream words(machines);
+    for (std::string machine; std::getline(words, machine, ',');)
+        if (machine.ends_with(".json")) text += " \\\n  " + escaped(std::filesystem::absolute(machine).lexically_normal().string());
+    std::set<std::filesystem::path> seen;
+    for (const PreparedKernel &p : prepared)
+        for (const Schedule &s : p.ancestry)
+            if (s.file() && seen.insert(*s.file()).second) text += " \\\n  " + escaped(s.file()->string());
     return text + "\n";
 }
 
 void generate(const Registry &registry, const GenerateOptions &options) {
-    const PreparedKernel prepared = prepare(registry, options.kernel, options.name);
-    const std::string name = prepared.kernel.name, library = "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
+    const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
+    const std::string name = prepared[0].kernel.name, library = "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
 
     EmitOptions emit{out.staged(library), {}};
     if (options.emit_assembly) emit.assembly = out.staged(assembly);
     emit_limited(prepared, emit, options.limits);
-    out.write(header, header_of(name, {prepared.kernel}));
-    out.write(manifest, manifest_of(prepared, {{library, out.read(library)}, {header, out.read(header)}}));
-    if (options.emit_tiles) out.write(tiles, tiles_text(prepared.kernel));
-    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared.ancestry, options.kernel.target));
+    out.write(header, header_of(name, kernels_of(prepared)));
+    out.write(manifest, manifest_of(prepared, library, {{library, out.read(library)}, {header, out.read(header)}}));
+    if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
+    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared, options.kernel.target));
 
     if (options.emit_assembly) out.publish(assembly);
     if (options.emit_tiles) out.publish(tiles);
@@ -67,6 +82,10 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("generate", "Write a kernel's static library, C header and manifest");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
+    line->add_option("--schedule-for", options->schedules, "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
+        ->expected(1)
+        ->take_all()
+        ->type_name("TARGET=NAME|FILE");
     line->add_option("--name", options->name, "The kernel's name in C; default: the algorithm's");
     line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
     line->add_option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")->type_name("FILE");

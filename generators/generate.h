@@ -8,6 +8,7 @@ namespace tessera {
 
 struct GenerateOptions {
     KernelOptions kernel;
+    std::vector<std::string> schedules;     // "avx2=<schedule>", where several targets differ
     std::string name;                       // of the kernel; "" for the algorithm's
     std::string out;                        // folder
     std::string depfile;                    // "" for none
@@ -15,15 +16,16 @@ struct GenerateOptions {
     Limits limits;
 };
 
+// Of several targets, the library holds a body for each and runs the best one that the processor has.
 // Writes lib<name>.a, <name>.h and <name>.manifest.json, and on request <name>.s and <name>.tiles.txt; each is renamed into
 // place when it is whole, the library last. The depfile (make's format) lists the schedule files of lib<name>.a.
 // Equal inputs give equal bytes, whatever the folder. UserErrors of every step, output.*, compile.limit.
 void generate(const Registry &registry, const GenerateOptions &options);
 
 // Emits the kernel's library (and its assembly) in a process that can be killed.
-void emit_limited(const PreparedKernel &prepared, const EmitOptions &options, const Limits &limits);
-// The tile programs of all variants, as text.
-std::string tiles_text(const Kernel &kernel);
+void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits);
+// The tile programs of all targets and variants, as text.
+std::string tiles_text(const std::vector<PreparedKernel> &prepared);
 
 Command generate_command(CLI::App &app, const Registry &registry);
 

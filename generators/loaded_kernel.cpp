@@ -107,7 +107,7 @@ void check_runs_here(const Target &target) {
 fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
     check_runs_here(p.target);
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
-    emit_limited(p, {archive, {}}, limits);
+    emit_limited({p}, {archive, {}}, limits);
     std::ofstream(source) << caller_source(p.kernel);
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()}, folder.path() / "cc.log");
     return object;

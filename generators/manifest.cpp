@@ -1,8 +1,13 @@
 #include "generators/manifest.h"
 
+#include <filesystem>
+#include <set>
+
 #include <nlohmann/json.hpp>
 
+#include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "compiler/object_file.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -24,32 +29,77 @@ static ordered_json schedule_json(const PreparedKernel &p) {
     return {{"name", p.schedule->name()}, {"chain", chain}};
 }
 
-static ordered_json variants_json(const Kernel &kernel) {
+namespace {
+
+// What the library holds, by member.
+struct Contents {
+    std::map<std::string, std::string> members;
+
+    ordered_json loaded(const std::string &member) const {
+        const std::string &object = members.at(member);
+        return is_elf(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
+    }
+    ordered_json code(const std::string &member, const std::string &prefix) const {
+        const std::string &object = members.at(member);
+        if (!is_elf(object)) return nullptr;
+        uint64_t bytes = 0;
+        for (const ObjectSymbol &s : symbols_of(object))
+            if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;
+        return bytes;
+    }
+    ordered_json symbols() const {
+        std::set<std::string> shown, defined, needed;
+        for (const auto &[name, object] : members)
+            for (const ObjectSymbol &s : symbols_of(object)) {
+                require(!s.name.starts_with("halide_"), "a library has and needs nothing of Halide's runtime, not " + s.name);
+                if (!s.global) continue;
+                (s.defined ? defined : needed).insert(s.name);
+                if (s.defined && !s.hidden) shown.insert(s.name);
+            }
+        for (const std::string &name : defined) needed.erase(name);
+        return {{"public", shown}, {"needs", needed}};
+    }
+};
+
+}  // namespace
+
+static ordered_json variants_json(const PreparedKernel &p, const Contents &contents, const std::string &member) {
     ordered_json variants = ordered_json::array();
-    for (const KernelVariant &variant : kernel.variants) {
+    for (size_t v = 0; v < p.kernel.variants.size(); v++) {
+        const KernelVariant &variant = p.kernel.variants[v];
         ordered_json when = ordered_json::array();
         for (const Condition &c : variant.when) when.push_back(to_string(c));
-        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}});
+        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}, {"bytes", contents.code(member, symbol_prefix(p.kernel, p.target, v))}});
     }
     return variants;
 }
 
-std::string manifest_of(const PreparedKernel &p, const std::map<std::string, std::string> &files) {
-    ordered_json fixed = ordered_json::object(), hashes = ordered_json::object();
-    for (const auto &[dim, extent] : p.fixed) fixed[dim] = extent;
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::string &library, const std::map<std::string, std::string> &files) {
+    const PreparedKernel &first = prepared[0];
+    const Contents contents{members_of(files.at(library))};
+    const std::string stem = std::filesystem::path(library).stem().string();
+    ordered_json fixed = ordered_json::object(), hashes = ordered_json::object(), targets = ordered_json::array();
+    for (const auto &[dim, extent] : first.fixed) fixed[dim] = extent;
     for (const auto &[name, content] : files) hashes[name] = sha256(content);
+    for (const PreparedKernel &p : prepared) {
+        const std::string member = object_name(stem, p.target);
+        targets.push_back({{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}, {"schedule", schedule_json(p)},
+                           {"variants", variants_json(p, contents, member)}, {"bytes", contents.loaded(member)}});
+    }
+    const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};
     const ordered_json manifest = {
         {"format", "tessera-manifest"},
         {"version", 1},
         {"tessera", tessera_version()},
         {"halide", halide_version()},
-        {"kernel", p.kernel.name},
-        {"algorithm", {{"name", p.declared.name}, {"semantic", semantic_hash(p.declared)}, {"surface", surface_hash(p.declared)}}},
-        {"numerics", p.declared.numerics.name},
+        {"kernel", first.kernel.name},
+        {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
+        {"numerics", first.declared.numerics.name},
         {"fixed", fixed},
-        {"target", {{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}}},
-        {"schedule", schedule_json(p)},
-        {"variants", variants_json(p.kernel)},
+        {"targets", targets},
+        {"entry_bytes", contents.loaded(stem + ".entry.o")},
+        {"symbols", contents.symbols()},
+        {"licences", {{"embedded", ordered_json::array()}, {"linked", ordered_json::array({runtime})}}},
         {"files", hashes},
     };
     return manifest.dump(2) + "\n";

@@ -3,10 +3,17 @@
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "kernel",
 //     "algorithm": {"name", "semantic", "surface"}, "numerics", "fixed": {dim: extent},
-//     "target": {"name", "arch", "features"},
-//     "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},
-//     "variants": [{"when": [condition], "resolved"}],
+//     "targets": [{"name", "arch", "features",
+//                  "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},
+//                  "variants": [{"when": [condition], "resolved", "bytes"}], "bytes"}],
+//     "entry_bytes", "symbols": {"public": [name], "needs": [name]},
+//     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
 //     "files": {file: hash} }
+//
+// Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
+// object with constants, those of the entry what all share; null where the object is not ELF. `needs` are the functions
+// that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
+// `text` is the file in Tessera's folder of documents.
 #pragma once
 #include <map>
 #include <string>
@@ -15,8 +22,8 @@
 
 namespace tessera {
 
-// `files` maps the names of files to their contents.
-std::string manifest_of(const PreparedKernel &prepared, const std::map<std::string, std::string> &files);
+// One kernel for each target, best first. `files` maps the names of files to their contents; `library` is one of them.
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::string &library, const std::map<std::string, std::string> &files);
 
 const char *tessera_version();
 const char *halide_version();

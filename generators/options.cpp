@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "algorithms/error.h"
+#include "schedules/target.h"
 
 namespace tessera {
 
@@ -24,7 +25,7 @@ void add_schedule_options(CLI::App &line, KernelOptions &options) {
     line.add_option("--schedule", options.schedule,
                     "A schedule's name or file (*.json), or 'none' for plain loops; default: <algorithm>/<target> of the nearest target, if there is one")
         ->type_name("NAME|FILE");
-    line.add_option("--target", options.target, "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64 or host, with features added by +; or a target file (*.json)")->capture_default_str();
+    line.add_option("--target", options.target, "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64 or host, with features added by +; or a target file (*.json); for generate also several, as in avx2,avx512")->capture_default_str();
     add_schedule_dirs(line, options.schedule_dirs);
     line.add_flag("--quiet", options.quiet, "No notes on stderr");
 }
@@ -46,6 +47,19 @@ std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape
             throw UserError("command.shape", "--shape '" + text + "': dim " + text.substr(0, at) + " is given twice; give it once.");
     }
     return extents;
+}
+
+std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules) {
+    std::map<std::string, std::string> all;
+    for (const std::string &text : schedules) {
+        const size_t at = text.find('=');
+        if (at == std::string::npos || at == 0 || at + 1 == text.size())
+            throw UserError("command.schedule-for", "--schedule-for '" + text + "': expected <target>=<schedule>, such as avx2=schedules/mine.json.");
+        const std::string target = target_named(text.substr(0, at)).name;
+        if (!all.emplace(target, text.substr(at + 1)).second)
+            throw UserError("command.schedule-for", "--schedule-for '" + text + "': target " + target + " is given twice; give it once.");
+    }
+    return all;
 }
 
 std::vector<fs::path> schedule_folders(const std::vector<std::string> &given) {

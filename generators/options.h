@@ -16,7 +16,7 @@ struct KernelOptions {
     std::string algorithm;
     std::string numerics = "f32";
     std::vector<std::string> shape;  // "N=768"
-    std::string target = "host";
+    std::string target = "host";     // for generate also a list, "avx2,avx512"
     std::string schedule;            // a name, a file *.json, "none", or "" for the target's default
     std::vector<std::string> schedule_dirs;
     bool quiet = false;
@@ -25,6 +25,9 @@ struct KernelOptions {
 void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --shape
 void add_schedule_options(CLI::App &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
 void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs);
+
+// "avx2=<schedule>": the schedule of one target of several. UserError command.schedule-for: no '=', or a target twice.
+std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules);
 
 // UserError command.shape: not "<dim>=<extent>", or a dim twice.
 std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape);

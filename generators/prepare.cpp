@@ -91,12 +91,12 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p) {
     return kernel;
 }
 
-PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
+static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
     p.declared = load_algorithm(registry, options);
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
-    p.target = target_named(options.target);
+    p.target = target;
     const Library library = registry.library(schedule_folders(options.schedule_dirs));
     if (options.schedule.empty()) {
         p.schedule = default_schedule(p.declared, p.target, library);
@@ -114,12 +114,40 @@ PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &o
     return p;
 }
 
-PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name) {
+static Target one_target(const std::string &text) {
+    if (text.find(',') == std::string::npos) return target_named(text);
+    throw UserError("command.one-target", "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
+}
+
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) { return scheduled(registry, options, one_target(options.target)); }
+
+static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
     check_c_name(name.empty() ? options.algorithm : name);
-    PreparedKernel p = prepare_schedule(registry, options);
+    PreparedKernel p = scheduled(registry, options, target);
     p.kernel = lower_variants(name.empty() ? options.algorithm : name, p);
     for (const KernelVariant &variant : p.kernel.variants) verify(variant.program);
     return p;
+}
+
+PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name) {
+    return prepare_for(registry, options, one_target(options.target), name);
+}
+
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
+                                        const std::string &name) {
+    const std::vector<Target> targets = targets_named(options.target);
+    std::map<std::string, std::string> left = schedules;
+    std::vector<PreparedKernel> all;
+    for (const Target &target : targets) {
+        KernelOptions one = options;
+        if (auto own = left.extract(target.name)) one.schedule = own.mapped();
+        all.push_back(prepare_for(registry, one, target, name));
+    }
+    if (left.empty()) return all;
+    std::vector<std::string> names;
+    for (const Target &target : targets) names.push_back(target.name);
+    throw UserError("command.schedule-for", "--schedule-for '" + left.begin()->first + "=" + left.begin()->second + "': the library is not for '" + left.begin()->first +
+                                                "'; its targets are " + join(names) + ".");
 }
 
 const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {

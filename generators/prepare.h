@@ -32,7 +32,11 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &prepared);
 // All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
 // taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.
 PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name = "");
-// The first half: all that needs no lowering.
+// The same for each target of the list in options.target, best first; `schedules` maps targets to schedules that differ from
+// options.schedule. UserError also command.schedule-for and those of targets_named.
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
+                                        const std::string &name = "");
+// The first half: all that needs no lowering. UserError command.one-target when options.target is a list.
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
 
 // The variant that the library runs for these extents.

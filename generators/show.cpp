@@ -23,13 +23,13 @@ static std::string schedule_text(const Registry &registry, const KernelOptions &
 static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
-    emit_limited(p, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
+    emit_limited({p}, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
     return read_file(file);
 }
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
     if (what == "schedule") return schedule_text(registry, options);
-    if (what == "tiles") return tiles_text(prepare(registry, options).kernel);
+    if (what == "tiles") return tiles_text({prepare(registry, options)});
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
     return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
 }

@@ -152,9 +152,16 @@ static int bind_strides(TessBinding *b, int64_t t, int64_t slot) {
     return TESS_OK;
 }
 
+/* The features that the call may use. An older application's context ends before the field. */
+static uint64_t features_left(const TessContext *context) {
+    const uint64_t have = tess_cpu_features();
+    const size_t end = offsetof(TessContext, features_off) + sizeof context->features_off;
+    return context != NULL && context->size >= end ? have & ~context->features_off : have;
+}
+
 static int check_context(const TessContext *context) {
     if (context == NULL) return TESS_OK;
-    if (context->size < sizeof(TessContext))
+    if (context->size < offsetof(TessContext, features_off))
         return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_SIZE);
     if (context->threads < 0) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_THREADS);
     if (context->pool != NULL && context->pool->parallel_for == NULL) {
@@ -165,10 +172,11 @@ static int check_context(const TessContext *context) {
 
 int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessContext *context) {
     int64_t t, slot, parameter;
+    uint64_t features;
     int status;
     if (!is_kernel(b->spec)) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
-    status =
-        tess_abi1_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], tess_cpu_features());
+    features = features_left(context);
+    status = tess_abi1_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], features);
     if (status == TESS_OK) status = check_context(context);
     if (status == TESS_OK) status = check_descriptors(b);
     if (status == TESS_OK) status = bind_dims(b);
@@ -188,6 +196,7 @@ int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessCont
     b->frame[slot] = 0;
     b->frame[slot + TESS_TAIL_SHARED_BYTES] = 0;
     b->frame[slot + TESS_TAIL_WORKER_BYTES] = 0;
+    b->frame[slot + TESS_TAIL_FEATURES] = (int64_t)features;
     b->frame[slot + TESS_TAIL_WORKERS] =
         context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
     return TESS_OK;

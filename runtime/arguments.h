@@ -22,7 +22,12 @@ typedef struct TessBinding {
 } TessBinding;
 
 /** Slots after the workspace pointer. */
-enum { TESS_TAIL_SHARED_BYTES = 1, TESS_TAIL_WORKER_BYTES = 2, TESS_TAIL_WORKERS = 3 };
+enum {
+    TESS_TAIL_SHARED_BYTES = 1,
+    TESS_TAIL_WORKER_BYTES = 2,
+    TESS_TAIL_WORKERS = 3,
+    TESS_TAIL_FEATURES = 4
+};
 
 static inline int tess_abi1_fault(int kind, int64_t tensor, int64_t axis, int64_t detail) {
     return tess_abi1_status(kind, (int)tensor, (int)axis, detail);

@@ -27,7 +27,7 @@ enum { TESS_MAX_DIMS = 64, TESS_MAX_TENSORS = 32, TESS_MAX_PARAMETERS = 16 };
  *  tensor records. A dim that no tensor carries must be fixed or equal to an earlier one. */
 enum {
     TESS_SPEC_VERSION = 0,      /**< TESS_SPEC_ABI1 */
-    TESS_SPEC_CPU_FEATURES = 1, /**< mask of 1 << TessCpuFeature that the code needs */
+    TESS_SPEC_CPU_FEATURES = 1, /**< mask of 1 << TessCpuFeature that all its code needs */
     TESS_SPEC_N_DIMS = 2,
     TESS_SPEC_N_TENSORS = 3,
     TESS_SPEC_N_PARAMETERS = 4,
@@ -74,13 +74,15 @@ static inline int64_t tess_spec_words(int64_t dims, int64_t tensors) {
  * slot:
  *
  *     [each dim's extent] [each tensor: data pointer, then `rank` strides] [each parameter's bits]
- *     [workspace pointer] [shared bytes] [bytes per worker] [workers]
+ *     [workspace pointer] [shared bytes] [bytes per worker] [workers] [features]
  *
  * Strides are in elements; where an extent is 0 or 1, or the tensor has no elements, the last
  * stride is 1 and the others 0, whatever the caller wrote. Shared memory starts at the
  * workspace pointer; worker w has the bytes at workspace + shared bytes + w * bytes per worker.
  * plan writes the two byte counts (they are 0 before); the run rounds each up to a multiple of
- * 64 before it calls body, so every part is aligned to 64 bytes. */
+ * 64 before it calls body, so every part is aligned to 64 bytes. The features are those of
+ * tess_cpu_features that the context leaves; plan and body choose by them what they run, and so
+ * agree. */
 
 /** Slot of a dim's extent. */
 static inline int64_t tess_frame_dim(int64_t dim) { return dim; }
@@ -125,15 +127,20 @@ static inline int64_t tess_frame_workers(const int64_t *spec) {
     return tess_frame_workspace(spec) + 3;
 }
 
+/** Slot of the mask of features that the call may use; set before plan runs. */
+static inline int64_t tess_frame_features(const int64_t *spec) {
+    return tess_frame_workspace(spec) + 4;
+}
+
 /** Slots in all. */
 static inline int64_t tess_frame_size(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 4;
+    return tess_frame_workspace(spec) + 5;
 }
 
 /** Most slots of any frame. */
 enum {
     TESS_MAX_FRAME =
-        TESS_MAX_DIMS + TESS_MAX_TENSORS * (1 + TESS_MAX_RANK) + TESS_MAX_PARAMETERS + 4
+        TESS_MAX_DIMS + TESS_MAX_TENSORS * (1 + TESS_MAX_RANK) + TESS_MAX_PARAMETERS + 5
 };
 
 /** What is running: the body and its parallel tasks get a pointer to one. Each task has its own
@@ -202,7 +209,7 @@ static inline int tess_abi1_place(int argument, int dimension) {
 
 /** Details of TESS_CONTEXT. */
 enum {
-    TESS_CONTEXT_SIZE = 0,         /**< `size` is below sizeof(TessContext) */
+    TESS_CONTEXT_SIZE = 0,         /**< `size` is below that of the first TessContext */
     TESS_CONTEXT_THREADS = 1,      /**< `threads` is negative */
     TESS_CONTEXT_PARALLEL_FOR = 2, /**< the pool has no parallel_for */
     TESS_CONTEXT_WORKER = 3        /**< the pool gave a worker outside [0, workers) */

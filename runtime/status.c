@@ -230,9 +230,9 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             break;
         case TESS_CPU: {
             const char *name = tess_cpu_feature_name(s.detail);
-            put(text, "the processor or the operating system lacks ");
+            put(text, "the processor, the operating system or the context lacks ");
             put(text, name != NULL ? name : "an instruction set");
-            put(text, ", which the kernel was compiled for; compile it for this target too");
+            put(text, ", which the kernel was compiled for; compile it for a lesser target too");
             break;
         }
         case TESS_CONTEXT:

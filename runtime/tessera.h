@@ -129,6 +129,10 @@ typedef struct TessContext {
     void *workspace; /**< scratch memory, aligned to 64 bytes, one for each call in flight */
     uint64_t workspace_bytes; /**< at least what the workspace query gives */
     const TessPool *pool;     /**< null: the caller only, whatever `threads` says */
+    /** Bits of tess_cpu_features that a call must do without. A kernel that was generated for
+     *  several targets runs the best one that is left, and tells the workspace of that one; where
+     *  none is left, the call gives TESS_CPU. */
+    uint64_t features_off;
 } TessContext;
 
 /** A context of one thread and no workspace, to be filled in. */
@@ -139,6 +143,7 @@ static inline TessContext tess_context(void) {
     context.workspace = NULL;
     context.workspace_bytes = 0;
     context.pool = NULL;
+    context.features_off = 0;
     return context;
 }
 
@@ -263,7 +268,8 @@ typedef char tess_layout_context_threads[offsetof(TessContext, threads) == 4 ? 1
 typedef char tess_layout_context_workspace[offsetof(TessContext, workspace) == 8 ? 1 : -1];
 typedef char tess_layout_context_bytes[offsetof(TessContext, workspace_bytes) == 16 ? 1 : -1];
 typedef char tess_layout_context_pool[offsetof(TessContext, pool) == 24 ? 1 : -1];
-typedef char tess_layout_context_size[sizeof(TessContext) == 32 ? 1 : -1];
+typedef char tess_layout_context_off[offsetof(TessContext, features_off) == 32 ? 1 : -1];
+typedef char tess_layout_context_size[sizeof(TessContext) == 40 ? 1 : -1];
 
 #ifdef __cplusplus
 }

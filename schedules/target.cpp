@@ -157,6 +157,31 @@ Target target_named(const std::string &name) {
     return target;
 }
 
+std::vector<Target> targets_named(const std::string &list) {
+    std::vector<Target> targets;
+    std::istringstream words(list);
+    for (std::string name; std::getline(words, name, ',') || targets.empty();) {
+        const Target target = target_named(name);
+        for (const Target &other : targets) {
+            if (other.features == target.features && other.arch == target.arch)
+                throw UserError("target.repeated", "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
+            if (other.arch != target.arch)
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" + other.name + "' is for " + other.arch +
+                                                         ", '" + target.name + "' for " + target.arch + ". Generate two libraries.");
+        }
+        targets.push_back(target);
+    }
+    std::stable_sort(targets.begin(), targets.end(), [](const Target &a, const Target &b) { return a.features.size() > b.features.size(); });
+    const Target &last = targets.back();
+    for (const Target &target : targets)
+        for (const std::string &feature : last.features)
+            if (!target.has(feature))
+                throw UserError("target.no-baseline", "targets '" + list + "': '" + last.name + "' has " + feature + " and '" + target.name +
+                                                          "' has not, so none of them is the least; expected one whose features all others have. Add it, such as " +
+                                                          target.arch + ".");
+    return targets;
+}
+
 void check_requires(const ResolvedSchedule &schedule, const Target &target) {
     const std::vector<std::string> known = known_features();
     std::vector<std::string> missing;

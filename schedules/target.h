@@ -53,6 +53,11 @@ struct Target {
 Target target_named(const std::string &name);
 std::vector<std::string> target_names();
 
+// The targets of one library, "x86-64,avx2,avx512": best first, which is in the order in which a processor tries them. One with
+// more features is better; of equal ones the one that is named first. The last one's features are in all others, so that
+// every machine has one or none. UserError as target_named, and target.repeated, target.mixed-arch, target.no-baseline.
+std::vector<Target> targets_named(const std::string &list);
+
 // Every feature that a schedule or a target may name; those of one arch.
 std::vector<std::string> known_features();
 std::vector<std::string> known_features(const std::string &arch);

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <unistd.h>
 
 #include "algorithms/error.h"
 #include "compiler/emit/statements.h"
 #include "compiler/emit_library.h"
+#include "compiler/object_file.h"
 #include "runtime/kernel.h"
 
 namespace tessera {
@@ -39,9 +42,25 @@ static H::Target halide_target(const Target &target) {
     return t;
 }
 
-// Rewrites calls of Halide's parallel runtime into calls of ours, which take the pool from the kernel's context.
+// Rewrites calls of Halide's parallel runtime into calls of ours, which take the pool from the kernel's context, and names the
+// tasks after the function that starts them.
 class UseOurPool : public IRMutator {
+public:
+    UseOurPool(std::vector<LoweredFunc> &tasks, const std::string &function) {
+        for (LoweredFunc &task : tasks) {
+            std::string name = function + ".task" + std::to_string(names.size());
+            names["::" + task.name] = "::" + name;
+            task.name = name;
+        }
+    }
+
+private:
+    std::map<std::string, std::string> names;
     using IRMutator::visit;
+    HExpr visit(const Variable *op) override {
+        auto it = names.find(op->name);
+        return it == names.end() ? HExpr(op) : Variable::make(op->type, it->second);
+    }
     HExpr visit(const Call *op) override {
         if (op->name != "halide_do_par_for") return IRMutator::visit(op);
         std::vector<HExpr> args = {Variable::make(H::Handle(), "__user_context")};
@@ -69,17 +88,15 @@ static void append(H::Module &module, const std::string &name, const std::vector
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
     std::vector<LoweredFunc> closures;
-    s = UseOurPool().mutate(lower_parallel_tasks(s, closures, name, target));
+    s = lower_parallel_tasks(s, closures, name, target);
+    UseOurPool pool(closures, name);
+    s = pool.mutate(s);
     for (LoweredFunc &closure : closures) {
-        closure.body = UseOurPool().mutate(closure.body);
+        closure.body = pool.mutate(closure.body);
         closure.linkage = LinkageType::Internal;
         module.append(closure);
     }
     module.append(LoweredFunc(name, args, s, linkage, NameMangling::C));
-}
-
-static std::string suffixed(const std::string &name, size_t variant, const char *what) {
-    return name + "_variant" + std::to_string(variant) + what;
 }
 
 // plan: the workspace that a variant needs, and the derived extents that arguments carry.
@@ -118,16 +135,36 @@ static HExpr holds(const Condition &c) {
     return n != bound;
 }
 
+static uint64_t feature_mask(const Target &target) {
+    uint64_t mask = 0;
+    for (int bit = 0; bit < TESS_CPU_FEATURE_COUNT; bit++)
+        if (target.has(tess_cpu_feature_name(bit))) mask |= uint64_t{1} << bit;
+    return mask;
+}
+
 // Calls the function of the first variant whose conditions hold.
-static Stmt dispatch(const Kernel &kernel, const char *what, const std::vector<HExpr> &args) {
+static Stmt choose_variant(const Kernel &kernel, const Target &target, const char *what, const std::vector<HExpr> &args) {
     Stmt s;
     for (size_t v = kernel.variants.size(); v-- > 0;) {
-        Stmt call = returning(Call::make(H::Int(32), suffixed(kernel.name, v, what), args, Call::Extern));
+        Stmt call = returning(Call::make(H::Int(32), symbol_prefix(kernel, target, v) + what, args, Call::Extern));
         HExpr all = const_true();
         for (const Condition &c : kernel.variants[v].when) all = all && holds(c);
         s = s.defined() ? IfThenElse::make(all, call, s) : call;
     }
-    return bind_frame(kernel.variants[0].program, s, true);
+    return s;
+}
+
+// The same of the first target that the frame's features satisfy. The last one's were checked before.
+static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel, const char *what, const std::vector<HExpr> &args) {
+    const TileProgram &program = targets.back().kernels[kernel].variants[0].program;
+    HExpr have = frame_word(tess_frame_features(spec_of(program, 0).data()));
+    Stmt s;
+    for (size_t t = targets.size(); t-- > 0;) {
+        Stmt chosen = choose_variant(targets[t].kernels[kernel], targets[t].target, what, args);
+        HExpr mask = make_const(H::Int(64), static_cast<int64_t>(feature_mask(targets[t].target)));
+        s = s.defined() ? IfThenElse::make((have & mask) == mask, chosen, s) : chosen;
+    }
+    return bind_frame(program, s, true);
 }
 
 static H::Buffer<int64_t> constant_table(const std::vector<int64_t> &words, const std::string &name) {
@@ -169,21 +206,13 @@ static void add_entry_points(H::Module &module, const Kernel &kernel, const H::T
         all.insert(all.end(), more.begin(), more.end());
         return returning(Call::make(H::Int(32), name, all, Call::Extern));
     };
-    append(module, kernel.name, args, call("tess_abi1_run", {function("_plan"), function("_body")}), LinkageType::External, target);
+    append(module, kernel.name, args, call("tess_abi1_run", {function(".plan"), function(".body")}), LinkageType::External, target);
     args.push_back(handle("argument.bytes"));
     append(module, kernel.name + "_workspace", args,
-           call("tess_abi1_workspace", {function("_plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+           call("tess_abi1_workspace", {function(".plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
 }
 
 }  // namespace emit
-
-static uint64_t feature_mask(const std::vector<std::string> &features) {
-    uint64_t mask = 0;
-    for (int bit = 0; bit < TESS_CPU_FEATURE_COUNT; bit++)
-        for (const std::string &f : features)
-            if (f == tess_cpu_feature_name(bit)) mask |= uint64_t{1} << bit;
-    return mask;
-}
 
 // Objects are made in a folder beside the archive and removed, whatever happens.
 struct ScratchFolder {
@@ -198,46 +227,99 @@ struct ScratchFolder {
     }
 };
 
-void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) {
+// A target's name as part of a symbol or a file. Dots keep what is the library's own apart from every C identifier.
+static std::string word_of(const Target &target) {
+    std::string word = target.name;
+    for (char &c : word)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = c == '+' ? '.' : '_';
+    return word;
+}
+
+std::string object_name(const std::string &archive_stem, const Target &target) { return archive_stem + "." + word_of(target) + ".o"; }
+
+std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t variant) {
+    return kernel.name + "." + word_of(target) + ".variant" + std::to_string(variant);
+}
+
+namespace emit {
+
+// The bodies of one target, and their plans, which any processor runs.
+static void add_variants(H::Module &code, H::Module &entry, const TargetKernels &of, const H::Target &fast, const H::Target &base) {
+    const std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
+    for (const Kernel &kernel : of.kernels)
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            const TileProgram &program = kernel.variants[v].program;
+            for (const Tensor &t : program.constants)
+                if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
+            EmittedBody body = emit_body(program);
+            append(code, symbol_prefix(kernel, of.target, v) + ".body", call, body.body, LinkageType::External, fast);
+            append(entry, symbol_prefix(kernel, of.target, v) + ".plan", frame, plan_of(program, body), LinkageType::External, base);
+        }
+}
+
+static H::Module module_of(const std::string &name, const H::Target &target) {
+    H::Module module(name, target);
+    // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
+    module.set_any_strict_float(true);
+    return module;
+}
+
+static std::string file_text(const std::filesystem::path &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+static void compile(H::Module &module, const std::string &object, const std::set<std::string> &public_names, std::ostream *assembly) {
+    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, object}};
+    if (assembly) outputs[H::OutputFileType::assembly] = object + ".s";
+    module.compile(outputs);
+    if (assembly) *assembly << file_text(object + ".s");
+    std::string bytes = file_text(object);
+    hide_symbols(bytes, public_names);
+    std::ofstream(object, std::ios::binary) << bytes;
+}
+
+}  // namespace emit
+
+void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options) {
     using namespace emit;
-    require(!kernels.empty(), "a library has a kernel");
-    std::string stem = options.archive.stem().string();
-    Target baseline = target;
+    require(!targets.empty() && !targets[0].kernels.empty(), "a library has a target and a kernel");
+    const std::string stem = options.archive.stem().string();
+    const TargetKernels &least = targets.back();
+    Target baseline = least.target;
     baseline.features.clear();
-    H::Target fast = halide_target(target), base = halide_target(baseline);
+    const H::Target base = halide_target(baseline);
     ScratchFolder scratch(options.archive);
     try {
-        H::Module entry(stem + "_entry", base), code(stem + "_code", fast);
-        // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
-        entry.set_any_strict_float(true);
-        code.set_any_strict_float(true);
-        for (const Kernel &kernel : kernels) {
-            std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
-            for (size_t v = 0; v < kernel.variants.size(); v++) {
-                const TileProgram &program = kernel.variants[v].program;
-                for (const Tensor &t : program.constants)
-                    if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
-                EmittedBody body = emit_body(program);
-                append(code, suffixed(kernel.name, v, "_body"), call, body.body, LinkageType::External, fast);
-                append(entry, suffixed(kernel.name, v, "_plan"), frame, plan_of(program, body), LinkageType::External, base);
-            }
-            std::vector<HExpr> frame_arg = {Variable::make(H::Handle(), "frame")};
-            append(entry, kernel.name + "_plan", frame, dispatch(kernel, "_plan", frame_arg), LinkageType::External, base);
-            append(entry, kernel.name + "_body", call, dispatch(kernel, "_body", {Variable::make(H::Handle(), "__user_context"), frame_arg[0]}),
-                   LinkageType::External, base);
-            add_entry_points(entry, kernel, base, feature_mask(target.features));
+        std::optional<std::ofstream> assembly;
+        if (options.assembly) assembly.emplace(*options.assembly);
+        std::set<std::string> public_names;
+        std::vector<std::string> objects = {(scratch.path / (stem + ".entry.o")).string()};
+        H::Module entry = module_of(stem + ".entry", base);
+        for (const TargetKernels &of : targets) {
+            const H::Target fast = halide_target(of.target);
+            H::Module code = module_of(stem + "." + word_of(of.target), fast);
+            add_variants(code, entry, of, fast, base);
+            objects.push_back((scratch.path / object_name(stem, of.target)).string());
+            compile(code, objects.back(), {}, assembly ? &*assembly : nullptr);
         }
-        std::string entry_object = (scratch.path / (stem + "_entry.o")).string(), code_object = (scratch.path / (stem + "_code.o")).string();
-        entry.compile({{H::OutputFileType::object, entry_object}});
-        std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, code_object}};
-        if (options.assembly) outputs[H::OutputFileType::assembly] = options.assembly->string();
-        code.compile(outputs);
+        const HExpr context = Variable::make(H::Handle(), "__user_context"), frame = Variable::make(H::Handle(), "frame");
+        for (size_t k = 0; k < least.kernels.size(); k++) {
+            const std::string &name = least.kernels[k].name;
+            append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
+            append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}), LinkageType::External, base);
+            add_entry_points(entry, least.kernels[k], base, feature_mask(least.target));
+            public_names.insert({name, name + "_workspace"});
+        }
+        compile(entry, objects[0], public_names, nullptr);
         std::string archive = (scratch.path / options.archive.filename()).string();
-        create_static_library({entry_object, code_object}, fast, archive, true);
+        create_static_library(objects, base, archive, true);
         std::filesystem::rename(archive, options.archive);
     } catch (const H::Error &e) {
         throw InternalError(std::string("the back end refused a verified program: ") + e.what());
     }
 }
+
+void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) { emit_library({{target, kernels}}, options); }
 
 }  // namespace tessera

@@ -214,14 +214,22 @@ static const char *c_type(DType type) {
 
 static void write_text(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
 
-Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
+static std::vector<TargetKernels> kernels_of(const std::vector<TileProgram> &programs, const Target &target) {
+    std::vector<Kernel> kernels;
+    for (const TileProgram &p : programs) kernels.push_back({p.name, {{{}, p}}});
+    return {{target, kernels}};
+}
+
+Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) : Loaded(kernels_of(programs, target)) {}
+
+Loaded::Loaded(const std::vector<TargetKernels> &targets) {
+    const Target &target = targets[0].target;
     std::string pattern = (std::filesystem::temp_directory_path() / "tessera-test-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     folder = pattern;
-    std::vector<Kernel> kernels;
     std::string glue = "#include \"kernels.h\"\n", entries;
-    for (const TileProgram &p : programs) {
-        kernels.push_back({p.name, {{{}, p}}});
+    for (const Kernel &kernel : targets[0].kernels) {
+        const TileProgram &p = kernel.variants[0].program;
         names.push_back(p.name);
         entries += "{call_" + p.name + ", size_" + p.name + "}, ";
         std::string arguments;
@@ -231,8 +239,8 @@ Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
         glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
         glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
     }
-    emit_library(kernels, target, {folder / "libkernels.a", {}});
-    write_text(folder / "kernels.h", header_of("kernels", kernels));
+    emit_library(targets, {folder / "libkernels.a", {}});
+    write_text(folder / "kernels.h", header_of("kernels", targets));
     if (target.arch != host_arch()) {
         const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
         write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head + ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
@@ -241,7 +249,7 @@ Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) {
     }
     write_text(folder / "glue.c", glue);
     std::string at = folder.string();
-    std::string command = std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -I'" + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels.so' '" +
+    std::string command = std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text -I'" + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels.so' '" +
                           at + "/glue.c' '" + at + "/libkernels.a' '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
         std::ifstream log(folder / "log");
@@ -271,6 +279,7 @@ int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &
     for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
     TessContext context = tess_context();
     context.threads = layout.threads;
+    context.features_off = layout.features_off;
     std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr, tess_pool_destroy);
     context.pool = pool.get();
     uint64_t bytes = 0;

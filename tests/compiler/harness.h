@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/array.h"
-#include "compiler/tile_program.h"
+#include "compiler/emit_library.h"
 #include "runtime/tessera.h"
 #include "schedules/schedule.h"
 #include "schedules/target.h"
@@ -49,6 +49,7 @@ struct Layout {
     int gap = 0;         // elements between the data and that page
     int pitch = 0;       // elements between rows
     int threads = 1;
+    uint64_t features_off = 0;
 };
 
 class Foreign;
@@ -58,6 +59,8 @@ class Foreign;
 class Loaded {
 public:
     Loaded(const std::vector<TileProgram> &programs, const Target &target);
+    // One library for several targets, best first.
+    explicit Loaded(const std::vector<TargetKernels> &targets);
     ~Loaded();
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;

@@ -39,15 +39,61 @@ TEST_CASE("the manifest names what went in and hashes what came out") {
     CHECK(manifest["algorithm"]["surface"] == surface_hash(registry.make("matmul", numerics_named("f64"))));
     CHECK(manifest["numerics"] == "f64");
     CHECK(manifest["fixed"] == nlohmann::json({{"N", 8}, {"K", 3}}));
-    CHECK(manifest["target"]["name"] == "avx2");
-    CHECK(manifest["schedule"]["chain"][0]["file"] == "mine.json");
-    CHECK(manifest["schedule"]["chain"][0]["hash"] == sha256(read_file(file)));
-    CHECK(manifest["schedule"]["chain"][1]["name"] == "matmul/base");
-    REQUIRE(manifest["variants"].size() == 2);
-    CHECK(manifest["variants"][0]["when"] == std::vector<std::string>{"M <= 2"});
-    CHECK(manifest["variants"][0]["resolved"] != manifest["variants"][1]["resolved"]);
+    REQUIRE(manifest["targets"].size() == 1);
+    const auto target = manifest["targets"][0];
+    CHECK(target["name"] == "avx2");
+    CHECK(target["schedule"]["chain"][0]["file"] == "mine.json");
+    CHECK(target["schedule"]["chain"][0]["hash"] == sha256(read_file(file)));
+    CHECK(target["schedule"]["chain"][1]["name"] == "matmul/base");
+    REQUIRE(target["variants"].size() == 2);
+    CHECK(target["variants"][0]["when"] == std::vector<std::string>{"M <= 2"});
+    CHECK(target["variants"][0]["resolved"] != target["variants"][1]["resolved"]);
+    CHECK(manifest["symbols"]["public"] == std::vector<std::string>{"matmul", "matmul_workspace"});
+    CHECK(manifest["licences"]["embedded"].empty());
+    CHECK(manifest["licences"]["linked"][0]["licence"] == "Apache-2.0");
     for (const char *name : {"libmatmul.a", "matmul.h"}) CHECK(manifest["files"][name] == sha256(read_file(out + "/" + name)));
     CHECK_THAT(text, !Catch::Contains(folder.path().string()));
+}
+
+TEST_CASE("a library for several targets: each with its own schedule, listed best first, with what it takes") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("matmul/avx2").stage("y", block({}).vector({{"N", 8}}).parallel({"M"})); });
+    registry.add_schedule([] { return Schedule("other").stage("y", block({{"M", 3}})); });
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string(), depfile = (folder.path() / "k.d").string();
+    const Outcome outcome = generator({"generate", "matmul", "--target", "x86-64,avx2,avx512", "--schedule-for", "avx512=other", "--out", out, "--depfile", depfile, "--emit-tiles", "--emit-assembly"}, registry);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK_THAT(outcome.err, Catch::Contains("matmul on avx2: schedule 'matmul/avx2'") && Catch::Contains("matmul on x86-64: no schedule"));
+    const auto targets = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"))["targets"];
+    REQUIRE(targets.size() == 3);
+    const std::vector<std::string> names = {"avx512", "avx2", "x86-64"};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(targets[i]["name"] == names[i]);
+        CHECK(targets[i]["variants"][0]["bytes"] > 100);
+        CHECK(targets[i]["bytes"] >= targets[i]["variants"][0]["bytes"]);
+    }
+    CHECK(targets[0]["schedule"]["name"] == "other");
+    CHECK(targets[1]["schedule"]["name"] == "matmul/avx2");
+    CHECK(targets[2]["schedule"].is_null());
+    for (const std::string &name : names) CHECK_THAT(read_file(out + "/matmul.tiles.txt"), Catch::Contains("tile program matmul for " + name));
+    for (const char *part : {"matmul.avx512.variant0.body", "ymm", "matmul.x86_64.variant0.body"}) CHECK_THAT(read_file(out + "/matmul.s"), Catch::Contains(part));
+}
+
+TEST_CASE("several targets: the words of what does not fit") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    const std::vector<std::string> two = {"generate", "matmul", "--schedule", "none", "--out", out, "--target", "avx2,x86-64", "--schedule-for"};
+    auto with = [&](const std::string &text) { auto all = two; all.push_back(text); return all; };
+    check_refused(with("avx512=none"), {"error[command.schedule-for]: --schedule-for 'avx512=none': the library is not for 'avx512'; its targets are avx2, x86-64."});
+    check_refused(with("avx2"), {"error[command.schedule-for]: --schedule-for 'avx2': expected <target>=<schedule>, such as avx2="});
+    check_refused({"generate", "matmul", "--out", out, "--target", "avx2,x86-64", "--schedule-for", "avx2=none", "--schedule-for", "avx2=none"}, {"target avx2 is given twice; give it once."});
+    check_refused({"generate", "matmul", "--out", out, "--target", "avx2,arm64"}, {"error[target.mixed-arch]"});
+    for (const std::vector<std::string> &command : {std::vector<std::string>{"verify"}, {"bench"}, {"show", "--what", "tiles"}}) {
+        std::vector<std::string> words = command;
+        words.insert(words.end(), {"matmul", "--target", "avx2,x86-64"});
+        check_refused(words, {"error[command.one-target]: --target 'avx2,x86-64': expected one target; only 'generate' takes several. Choose one of them."});
+    }
 }
 
 TEST_CASE("the depfile lists a schedule and its ancestors as make reads them") {

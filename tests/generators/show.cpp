@@ -17,7 +17,7 @@ TEST_CASE("show prints each level of a kernel") {
     CHECK_THAT(shown({}), Catch::StartsWith("algorithm matmul: f32") && Catch::Contains("y[M, N]: f32 = dot over K of (x[M, K], w[K, N])"));
     CHECK_THAT(shown({"--numerics", "f64", "--shape", "K=7"}), Catch::StartsWith("algorithm matmul: f64") && Catch::Contains("K = 7"));
     CHECK_THAT(shown({"--what", "tiles", "--schedule", "none", "--shape", "N=3"}), Catch::StartsWith("tile program matmul for avx2") && Catch::Contains("< 3"));
-    CHECK_THAT(shown({"--what", "assembly", "--schedule", "none"}), Catch::Contains("matmul_variant0_body"));
+    CHECK_THAT(shown({"--what", "assembly", "--schedule", "none"}), Catch::Contains("matmul.avx2.variant0.body"));
     CHECK(shown({"--what", "schedule", "--schedule", "none"}) == "no schedule: every stage at root, in plain loops\n");
 }
 

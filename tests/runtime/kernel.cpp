@@ -25,7 +25,8 @@ TEST_CASE("the slots of a frame follow each other without gaps") {
     CHECK(tess_frame_shared_bytes(s) == 14);
     CHECK(tess_frame_worker_bytes(s) == 15);
     CHECK(tess_frame_workers(s) == 16);
-    CHECK(tess_frame_size(s) == 17);
+    CHECK(tess_frame_features(s) == 17);
+    CHECK(tess_frame_size(s) == 18);
 }
 
 TEST_CASE("the largest kernel fills the largest frame") {

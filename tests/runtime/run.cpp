@@ -204,12 +204,48 @@ TEST_CASE("the workspace is checked") {
           "argument 1: memory is shared with the workspace");
 }
 
+int64_t left_to_plan, left_to_body;
+std::vector<int64_t> plain_spec;
+
+int note_in_plan(int64_t *frame) {
+    left_to_plan = frame[tess_frame_features(plain_spec.data())];
+    return 0;
+}
+
+int note_in_body(void *, int64_t *frame) {
+    left_to_body = frame[tess_frame_features(plain_spec.data())];
+    return 0;
+}
+
+TEST_CASE("a call does without the features that its context turns off") {
+    plain_spec = toy_spec({}, {});
+    const uint64_t have = tess_cpu_features();
+    for (uint64_t off : {uint64_t(0), uint64_t(1) << TESS_CPU_AVX2, ~uint64_t(0)}) {
+        TessContext context = tess_context();
+        context.features_off = off;
+        uint64_t bytes = 0;
+        CHECK(tess_abi1_workspace(plain_spec.data(), nullptr, nullptr, &context, note_in_plan, &bytes) == TESS_OK);
+        CHECK(uint64_t(left_to_plan) == (have & ~off));
+        CHECK(tess_abi1_run(plain_spec.data(), nullptr, nullptr, &context, note_in_plan, note_in_body) == TESS_OK);
+        CHECK(left_to_body == left_to_plan);
+        if (have == 0) continue;
+        const int status = check(toy_spec({}, {}, 0, have), {}, &context);
+        CHECK((status == TESS_OK) == ((have & off) == 0));
+        if (status != TESS_OK) CHECK(tess_status_code(status) == TESS_CPU);
+    }
+    CHECK(tess_abi1_run(plain_spec.data(), nullptr, nullptr, nullptr, note_in_plan, note_in_body) == TESS_OK);
+    CHECK(uint64_t(left_to_body) == have);
+}
+
 TEST_CASE("a context that cannot be right is refused") {
     TessContext context = tess_context();
     const auto spec = toy_spec({}, {});
     CHECK(check(spec, {}, &context) == TESS_OK);
     context.size += 64;
     CHECK(check(spec, {}, &context) == TESS_OK);
+    context.size = 32;  // an application from before features_off
+    context.features_off = ~uint64_t(0);
+    CHECK(check(toy_spec({}, {}, 0, tess_cpu_features()), {}, &context) == TESS_OK);
     context.size = 8;
     CHECK(words(check(spec, {}, &context)) ==
           "the context has too small a 'size'; set it to sizeof(TessContext)");

@@ -100,8 +100,8 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_WORKSPACE_MISALIGNED) == "the workspace must be aligned to 64 bytes");
     CHECK(reason(TESS_WORKSPACE_OVERLAP) == "memory is shared with the workspace");
     CHECK(reason(TESS_CPU, TESS_CPU_FMA) ==
-          "the processor or the operating system lacks fma, which the kernel was compiled for; "
-          "compile it for this target too");
+          "the processor, the operating system or the context lacks fma, which the kernel was compiled for; "
+          "compile it for a lesser target too");
     CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_SIZE) ==
           "the context has too small a 'size'; set it to sizeof(TessContext)");
     CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_THREADS) ==

@@ -28,7 +28,7 @@ TEST_CASE("the values of the ABI are fixed") {
     CHECK(TESS_BOOL == 9);
     CHECK(TESS_HOST == 0);
     CHECK(sizeof(TessTensorDesc) == 152);
-    CHECK(sizeof(TessContext) == 32);
+    CHECK(sizeof(TessContext) == 40);
 }
 
 TEST_CASE("tess_dtype_size") {

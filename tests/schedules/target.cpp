@@ -76,3 +76,25 @@ TEST_CASE("a target without what a schedule requires: the words") {
     s.requires_features = {"avx512g"};
     check_words([&] { check_requires(s, target_named("avx2")); }, {"error[schedule.unknown-feature]: schedule 'a/b' at /requires: there is no feature 'avx512g'", "Did you mean 'avx512f'?"});
 }
+
+TEST_CASE("the targets of one library come best first") {
+    auto names = [](const std::string &list) {
+        std::vector<std::string> all;
+        for (const Target &target : targets_named(list)) all.push_back(target.name);
+        return all;
+    };
+    const std::vector<std::string> sorted = {"avx512", "avx2", "x86-64"};
+    for (const char *list : {"x86-64,avx2,avx512", "avx512,avx2,x86-64", "avx2,avx512,x86-64"}) CHECK(names(list) == sorted);
+    CHECK(names("avx2") == std::vector<std::string>{"avx2"});
+    CHECK(names("arm64,arm64+asimddp") == std::vector<std::string>{"arm64+asimddp", "arm64"});
+}
+
+TEST_CASE("targets that cannot share a library: the words") {
+    check_words([] { targets_named("avx2,x86-64,avx2"); }, {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
+    check_words([] { targets_named("avx2,arm64"); },
+                {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
+    check_words([] { targets_named("avx2+avx_vnni,avx512"); }, {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
+                                                               "expected one whose features all others have. Add it, such as x86-64."});
+    check_words([] { targets_named("avx2,,avx512"); }, {"error[target.unknown]: there is no target ''"});
+    check_words([] { targets_named(""); }, {"error[target.unknown]: there is no target ''"});
+}

@@ -1,0 +1,30 @@
+// What is in the ELF objects of a library: read for the manifest's sizes, and changed in one respect.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct ObjectSymbol {
+    std::string name;
+    uint64_t bytes = 0;
+    bool defined = false, global = false, hidden = false, function = false;
+};
+
+// The members of a static library in GNU format, name to bytes.
+std::map<std::string, std::string> members_of(const std::string &archive);
+
+// Whether the bytes are a little-endian 64-bit ELF object. The functions below give nothing for others.
+bool is_elf(const std::string &object);
+std::vector<ObjectSymbol> symbols_of(const std::string &object);
+// Bytes that the object adds to a program: of all sections that are loaded.
+uint64_t loaded_bytes(const std::string &object);
+
+// Gives every defined global symbol but `kept` hidden visibility: it links inside one program or shared object and is not
+// seen from outside.
+void hide_symbols(std::string &object, const std::set<std::string> &kept);
+
+}  // namespace tessera
