@@ -5,11 +5,14 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
 set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
+set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
-install(TARGETS tessera_runtime tessera-generator EXPORT TesseraTargets)
+install(TARGETS tessera-generator EXPORT TesseraTargets)
+install(TARGETS tessera_runtime EXPORT TesseraRuntime)
 install(TARGETS tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
+install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}")
 install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}")
 
 # An application includes "tessera.h"; below include/tessera the folders are as in the checkout.
@@ -18,12 +21,23 @@ install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_IN
 install(DIRECTORY algorithms schedules compiler generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN emit EXCLUDE)
 install(DIRECTORY schedules/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
+# The runtime's sources: a project that cross-compiles builds them with its own compiler.
+get_target_property(runtime_sources tessera_runtime SOURCES)
+list(TRANSFORM runtime_sources PREPEND "${PROJECT_SOURCE_DIR}/runtime/")
+install(FILES ${runtime_sources} runtime/arguments.h runtime/kernel.h runtime/tessera.h DESTINATION "${runtime_dir}")
 install(FILES "$<TARGET_FILE:Halide::Halide>" DESTINATION "${halide_dir}")
 install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.Halide)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir)
-write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir)
+# Of any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
+write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
   cmake/TesseraAddKernel.cmake DESTINATION "${package_dir}")
+
+# For builds without CMake. Its prefix is relative to itself, so that the tree can be moved.
+file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+configure_file(cmake/tessera.pc.in tessera.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tessera.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
