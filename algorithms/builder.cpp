@@ -99,8 +99,16 @@ Tile Builder::parameter(const std::string &name, DType dtype) {
     return Tile(this, tessera::parameter(name, dtype), {});
 }
 
+Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values, std::optional<DType> dtype) {
+    for (const Dim &d : dims) dim(d);
+    Tensor t = tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::constant);
+    for (double v : values) t.values.push_back(tessera::constant(t.dtype, v)->value);
+    algorithm_.tensors.push_back(t);
+    return stored(t);
+}
+
 Tile Builder::index(const Dim &d) { return Tile(this, variable(dim(d).name), {d.name}); }
-Tile Builder::scalar(DType dtype, double value) { return Tile(this, constant(dtype, value), {}); }
+Tile Builder::scalar(DType dtype, double value) { return Tile(this, tessera::constant(dtype, value), {}); }
 
 Tile Builder::tile(Expr value, const std::vector<Dim> &dims) {
     for (const Dim &d : dims) dim(d);

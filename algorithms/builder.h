@@ -57,6 +57,8 @@ public:
     Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile parameter(const std::string &name, DType dtype);  // no dims
+    // A table inside the kernel: fixed dims, row-major `values`, rounded to the type.
+    Tile constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values, std::optional<DType> dtype = {});
 
     // The index of a dim as a tile of type index.
     Tile index(const Dim &dim);

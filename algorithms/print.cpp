@@ -83,17 +83,7 @@ std::string dim_text(const Dim &d) {
 
 std::string tensor_text(const Tensor &t) {
     std::string text = std::string("  ") + name_of(t.role) + " " + t.name + "[" + list(t.dims) + "]: " + name_of(t.dtype);
-    if (t.role != Role::constant) return text + "\n";
-    constexpr size_t shown = 8;
-    std::string all;
-    std::vector<std::string> some;
-    for (const Scalar &value : t.values) {
-        std::string one = literal(value);
-        if (some.size() < shown) some.push_back(one);
-        all += one + ",";
-    }
-    if (t.values.size() > shown) some.push_back("... " + std::to_string(t.values.size()) + " values, " + sha256(all));
-    return text + " = " + list(some) + "\n";
+    return text + (t.role == Role::constant ? " = " + values_text(t) : "") + "\n";
 }
 
 class Printer {
@@ -172,6 +162,19 @@ private:
 };
 
 }  // namespace
+
+std::string values_text(const Tensor &t) {
+    constexpr size_t shown = 8;
+    std::string all;
+    std::vector<std::string> some;
+    for (const Scalar &value : t.values) {
+        std::string one = literal(value);
+        if (some.size() < shown) some.push_back(one);
+        all += one + ",";
+    }
+    if (t.values.size() > shown) some.push_back("... " + std::to_string(t.values.size()) + " values, " + sha256(all));
+    return list(some);
+}
 
 std::string to_text(const Algorithm &algorithm) { return Printer().whole(algorithm); }
 

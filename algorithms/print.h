@@ -20,6 +20,9 @@ namespace tessera {
 // Depends on the content alone: equal algorithms give equal texts. Linear in the distinct expressions written.
 std::string to_text(const Algorithm &algorithm);
 
+// "1.0, 2.0": the values of a constant; a long one is cut, and its hash stands for the rest.
+std::string values_text(const Tensor &constant);
+
 const char *name_of(Role role);          // "input", "state", "constant"
 const char *name_of(Rounding rounding);  // "nearest_even", "toward_zero"
 const char *name_of(Effect effect);      // "random", "io", "memory", "collective"

@@ -102,8 +102,7 @@ private:
     }
 
     void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output) {
-        auto it = arguments.find(tensor.name);
-        if (it == arguments.end() && tensor.role == Role::constant && !tensor.values.empty()) {
+        if (tensor.role == Role::constant) {
             TensorView view{tensor.name, tensor.dtype, nullptr, {}, {}};
             for (const std::string &d : tensor.dims) view.extents.push_back(extent_value(d));
             view.strides = row_major_strides(view.extents);
@@ -115,6 +114,7 @@ private:
                 store_scalar(bytes.data() + i * static_cast<size_t>(size_of(tensor.dtype)), tensor.values[i]);
             return;
         }
+        auto it = arguments.find(tensor.name);
         require(it != arguments.end(), "argument " + tensor.name + " of " + program.name + " is given");
         const TensorView &view = it->second;
         require(view.dtype == tensor.dtype && view.extents.size() == tensor.dims.size() && view.strides.size() == tensor.dims.size(),

@@ -184,6 +184,24 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
     }
 }
 
+// The dims of a callee that no dim of the caller stands for, as far as arguments and constants have them.
+static void add_carried_dims(TileProgram &program, const Algorithm &a) {
+    std::function<void(const std::string &)> add = [&](const std::string &name) {
+        if (std::any_of(program.dims.begin(), program.dims.end(), [&](const Dim &d) { return d.name == name; })) return;
+        const Dim &dim = a.dim(name);
+        if (!dim.equals.empty()) add(dim.equals);
+        if (dim.size.defined())
+            walk(dim.size, [&](const Expr &n) {
+                if (n.kind() == ExprKind::extent) add(n->name);
+            });
+        program.dims.push_back(dim);
+    };
+    for (const Argument &argument : program.arguments)
+        for (const std::string &d : argument.tensor.dims) add(d);
+    for (const Tensor &t : program.constants)
+        for (const std::string &d : t.dims) add(d);
+}
+
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
     std::map<std::string, Knobs> stages = expanded(knobs);
     Algorithm a = rewritten(algorithm, stages, target);
@@ -207,6 +225,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
         for (const Tensor &t : results_of(*stage))
             if (t.name == name) program.arguments.push_back({t, true, false}), nests.add_argument(t);
     }
+    add_carried_dims(program, a);
     std::vector<std::pair<std::vector<Buffer>, TileBody>> parts;
     for (const Stage &stage : a.stages) {
         auto it = stages.find(stage.name);

@@ -2,6 +2,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "algorithms/print.h"
 #include "algorithms/shared_text.h"
 #include "compiler/instruction.h"
 
@@ -157,11 +158,8 @@ static std::string text_after_name(const TileProgram &p) {
     for (const Argument &a : p.arguments)
         out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name +
                brackets(a.tensor.dims) + ": " + name_of(a.tensor.dtype) + "\n";
-    for (const Tensor &t : p.constants) {
-        out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " =";
-        for (const Scalar &s : t.values) out += " " + to_string(constant(s));
-        out += "\n";
-    }
+    for (const Tensor &t : p.constants)
+        out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);
     return out;
 }

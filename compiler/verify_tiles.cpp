@@ -12,6 +12,8 @@ namespace tessera {
 namespace {
 
 bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::pipelined; }
+// Memory that the program does not set up, where a wrong index reads or writes what is not its own.
+bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
 bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }
 
 constexpr size_t own_facts_limit = 8;
@@ -91,7 +93,7 @@ private:
             // Few facts first: a proof that fails among many takes long, and an own buffer's index needs none.
             if (!less) add_facts(less.emplace(program.dims), where, nullptr, Facts::ranges);
             if (prove(condition, *less)) return true;
-            bool own = b.space != Space::argument;
+            bool own = !is_given(b);
             if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
             if (own) return false;
             if (!more) add_facts(more.emplace(program.dims), where, nullptr, Facts::counts);
@@ -113,7 +115,7 @@ private:
             if (low && below_end(index[i])) continue;
             std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " cannot be shown to be " +
                                (low ? "below " + to_string(b.extents[i]) : "at least 0");
-            if (b.space == Space::argument) refuse(what);
+            if (is_given(b)) refuse(what);
             assumed.push_back(what);
         }
     }
@@ -289,7 +291,7 @@ private:
     void store(const std::string &name, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
         const Buffer &b = find(name);
         if (value.type() != b.dtype) fail("a store to " + name + " has another type than the buffer");
-        if ((b.space == Space::argument || b.space == Space::constant) && !writable.count(name)) fail(name + " is an input and is stored to");
+        if (is_given(b) && !writable.count(name)) fail(name + " is an input and is stored to");
         check(value);
         for (const Expr &e : index) check(e);
         if (guard.defined()) check(guard);

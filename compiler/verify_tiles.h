@@ -20,7 +20,7 @@ constexpr int64_t stack_bytes_limit = 64 * 1024;
 
 // Gives what was taken for granted: indices of the program's own buffers that could not be proved inside them, which the
 // interpreter checks while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's
-// access or a race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
+// or a constant's access or a race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
 std::vector<std::string> verify(const TileProgram &program);
 
 }  // namespace tessera

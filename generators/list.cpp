@@ -37,7 +37,8 @@ Arguments arguments_of(const Algorithm &algorithm) {
     Arguments a;
     for (const Dim &d : algorithm.dims)
         if (d.kind == DimKind::symbolic) a.dims.push_back(d.name);
-    for (const Tensor &t : algorithm.tensors) (t.role == Role::state ? a.states : a.inputs).push_back(with_dims(t));
+    for (const Tensor &t : algorithm.tensors)
+        if (t.role != Role::constant) (t.role == Role::state ? a.states : a.inputs).push_back(with_dims(t));
     for (const std::string &name : algorithm.outputs) {
         std::string shown = name;
         if (const Stage *stage = defining_stage(algorithm, name))

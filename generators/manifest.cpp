@@ -74,6 +74,13 @@ static ordered_json variants_json(const PreparedKernel &p, const Contents &conte
     return variants;
 }
 
+static ordered_json constants_json(const Kernel &kernel) {
+    ordered_json constants = ordered_json::array();
+    for (const Tensor &t : kernel.variants[0].program.constants)
+        constants.push_back({{"name", t.name}, {"dtype", name_of(t.dtype)}, {"bytes", static_cast<int64_t>(t.values.size()) * size_of(t.dtype)}});
+    return constants;
+}
+
 std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::string &library, const std::map<std::string, std::string> &files) {
     const PreparedKernel &first = prepared[0];
     const Contents contents{members_of(files.at(library))};
@@ -96,6 +103,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
         {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
         {"numerics", first.declared.numerics.name},
         {"fixed", fixed},
+        {"constants", constants_json(first.kernel)},
         {"targets", targets},
         {"entry_bytes", contents.loaded(stem + ".entry.o")},
         {"symbols", contents.symbols()},

@@ -3,6 +3,7 @@
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "kernel",
 //     "algorithm": {"name", "semantic", "surface"}, "numerics", "fixed": {dim: extent},
+//     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
 //                  "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},
 //                  "variants": [{"when": [condition], "resolved", "bytes"}], "bytes"}],

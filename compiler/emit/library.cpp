@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -173,10 +174,37 @@ static H::Buffer<int64_t> constant_table(const std::vector<int64_t> &words, cons
     return table;
 }
 
-static HExpr table_address(const std::string &name) {
-    HExpr buffer = Variable::make(type_of<halide_buffer_t *>(), name + ".buffer");
-    return Call::make(H::Handle(), Call::buffer_get_host, {buffer}, Call::Extern);
-}
+// The constants of all kernels of a module as data without a symbol, equal ones once.
+class Constants {
+public:
+    explicit Constants(H::Module &m) : module(m) {}
+
+    // The module's buffer for each constant of `program`.
+    std::map<std::string, std::string> add(const TileProgram &program) {
+        std::map<std::string, std::string> buffers;
+        for (const Tensor &t : program.constants) {
+            auto width = static_cast<size_t>(size_of(t.dtype));
+            std::string bytes(t.values.size() * width, '\0');
+            for (size_t i = 0; i < t.values.size(); i++) store_scalar(bytes.data() + i * width, t.values[i]);
+            auto [it, fresh] = known.emplace(std::pair(t.dtype, bytes), "constant." + std::to_string(known.size()));
+            if (fresh) append(it->second, t.dtype, bytes);
+            buffers[t.name] = it->second;
+        }
+        return buffers;
+    }
+
+private:
+    H::Module &module;
+    std::map<std::pair<DType, std::string>, std::string> known;
+
+    void append(const std::string &name, DType type, const std::string &bytes) {
+        auto count = std::max<size_t>(1, bytes.size() / static_cast<size_t>(size_of(type)));
+        H::Buffer<> data(stored_type(type), std::vector<int>{static_cast<int>(count)}, name);
+        std::memset(data.data(), 0, data.size_in_bytes());
+        std::memcpy(data.data(), bytes.data(), bytes.size());
+        module.append(data);
+    }
+};
 
 // The public symbols: they pack their arguments and let the runtime check and run.
 static void add_entry_points(H::Module &module, const Kernel &kernel, const H::Target &target, uint64_t features) {
@@ -200,7 +228,7 @@ static void add_entry_points(H::Module &module, const Kernel &kernel, const H::T
     args.push_back(handle("argument.context"));
     auto function = [&](const char *what) { return Variable::make(H::Handle(), "::" + kernel.name + what); };
     auto call = [&](const char *name, std::vector<HExpr> more) {
-        std::vector<HExpr> all = {table_address(table), Call::make(H::Handle(), Call::make_struct, descriptors, Call::Intrinsic),
+        std::vector<HExpr> all = {module_data(table), Call::make(H::Handle(), Call::make_struct, descriptors, Call::Intrinsic),
                                   Call::make(H::Handle(), Call::make_struct, parameters, Call::Intrinsic),
                                   Variable::make(H::Handle(), "argument.context")};
         all.insert(all.end(), more.begin(), more.end());
@@ -246,12 +274,11 @@ namespace emit {
 // The bodies of one target, and their plans, which any processor runs.
 static void add_variants(H::Module &code, H::Module &entry, const TargetKernels &of, const H::Target &fast, const H::Target &base) {
     const std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
+    Constants constants(code);
     for (const Kernel &kernel : of.kernels)
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &program = kernel.variants[v].program;
-            for (const Tensor &t : program.constants)
-                if (!t.values.empty()) throw UserError("emit.constant", program.name + ": constants are passed as inputs to a CPU kernel.");
-            EmittedBody body = emit_body(program);
+            EmittedBody body = emit_body(program, constants.add(program));
             append(code, symbol_prefix(kernel, of.target, v) + ".body", call, body.body, LinkageType::External, fast);
             append(entry, symbol_prefix(kernel, of.target, v) + ".plan", frame, plan_of(program, body), LinkageType::External, base);
         }

@@ -23,7 +23,7 @@ static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cas
 
 class Statements {
 public:
-    explicit Statements(const TileProgram &p) : program(p), spec(spec_of(p, 0)), values(addresses) {
+    Statements(const TileProgram &p, const std::map<std::string, std::string> &c) : program(p), constants(c), spec(spec_of(p, 0)), values(addresses) {
         for (const Argument &a : p.arguments) addresses.declare({a.tensor.name, a.tensor.dtype, {}, Space::argument});
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
@@ -34,11 +34,13 @@ public:
 
     EmittedBody run() {
         Stmt body = emit(program.body);
+        for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(constants.at(t.name)), body);
         return {bind_frame(program, body, false), shared_bytes, worker_bytes};
     }
 
 private:
     const TileProgram &program;
+    const std::map<std::string, std::string> &constants;
     std::vector<int64_t> spec;
     Addresses addresses;
     Values values;
@@ -131,7 +133,12 @@ private:
     }
 };
 
-EmittedBody emit_body(const TileProgram &program) { return Statements(program).run(); }
+EmittedBody emit_body(const TileProgram &program, const std::map<std::string, std::string> &constants) { return Statements(program, constants).run(); }
+
+HExpr module_data(const std::string &buffer) {
+    HExpr object = Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");
+    return Call::make(H::Handle(), Call::buffer_get_host, {object}, Call::Extern);
+}
 
 static HExpr parameter_value(DType type, const HExpr &word) {
     if (type == DType::f64) return H::reinterpret(H::Float(64), word);

@@ -10,7 +10,10 @@ struct EmittedBody {
     Halide::Expr shared_bytes, worker_bytes;  // of workspace, over extent_name(dim); Int(64)
 };
 
-EmittedBody emit_body(const TileProgram &program);
+// `constants` maps the program's constants to buffers of the module that the body goes into.
+EmittedBody emit_body(const TileProgram &program, const std::map<std::string, std::string> &constants);
+// The first element of a buffer that a module holds.
+Halide::Expr module_data(const std::string &buffer);
 
 // Binds what the frame holds: extents, and unless `extents_only`, data pointers, strides and parameters.
 Halide::Internal::Stmt bind_frame(const TileProgram &program, const Halide::Internal::Stmt &inside, bool extents_only);

@@ -1,6 +1,7 @@
 #include "tests/compiler/cases.h"
 
 #include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
 
 namespace tessera::test {
 
@@ -15,6 +16,7 @@ public:
         normalizations();
         attentions();
         folds();
+        constants();
     }
     std::vector<Case> all;
 
@@ -121,6 +123,45 @@ private:
         }
         Case &passes = add("attention_passes", library::attention(f32), hstde);
         passes.stages["online_softmax"].split["T"] = {How::passes, 0};
+    }
+
+    // Tables in the kernel: read by row, by a computed position, as a scalar, in 2-byte and 1-byte types, and one inside a callee.
+    void constants() {
+        auto series = [](int64_t n, double first, double step) {
+            std::vector<double> values;
+            for (int64_t i = 0; i < n; i++) values.push_back(first + step * static_cast<double>(i));
+            return values;
+        };
+        Builder g("windowed");
+        Dim R = g.dim("R"), C = g.dim("C", 21);
+        Tile v = g.input("v", {R, C});
+        Algorithm windowed = g.output("y", v * g.constant("window", {C}, series(21, 0.1, 0.37))).build();
+
+        Builder f("tables");
+        Dim M = f.dim("M"), N = f.dim("N", 21), T = f.dim("T", 5), K = f.dim("K", 4);
+        Tile x = f.input("x", {M, N});
+        Tile window = f.call("window", windowed, {x})[0];                                   // (M, N)
+        Tile row = f.constant("row", {N}, series(21, -3.0e-3, 1.7), DType::bf16);
+        Tile basis = f.constant("basis", {K, N}, series(84, 1.0, -0.013));
+        Tile order = f.constant("order", {T}, {3, 0, 4, 1, 2}, DType::i32);
+        Tile odd = f.constant("odd", {N}, [] { std::vector<double> bits(21); for (size_t i = 1; i < 21; i += 2) bits[i] = 1; return bits; }(), DType::boolean);
+        Tile scale = f.constant("scale", {}, {0.5});
+        Expr position = bounded(cast(DType::index, load("order", DType::i32, {variable("M") % Expr(5)})), Expr(0), Expr(5));
+        Tile gathered = f.constant("values", {T}, {1, 10, 100, 1000, 10000}).at({{"T", position}}, {"M"});  // (M)
+        Tile weights = f.input("weights", {M, K});
+        Tile mixed = dot(weights, basis).named("mixed");                                    // (M, N)
+        Tile kept = select(odd, window + row, window - row);                               // (M, N)
+        Algorithm tables = f.output("z", kept * scale + gathered + mixed).build();
+        Knobs tile;
+        tile.micro = {{"M", 3}, {"N", 2 * L}}, tile.vector = {{"N", L}};
+        auto m = shapes({"M"}, {{0}, {1}, {2}, {3}, {7}, {19}});
+        add("constants_plain", tables, m);
+        Case &c = add("constants_tile", tables, m);
+        c.stages["z"] = c.stages["mixed"] = tile;
+        c.stages["z"].parallel = {"micro.M"};
+        c.stages["mixed"].place = at("z", "micro");
+        c.stages["mixed"].pack["basis"] = {"root", {{"N", 2 * L, false}, {"K", 0, false}, {"N", 2 * L, true}}};
+        c.stages["window.y"].place = at("z", "micro"), c.stages["window.y"].vector = {{"N", L}};
     }
 
     void folds() {

@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/builder.h"
 #include "algorithms/hash.h"
+#include "algorithms/tile_functions.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;
@@ -94,6 +96,23 @@ TEST_CASE("several targets: the words of what does not fit") {
         words.insert(words.end(), {"matmul", "--target", "avx2,x86-64"});
         check_refused(words, {"error[command.one-target]: --target 'avx2,x86-64': expected one target; only 'generate' takes several. Choose one of them."});
     }
+}
+
+TEST_CASE("constants are part of a kernel, and no arguments of it") {
+    Registry registry = sample_registry();
+    registry.add("scaled", "y[M, N] = x[M, N] table[N]", [](const Numerics &numerics) {
+        Builder f("scaled", numerics);
+        Dim M = f.dim("M"), N = f.dim("N", 3);
+        return f.output("y", f.input("x", {M, N}) * f.constant("table", {N}, {1, 2, 3})).build();
+    });
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    REQUIRE(generator({"generate", "scaled", "--schedule", "none", "--target", "x86-64", "--out", out}, registry).code == 0);
+    CHECK_THAT(read_file(out + "/scaled.h"), Catch::Contains("int scaled(const TessTensorDesc *x, const TessTensorDesc *y, const TessContext *context);"));
+    const auto manifest = nlohmann::json::parse(read_file(out + "/scaled.manifest.json"));
+    CHECK(manifest["constants"] == nlohmann::json::parse(R"([{"name": "table", "dtype": "f32", "bytes": 12}])"));
+    CHECK_THAT(generator({"list"}, registry).out, !Catch::Contains("table[N],"));
+    CHECK(generator({"verify", "scaled", "--schedule", "none", "--target", "x86-64"}, registry).code == 0);
 }
 
 TEST_CASE("the depfile lists a schedule and its ancestors as make reads them") {

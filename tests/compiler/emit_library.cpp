@@ -1,0 +1,78 @@
+// What is in a generated library beside the code.
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "algorithms/builder.h"
+#include "algorithms/tile_functions.h"
+#include "compiler/emit_library.h"
+#include "tests/compiler/harness.h"
+
+namespace tessera::test {
+
+static std::string output_of(const std::string &command) {
+    std::string text;
+    FILE *pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe);
+    char buffer[4096];
+    for (size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) text.append(buffer, n);
+    REQUIRE(pclose(pipe) == 0);
+    return text;
+}
+
+// A library in a folder of its own, which goes with it.
+class Archive {
+public:
+    explicit Archive(const std::vector<TileProgram> &programs, const Target &target) {
+        std::string pattern = (std::filesystem::temp_directory_path() / "tessera-test-XXXXXX").string();
+        REQUIRE(mkdtemp(pattern.data()));
+        folder = pattern;
+        std::vector<Kernel> kernels;
+        for (const TileProgram &p : programs) kernels.push_back({p.name, {{{}, p}}});
+        emit_library(kernels, target, {path(), assembly()});
+    }
+    ~Archive() { std::filesystem::remove_all(folder); }
+    Archive(const Archive &) = delete;
+
+    std::filesystem::path path() const { return folder / "libkernels.a"; }
+    std::filesystem::path assembly() const { return folder / "kernels.s"; }
+
+private:
+    std::filesystem::path folder;
+};
+
+static constexpr int64_t table_extent = 16384;
+
+static Algorithm with_table(const std::string &name, double first) {
+    Builder f(name);
+    Dim M = f.dim("M"), N = f.dim("N", table_extent);
+    std::vector<double> values;
+    for (int64_t i = 0; i < table_extent; i++) values.push_back(first + static_cast<double>(i));
+    return f.output("y", f.input("x", {M, N}) * f.constant("table", {N}, values)).build();
+}
+
+TEST_CASE("constants are read-only data without a symbol, equal ones once") {
+    Target target = target_named("avx512");
+    Knobs y;
+    y.vector = {{"N", 16}};
+    auto program = [&](const std::string &name, double first) { return lowered(name, with_table(name, first), {{"y", y}}, target); };
+    Archive one({program("a", 0)}, target), alike({program("a", 0), program("b", 0)}, target), apart({program("a", 0), program("b", 1)}, target);
+    std::ifstream in(one.assembly());
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    CHECK(text.find(".p2align\t6, 0x0\n.Lconstant.0.data:") != std::string::npos);  // to a vector
+    std::string symbols = output_of("nm '" + one.path().string() + "'");
+    INFO(symbols);
+    CHECK(symbols.find("table") == std::string::npos);
+    CHECK(symbols.find(" D ") == std::string::npos);
+    CHECK(symbols.find(" R ") == std::string::npos);
+    auto size = [](const Archive &a) { return static_cast<int64_t>(std::filesystem::file_size(a.path())); };
+    int64_t bytes = table_extent * 4;
+    CHECK(size(one) > bytes);
+    CHECK(size(alike) < 2 * bytes);
+    CHECK(size(apart) > 2 * bytes);
+}
+
+}  // namespace tessera::test
