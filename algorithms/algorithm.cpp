@@ -139,19 +139,20 @@ std::vector<std::string> reduced_dims(const Stage &stage) {
     return reduce ? reduce->dims : std::vector<std::string>{};
 }
 
-// The callee of `call`, with its own calls inlined, in the caller's names.
-static Algorithm renamed(const Call &call) {
-    Algorithm callee = inline_calls(*call.callee);
+Algorithm renamed(const Call &call, const KeepsCall &keeps) {
+    auto scoped = [&](const std::string &n) { return call.scope.empty() ? n : call.scope + "." + n; };
+    Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); }).algorithm;
     std::map<std::string, std::string> dim_names, tensor_names = call.tensors;
     for (const Dim &d : callee.dims) {
         auto it = call.dims.find(d.name);
-        dim_names[d.name] = it != call.dims.end() ? it->second : call.scope + "." + d.name;
+        dim_names[d.name] = it != call.dims.end() ? it->second : scoped(d.name);
     }
-    auto scoped = [&](const std::string &n) { return call.scope + "." + n; };
     for (const Tensor &t : callee.tensors)
         if (!tensor_names.count(t.name)) tensor_names[t.name] = scoped(t.name);
     for (const Stage &stage : callee.stages)
         for (const Tensor &t : results_of(stage)) tensor_names[t.name] = scoped(t.name);
+    for (const Call &inner : callee.calls)
+        for (const Tensor &t : results_of(inner)) tensor_names[t.name] = scoped(t.name);
     auto rename_dims = [&](std::vector<std::string> &names) {
         for (std::string &n : names) n = dim_names.at(n);
     };
@@ -187,44 +188,101 @@ static Algorithm renamed(const Call &call) {
         if (auto *scan = std::get_if<Scan>(&stage.body)) scan->dim = dim_names.at(scan->dim), rename_monoid(scan->monoid);
         if (auto *update = std::get_if<Update>(&stage.body)) update->state = tensor_names.at(update->state);
     }
+    for (Call &inner : callee.calls) {
+        inner.scope = scoped(inner.scope);
+        for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
+        for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
+        for (auto &[name, value] : inner.parameters) value = rename(value);
+    }
+    for (std::string &name : callee.outputs) name = tensor_names.at(name);
     return callee;
 }
 
-Algorithm inline_calls(const Algorithm &algorithm) {
-    Algorithm result = algorithm;
-    result.calls.clear();
-    std::vector<Stage> pending = algorithm.stages;
-    result.stages.clear();
-    for (const Call &call : algorithm.calls) {
-        Algorithm callee = renamed(call);
+static const KeepsCall keeps_none = [](const std::string &) { return false; };
+
+std::vector<Tensor> results_of(const Call &call) {
+    Algorithm callee = renamed(call, keeps_none);
+    std::vector<Tensor> results;
+    for (const std::string &output : callee.outputs)
+        for (const Stage &stage : callee.stages)
+            for (const Tensor &t : results_of(stage))
+                if (t.name == output) results.push_back(t);
+    return results;
+}
+
+namespace {
+
+// A stage, or a call that stays, on its way into the order of an algorithm.
+struct Pending {
+    std::optional<Stage> stage;
+    std::optional<Call> call;
+    std::vector<Tensor> makes;
+
+    bool waits_for(const std::set<std::string> &unmade) const {
+        bool waits = false;
+        for (const Expr &e : stage ? expressions_of(*stage) : std::vector<Expr>{})
+            walk(e, [&](const Expr &n) { waits |= n.kind() == ExprKind::load && unmade.count(n->name); });
+        if (call)
+            for (auto &[name, tensor] : call->tensors) waits |= unmade.count(tensor) > 0;
+        return waits;
+    }
+    std::string name() const { return stage ? stage->name : call->scope; }
+};
+
+}  // namespace
+
+Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none).algorithm; }
+
+PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
+    PartlyInlined whole{algorithm, {}};
+    Algorithm &result = whole.algorithm;
+    std::vector<Pending> pending;
+    auto add_stage = [&](const Stage &stage) { pending.push_back({stage, {}, results_of(stage)}); };
+    auto add_call = [&](const Call &call) { pending.push_back({{}, call, results_of(call)}); };
+    auto add_dims = [&](const Algorithm &callee) {
         for (const Dim &d : callee.dims)
             if (!result.find_dim(d.name)) result.dims.push_back(d);
+    };
+    for (const Stage &stage : algorithm.stages) add_stage(stage);
+    result.calls.clear(), result.stages.clear();
+    for (const Call &call : algorithm.calls) {
+        if (keeps(call.scope)) {
+            Algorithm callee = renamed(call, keeps_none);
+            add_dims(callee);
+            result.effects.insert(callee.effects.begin(), callee.effects.end());
+            add_call(call);
+            continue;
+        }
+        Algorithm callee = renamed(call, keeps);
+        add_dims(callee);
         std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls
         for (auto &[name, tensor] : call.tensors) bound.insert(tensor);
         for (const Tensor &t : callee.tensors)
             if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
-        pending.insert(pending.end(), callee.stages.begin(), callee.stages.end());
+        for (const Stage &stage : callee.stages) add_stage(stage);
+        for (const Call &inner : callee.calls) add_call(inner);
         result.effects.insert(callee.effects.begin(), callee.effects.end());
     }
     // Stages and calls are declared apart, so the order of their union follows from who loads whom.
     std::set<std::string> unmade;
-    for (const Stage &stage : pending)
-        for (const Tensor &t : results_of(stage)) unmade.insert(t.name);
+    for (const Pending &p : pending)
+        for (const Tensor &t : p.makes) unmade.insert(t.name);
     while (!pending.empty()) {
-        auto ready = std::find_if(pending.begin(), pending.end(), [&](const Stage &stage) {
-            bool ok = true;
-            for (const Expr &e : expressions_of(stage))
-                walk(e, [&](const Expr &n) { ok &= !(n.kind() == ExprKind::load && unmade.count(n->name)); });
-            return ok;
-        });
+        auto ready = std::find_if(pending.begin(), pending.end(), [&](const Pending &p) { return !p.waits_for(unmade); });
         if (ready == pending.end())
-            throw UserError("algorithm.cycle", algorithm.name + ": the stages " + pending.front().name +
+            throw UserError("algorithm.cycle", algorithm.name + ": the stages " + pending.front().name() +
                                                    " and those it loads form a cycle; a stage may load only earlier ones.");
-        for (const Tensor &t : results_of(*ready)) unmade.erase(t.name);
-        result.stages.push_back(*ready);
+        for (const Tensor &t : ready->makes) unmade.erase(t.name);
+        if (ready->stage) {
+            result.stages.push_back(*ready->stage);
+        } else {
+            result.calls.push_back(*ready->call);
+            std::set<std::string> &before = whole.before.emplace_back();
+            for (const Stage &stage : result.stages) before.insert(stage.name);
+        }
         pending.erase(ready);
     }
-    return result;
+    return whole;
 }
 
 static Part part(const std::string &name, Scalar identity, std::vector<std::string> dims = {}) {

@@ -180,6 +180,18 @@ std::vector<std::string> reduced_dims(const Stage &stage);  // Reduce: its dims;
 // Replaces every call by the callee's stages under the call's scope.
 Algorithm inline_calls(const Algorithm &algorithm);
 
+// The same, but calls stay whose scope `keeps` holds for, those of inlined callees included ("ffn.up").
+struct PartlyInlined {
+    Algorithm algorithm;                        // its calls are those that stayed, in the order in which they run
+    std::vector<std::set<std::string>> before;  // for each of them, the stages that run before it
+};
+using KeepsCall = std::function<bool(const std::string &scope)>;
+PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
+// The results of a call in the names of its caller.
+std::vector<Tensor> results_of(const Call &call);
+// The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".
+Algorithm renamed(const Call &call, const KeepsCall &keeps);
+
 // Monoids of the standard vocabulary.
 Monoid sum_monoid(DType type);
 Monoid product_monoid(DType type);

@@ -226,8 +226,9 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     algorithm_.effects.insert(Effect::memory);
 }
 
-std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments) {
+std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
     Call call;
+    for (auto &[name, tile] : parameters) call.parameters[name] = tile.value();
     call.scope = scoped(scope);
     call.callee = std::make_shared<const Algorithm>(callee);
     size_t next = 0;

@@ -76,8 +76,9 @@ public:
     // state[index…] = value, for every point of the value's dims.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Calls another algorithm; arguments are in the order of its inputs and states. Gives its outputs. Stages of the callee are named scope.stage.
-    std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments);
+    // Calls another algorithm; arguments are in the order of its inputs and states, `parameters` are tiles without dims. Gives its
+    // outputs. Stages of the callee are named scope.stage.
+    std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters = {});
 
     // Declares an output, in the policy's storage type unless one is given.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});

@@ -24,14 +24,17 @@ Expr with_saturated_positions(const Expr &e) {
 }
 
 using Action = std::function<void()>;
+using Shadow = std::vector<uint8_t>;  // one of the states above for each element, row-major
+using Shadows = std::map<std::string, Shadow>;
 
 class Interpreter {
 public:
     Interpreter(const TileProgram &p, const std::map<std::string, TensorView> &arguments, const std::map<std::string, int64_t> &extents,
-                const std::map<std::string, Scalar> &parameters, const InterpretOptions &options)
-        : program(p), checked(options.checked) {
-        for (const Argument &a : p.arguments) bind(a.tensor, arguments, a.written, a.written && !a.read);
-        for (const Tensor &t : p.constants) bind(t, arguments, false, false);
+                const std::map<std::string, Scalar> &parameters, const InterpretOptions &options, const std::vector<TileProgram> &all,
+                const Shadows &shadows = {})
+        : program(p), programs(all), checked(options.checked) {
+        for (const Argument &a : p.arguments) bind(a.tensor, arguments, a.written, a.written && !a.read, shadows);
+        for (const Tensor &t : p.constants) bind(t, arguments, false, false, {});
         for (auto &[name, value] : extents) set_extent(name, value);
         for (const Parameter &q : p.parameters) {
             auto it = parameters.find(q.name);
@@ -72,6 +75,7 @@ private:
     };
 
     const TileProgram &program;
+    const std::vector<TileProgram> &programs;  // that may be invoked
     bool checked;
     std::map<std::string, int> variables, tensor_of, parameter_slots, extent_slots;
     std::map<std::string, int64_t> extent_values;
@@ -83,7 +87,7 @@ private:
     std::vector<Register> frame;
     std::vector<TensorView> tensors;
     std::vector<std::vector<std::byte>> storage;
-    std::vector<std::vector<uint8_t>> written;  // one state for each element, row-major; empty: not watched
+    std::vector<Shadow> written;  // empty: not watched
     std::vector<bool> writable, watched, outputs;
     std::vector<std::pair<std::string, int>> active;
     std::string current;
@@ -101,7 +105,7 @@ private:
         return position;
     }
 
-    void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output) {
+    void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output, const Shadows &shadows) {
         if (tensor.role == Role::constant) {
             TensorView view{tensor.name, tensor.dtype, nullptr, {}, {}};
             for (const std::string &d : tensor.dims) view.extents.push_back(extent_value(d));
@@ -120,7 +124,9 @@ private:
         require(view.dtype == tensor.dtype && view.extents.size() == tensor.dims.size() && view.strides.size() == tensor.dims.size(),
                 "argument " + tensor.name + " has its type and rank");
         for (size_t i = 0; i < tensor.dims.size(); i++) set_extent(tensor.dims[i], view.extents[i]);
-        add_tensor(tensor.name, view, may_write, checked && output, checked && output);
+        auto shadow = shadows.find(tensor.name);
+        int t = add_tensor(tensor.name, view, may_write, checked && (output || shadow != shadows.end()), checked && output);
+        if (shadow != shadows.end()) written[static_cast<size_t>(t)] = shadow->second;
     }
 
     void set_extent(const std::string &dim, int64_t value) {
@@ -346,14 +352,64 @@ private:
         };
     }
 
-    Action compile(const Invoke &invoke) { throw InternalError(program.name + " invokes " + invoke.program + ", which only a GPU can run"); }
+    // Calls `visit` with the position of each element that the extents span, in a tensor that may be larger, row-major in both.
+    static void each_element(const std::vector<int64_t> &extents, const std::vector<int64_t> &larger, const std::function<void(size_t)> &visit) {
+        std::function<void(size_t, int64_t)> over = [&](size_t axis, int64_t position) {
+            if (axis == extents.size()) return visit(static_cast<size_t>(position));
+            for (int64_t i = 0; i < extents[axis]; i++) over(axis + 1, position * larger[axis] + i);
+        };
+        over(0, 0);
+    }
+
+    Action compile(const Invoke &invoke) {
+        auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == invoke.program; });
+        require(found != programs.end(), program.name + " invokes " + invoke.program + ", which is there");
+        const TileProgram &callee = *found;
+        require(invoke.buffers.size() == callee.arguments.size(), invoke.program + " is invoked with a buffer for each argument");
+        std::vector<Expr> values;
+        std::vector<std::string> dims;
+        for (auto &[name, e] : invoke.extents) dims.push_back(name), values.push_back(e);
+        for (const Parameter &p : callee.parameters) values.push_back(invoke.parameters.at(p.name));
+        auto all = prepare(values);
+        std::vector<size_t> buffers;
+        for (const std::string &b : invoke.buffers) buffers.push_back(static_cast<size_t>(position_of(b)));
+        return [this, &callee, all, dims, buffers] {
+            evaluate(*all);
+            std::map<std::string, int64_t> extents;
+            for (size_t i = 0; i < dims.size(); i++) extents[dims[i]] = integer(all->tape.result(i));
+            std::map<std::string, Scalar> parameters;
+            for (size_t i = 0; i < callee.parameters.size(); i++) {
+                DType type = callee.parameters[i].dtype;
+                parameters[callee.parameters[i].name] = to_scalar(type, frame[static_cast<size_t>(all->tape.result(dims.size() + i))]);
+            }
+            std::map<std::string, TensorView> views;
+            Shadows shadows;
+            for (size_t i = 0; i < buffers.size(); i++) {
+                const Tensor &tensor = callee.arguments[i].tensor;
+                TensorView view = tensors[buffers[i]];
+                for (size_t axis = 0; axis < tensor.dims.size(); axis++) {
+                    require(extents.at(tensor.dims[axis]) <= view.extents[axis], invoke_text(callee, tensor) + " has room for its extents");
+                    view.extents[axis] = extents.at(tensor.dims[axis]);
+                }
+                if (watched[buffers[i]] && callee.arguments[i].read)
+                    each_element(view.extents, tensors[buffers[i]].extents, [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
+                views[tensor.name] = view;
+            }
+            Interpreter(callee, views, extents, parameters, {checked}, programs, shadows).run();
+            for (size_t i = 0; i < buffers.size(); i++)
+                if (watched[buffers[i]] && callee.arguments[i].written)
+                    each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents, [&](size_t at) { written[buffers[i]][at] = defined; });
+        };
+    }
+
+    std::string invoke_text(const TileProgram &callee, const Tensor &tensor) const { return program.name + ": argument " + tensor.name + " of " + callee.name; }
 };
 
 }  // namespace
 
 void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const std::map<std::string, int64_t> &extents,
                const std::map<std::string, Scalar> &parameters, const InterpretOptions &options) {
-    Interpreter(program, arguments, extents, parameters, options).run();
+    Interpreter(program, arguments, extents, parameters, options, program.programs).run();
 }
 
 }  // namespace tessera

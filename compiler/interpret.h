@@ -19,9 +19,8 @@ struct InterpretOptions {
     bool checked = true;
 };
 
-// Arguments by name, with the extents of their dims; strides may be any. Constants that carry no values are arguments
-// too. Dims that no argument carries are looked up in `extents`; derived ones are computed where they are not given.
-// InternalError, with the values of the loops' variables, for an index outside its buffer, a broken check, an unknown
+// Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked
+// up in `extents`; derived ones are computed where they are not given. InternalError, with the values of the loops' variables, for an index outside its buffer, a broken check, an unknown
 // name or an argument that does not fit.
 void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments,
                const std::map<std::string, int64_t> &extents = {}, const std::map<std::string, Scalar> &parameters = {},

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "compiler/calls.h"
+#include "compiler/emit_library.h"
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
 #include "compiler/split.h"
@@ -71,6 +73,10 @@ static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const s
     if (auto *n = std::get_if<Guard>(&copy)) n->condition = at(n->condition), n->then = bind_values(n->then, values), n->otherwise = bind_values(n->otherwise, values);
     if (auto *n = std::get_if<Let>(&copy)) n->value = at(n->value), n->body = bind_values(n->body, values);
     if (auto *n = std::get_if<Alloc>(&copy)) n->body = bind_values(n->body, values);
+    if (auto *n = std::get_if<Invoke>(&copy)) {
+        for (auto &[name, e] : n->extents) e = at(e);
+        for (auto &[name, e] : n->parameters) e = at(e);
+    }
     return tile_node(std::move(copy));
 }
 
@@ -131,12 +137,15 @@ static TileBody fuse_parallel(const TileBody &body) {
     return result;
 }
 
-Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
-    Algorithm a = inline_calls(algorithm);
-    a = apply_splits(a, stages);
+static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
+    Algorithm a = apply_splits(algorithm, stages);
     a = inline_stages(a, stages);
     int lanes = std::max(1, target.vector_bytes / 4);
     return insert_packs(a, stages, lanes);
+}
+
+Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
+    return rewrite_stages(inline_calls(algorithm), stages, target);
 }
 
 // Directives become the knobs that say the same; what has no meaning on a CPU is refused.
@@ -149,8 +158,6 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
         if (k.warps) refuse("'warps'");
         if (k.swizzle) refuse("'swizzle'");
         if (k.stages) refuse("'stages'");
-        if (k.call && *k.call != "inline")
-            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
         for (const Directive &d : k.directives) {
             std::string dim = d.loop.substr(d.loop.find('.') == std::string::npos ? 0 : d.loop.find('.') + 1);
             if (d.op == "unroll") k.unroll[dim] = d.factor;
@@ -202,9 +209,67 @@ static void add_carried_dims(TileProgram &program, const Algorithm &a) {
         for (const std::string &d : t.dims) add(d);
 }
 
+// Adds `callee` and what it invokes to `program`, unless they are there; gives its name.
+static std::string add_program(TileProgram &program, TileProgram callee) {
+    std::map<std::string, std::string> renamed;
+    for (const TileProgram &inner : std::exchange(callee.programs, {})) renamed[inner.name] = add_program(program, inner);
+    for (auto &node : callee.body) {
+        std::function<std::shared_ptr<const TileNode>(const TileNode &)> rename = [&](const TileNode &n) {
+            TileNode copy = n;
+            if (auto *alloc = std::get_if<Alloc>(&copy))
+                for (auto &inner : alloc->body) inner = rename(*inner);
+            if (auto *invoke = std::get_if<Invoke>(&copy)) invoke->program = renamed.at(invoke->program);
+            return tile_node(std::move(copy));
+        };
+        node = rename(*node);
+    }
+    for (const TileProgram &known : program.programs)
+        if (resolved_hash(known) == resolved_hash(callee)) return known.name;
+    std::string name = callee.name;
+    for (int n = 2; std::any_of(program.programs.begin(), program.programs.end(), [&](const TileProgram &p) { return p.name == callee.name; }); n++)
+        callee.name = name + std::to_string(n);
+    program.programs.push_back(callee);
+    return callee.name;
+}
+
+// Runs `program`, which was made of `callee`, on what the caller binds.
+static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Nests &nests) {
+    Invoke node{name, {}, {}, callee.parameters};
+    auto refuse = [&](const std::string &what) { throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call."); };
+    for (const Argument &a : program.arguments) {
+        const std::string &tensor = callee.tensors.at(a.tensor.name);
+        const Realized *where = nests.find(tensor);
+        if (!where || where->depth > 0) refuse("takes '" + tensor + "', which is not stored in full before it; place it at root");
+        if (!where->layout.empty()) refuse("takes '" + tensor + "', which has a layout; delete the layout (null)");
+        node.buffers.push_back(where->buffer.name);
+    }
+    for (const Dim &d : spec_dims(program)) {
+        Expr e = d.kind == DimKind::fixed ? Expr(d.value) : nests.extent_of(callee.dims.at(d.name));
+        walk(e, [&](const Expr &n) {
+            if (n.kind() == ExprKind::load) refuse("the extent of its dim '" + d.name + "' is data (" + to_string(e) + "); declare it by a dim");
+        });
+        node.extents[d.name] = e;
+    }
+    return node;
+}
+
+// Whether a stage of the rewritten algorithm comes of one of `stages`; `all` are those before the rewrites.
+static bool comes_of(const std::string &name, const std::set<std::string> &stages, const std::vector<Stage> &all) {
+    std::string origin;
+    for (const Stage &s : all)
+        if ((name == s.name || name.starts_with(s.name + ".")) && s.name.size() >= origin.size()) origin = s.name;
+    return stages.count(origin) > 0;
+}
+
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
     std::map<std::string, Knobs> stages = expanded(knobs);
-    Algorithm a = rewritten(algorithm, stages, target);
+    PartlyInlined inlined = inline_calls(algorithm, emitted_once(algorithm, stages));
+    std::vector<Callee> callees = take_callees(inlined.algorithm, stages);
+    std::set<std::string> called;  // the results of calls, which stages load as if they were inputs
+    Algorithm a = inlined.algorithm;
+    for (const Call &call : a.calls)
+        for (const Tensor &t : results_of(call)) a.tensors.push_back(t), called.insert(t.name);
+    a = rewrite_stages(a, stages, target);
     check_instructions(a, stages, target);
     TileProgram program;
     program.name = algorithm.name;
@@ -214,6 +279,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
     program.parameters = a.parameters;
     Nests nests(a, stages, target);
     for (const Tensor &t : a.tensors) {
+        if (called.count(t.name)) continue;
         nests.add_argument(t);
         if (t.role == Role::constant) program.constants.push_back(t);
         else program.arguments.push_back({t, t.role == Role::state, true});
@@ -221,13 +287,25 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
     std::set<std::string> outputs(a.outputs.begin(), a.outputs.end());
     for (const std::string &name : a.outputs) {
         const Stage *stage = defining_stage(a, name);
-        require(stage, "an output has a stage");
-        for (const Tensor &t : results_of(*stage))
+        require(stage || called.count(name), "an output has a stage or a call");
+        for (const Tensor &t : stage ? results_of(*stage) : a.tensors)
             if (t.name == name) program.arguments.push_back({t, true, false}), nests.add_argument(t);
     }
     add_carried_dims(program, a);
     std::vector<std::pair<std::vector<Buffer>, TileBody>> parts;
+    size_t made = 0;
+    auto run_calls_until = [&](const std::string &stage) {
+        for (; made < callees.size() && (stage.empty() || !comes_of(stage, inlined.before[made], inlined.algorithm.stages)); made++) {
+            const Callee &callee = callees[made];
+            TileProgram own = lower(callee.algorithm, callee.stages, target);
+            std::vector<Buffer> buffers;
+            for (const Tensor &t : results_of(a.calls[made]))
+                if (!outputs.count(t.name)) buffers.push_back(nests.allocate_result(t));
+            parts.emplace_back(buffers, TileBody{tile_node(invoke(callee, add_program(program, own), own, nests))});
+        }
+    };
     for (const Stage &stage : a.stages) {
+        run_calls_until(stage.name);
         auto it = stages.find(stage.name);
         bool at_root = it == stages.end() || !it->second.place || it->second.place->kind == Place::Kind::root;
         if (!at_root) {
@@ -241,6 +319,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
             if (!outputs.count(t.name)) buffers.push_back(nests.allocate_root(stage, t));
         parts.emplace_back(buffers, nests.root(stage));
     }
+    run_calls_until("");
     TileBody body;
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
         body.insert(body.begin(), part->second.begin(), part->second.end());

@@ -90,6 +90,18 @@ void Nests::add_argument(const Tensor &tensor) {
     realized[tensor.name] = r;
 }
 
+Buffer Nests::allocate_result(const Tensor &tensor) {
+    add_argument(tensor);
+    Buffer &buffer = realized.at(tensor.name).buffer;
+    buffer.space = Space::workspace;
+    return buffer;
+}
+
+const Realized *Nests::find(const std::string &tensor) const {
+    auto it = realized.find(tensor);
+    return it == realized.end() ? nullptr : &it->second;
+}
+
 std::optional<int64_t> Nests::tile_of(const Stage &stage, const LoopName &loop) const {
     const Knobs &k = knobs_of(stage.name);
     auto find = [&](const Extents &extents) -> std::optional<int64_t> {

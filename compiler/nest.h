@@ -37,6 +37,11 @@ public:
     TileBody root(const Stage &stage);
     // A workspace buffer for all of a root stage's result, and its registration.
     Buffer allocate_root(const Stage &stage, const Tensor &result);
+    // The same for the result of a call, row-major.
+    Buffer allocate_result(const Tensor &tensor);
+    // Where a tensor is, if it is there in full; else null.
+    const Realized *find(const std::string &tensor) const;
+    Expr extent_of(const std::string &dim) const;
 
 private:
     struct State;  // of one stage's nest at one loop depth
@@ -50,7 +55,6 @@ private:
 
     const Knobs &knobs_of(const std::string &stage) const;
     std::string unique(const std::string &name);
-    Expr extent_of(const std::string &dim) const;
     Expr resolve(const Expr &e) const;  // extents of fixed and derived dims written out, then simplified
     Piece whole(const std::string &dim, const Pieces &outer) const;
     std::vector<LoopName> loops_of(const Stage &stage) const;

@@ -161,6 +161,7 @@ static std::string text_after_name(const TileProgram &p) {
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);
+    for (const TileProgram &q : p.programs) out += to_text(q);
     return out;
 }
 

@@ -2,7 +2,7 @@
 // tree, written out. Emitters translate it and change nothing; the interpreter (interpret.h) runs it and gives the bits
 // that emitted code must give.
 //
-//   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*
+//   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
 //   node        := Loop | Compute | Copy | Barrier | Guard | Let | Alloc | Invoke
 //   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, pipelined, block, warp, thread
 //   Compute     := buffer[index…] = value where guard
@@ -82,10 +82,10 @@ struct Alloc {
     TileBody body;
 };
 
-// Runs another program of the same library on buffers of this one.
+// Runs one of the TileProgram's `programs`, outside of all loops.
 struct Invoke {
     std::string program;
-    std::vector<std::string> buffers;
+    std::vector<std::string> buffers;     // of this program, one for each argument of that one
     std::map<std::string, Expr> extents;
     std::map<std::string, Expr> parameters;
 };
@@ -110,6 +110,7 @@ struct TileProgram {
     std::vector<Argument> arguments;    // inputs, states, outputs
     std::vector<Tensor> constants;
     TileBody body;
+    std::vector<TileProgram> programs;  // that are invoked, each after those that it invokes itself; none has any of its own
 };
 
 template <typename T>

@@ -20,7 +20,7 @@ constexpr size_t own_facts_limit = 8;
 
 class TileVerifier {
 public:
-    explicit TileVerifier(const TileProgram &p) : program(p), facts(p.dims) {
+    TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all) : program(p), programs(all), facts(p.dims) {
         gpu = p.target.starts_with("cuda") || p.target.starts_with("opencl");
         for (const Dim &d : p.dims) dims.insert(d.name);
         for (const Parameter &q : p.parameters) parameters[q.name] = q.dtype;
@@ -39,6 +39,7 @@ public:
 
 private:
     const TileProgram &program;
+    const std::vector<TileProgram> &programs;  // that may be invoked
     bool gpu = false;
     Bounds facts;
     std::set<std::string> dims, writable, states, stored, divergent;
@@ -397,15 +398,73 @@ private:
     }
 
     void visit(const Invoke &n) {
-        if (!gpu) fail("calls of other programs are not for " + program.target);
-        for (const std::string &b : n.buffers) find(b), stored.insert(b);
+        auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
+        if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
+        if (!loops.empty()) fail(n.program + " is invoked inside the loops of another program");
+        if (n.buffers.size() != found->arguments.size()) fail(n.program + " is invoked with " + std::to_string(n.buffers.size()) + " buffers and has " + std::to_string(found->arguments.size()) + " arguments");
+        for (const Parameter &q : found->parameters) {
+            auto value = n.parameters.find(q.name);
+            if (value == n.parameters.end() || value->second.type() != q.dtype) fail(n.program + " is invoked without its parameter " + q.name);
+        }
         for (auto &[name, e] : n.extents) check(e);
         for (auto &[name, e] : n.parameters) check(e);
+        check_extents(n, *found);
+        for (size_t i = 0; i < n.buffers.size(); i++) pass(n, *found, i);
+        for (size_t i = 0; i < n.buffers.size(); i++)
+            if (found->arguments[i].written) stored.insert(n.buffers[i]);
+    }
+
+    // What the invoked program takes for granted about its dims.
+    void check_extents(const Invoke &n, const TileProgram &callee) const {
+        auto holds = [&](const Expr &condition) {
+            if (!prove(condition, facts)) fail(n.program + " is invoked where " + to_string(condition) + " is not known");
+        };
+        for (const Dim &d : callee.dims) {
+            auto given = n.extents.find(d.name);
+            if (given == n.extents.end()) {
+                if (d.kind != DimKind::derived) fail(n.program + " is invoked without the extent of its dim " + d.name);
+                continue;
+            }
+            const Expr &e = given->second;
+            if (d.kind == DimKind::fixed) holds(e == Expr(d.value));
+            if (d.kind != DimKind::symbolic) continue;
+            if (d.multiple_of > 1) holds(e % Expr(d.multiple_of) == Expr(0));
+            if (d.min > 0) holds(Expr(d.min) <= e);
+            if (d.max < INT32_MAX) holds(e <= Expr(d.max));
+            if (!d.equals.empty()) holds(e == n.extents.at(d.equals));
+        }
+    }
+
+    // Argument `i` of the invoked program.
+    void pass(const Invoke &n, const TileProgram &callee, size_t i) const {
+        const Argument &a = callee.arguments[i];
+        const Buffer &b = find(n.buffers[i]);
+        std::string what = b.name + ", as " + a.tensor.name + " of " + n.program + ",";
+        if (b.space != Space::workspace && !is_given(b)) fail(what + " is in " + name_of(b.space));
+        if (b.dtype != a.tensor.dtype || b.extents.size() != a.tensor.dims.size()) fail(what + " has another type or rank");
+        if (a.read && !stored.count(b.name)) fail(what + " is read before anything is stored to it");
+        if (a.written && is_given(b) && !writable.count(b.name)) fail(what + " is an input and is stored to");
+        for (size_t j = 0; j < n.buffers.size(); j++)
+            if (j != i && a.written && n.buffers[j] == b.name) fail(what + " is stored to and passed twice");
+        for (size_t axis = 0; axis < b.extents.size(); axis++) {
+            const Expr &e = n.extents.at(a.tensor.dims[axis]);
+            if (!prove(e <= b.extents[axis], facts)) fail(what + " has " + to_string(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + to_string(e) + " are wanted");
+        }
     }
 };
 
 }  // namespace
 
-std::vector<std::string> verify(const TileProgram &program) { return TileVerifier(program).assumed; }
+std::vector<std::string> verify(const TileProgram &program) {
+    std::vector<std::string> assumed;
+    std::vector<TileProgram> before;  // a program invokes earlier ones only
+    auto check = [&](const TileProgram &p) {
+        std::vector<std::string> more = TileVerifier(p, before).assumed;
+        assumed.insert(assumed.end(), more.begin(), more.end());
+    };
+    for (const TileProgram &p : program.programs) check(p), before.push_back(p);
+    check(program);
+    return assumed;
+}
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 //               writes or reads, unless the buffer is the iteration's own
 //   order       a buffer is stored to before it is read; a state that a store reads is read where it is stored;
 //               asynchronous copies are awaited; no barrier under a condition that differs between threads
+//   calls       what is invoked has its buffers, extents and parameters, and none is stored to and passed twice
 //   storage     the spaces that the target has; registers and stack of constant size, at most stack_bytes_limit together
 #pragma once
 #include <cstdint>

@@ -39,6 +39,14 @@ struct Contents {
         const std::string &object = members.at(member);
         return is_elf(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
     }
+    // Of a target's object and those of what its bodies invoke.
+    ordered_json loaded_with_callees(const std::string &member) const {
+        const std::string callees = member.substr(0, member.rfind('.')) + ".callee";
+        ordered_json bytes = loaded(member);
+        for (const auto &[name, object] : members)
+            if (name.starts_with(callees) && bytes.is_number()) bytes = bytes.get<uint64_t>() + loaded_bytes(object);
+        return bytes;
+    }
     ordered_json code(const std::string &member, const std::string &prefix) const {
         const std::string &object = members.at(member);
         if (!is_elf(object)) return nullptr;
@@ -91,7 +99,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
     for (const PreparedKernel &p : prepared) {
         const std::string member = object_name(stem, p.target);
         targets.push_back({{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}, {"schedule", schedule_json(p)},
-                           {"variants", variants_json(p, contents, member)}, {"bytes", contents.loaded(member)}});
+                           {"variants", variants_json(p, contents, member)}, {"bytes", contents.loaded_with_callees(member)}});
     }
     const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};
     const ordered_json manifest = {

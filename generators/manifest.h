@@ -12,7 +12,7 @@
 //     "files": {file: hash} }
 //
 // Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
-// object with constants, those of the entry what all share; null where the object is not ELF. `needs` are the functions
+// objects with constants and callees, those of the entry what all share; null where the object is not ELF. `needs` are the functions
 // that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
 // `text` is the file in Tessera's folder of documents.
 #pragma once

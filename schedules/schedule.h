@@ -83,7 +83,7 @@ struct Knobs {
     std::map<std::string, Tail> tail;             // dim -> policy
     std::map<std::string, Split> split;           // reduced or scanned dim -> split
     std::optional<std::string> instruction;       // "fma"
-    std::optional<std::string> call;              // "inline" or "once": for the scope of a Call
+    std::optional<std::string> call;              // "inline" or "once": for the scope of a Call; stages keep their names
     std::optional<int64_t> warps, stages;         // GPU: warps in a block; depth of the copy pipeline / prefetch distance
     std::optional<std::string> swizzle;           // GPU: "xor"
     std::vector<Directive> directives;

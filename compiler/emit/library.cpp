@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <set>
 #include <unistd.h>
 
@@ -72,12 +73,6 @@ private:
 
 static LoweredArgument handle(const std::string &name) {
     return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
-}
-
-static Stmt returning(const HExpr &status) {
-    std::string name = unique_name("status");
-    HExpr value = Variable::make(H::Int(32), name);
-    return LetStmt::make(name, status, AssertStmt::make(value == 0, value));
 }
 
 static void append(H::Module &module, const std::string &name, const std::vector<LoweredArgument> &args, Stmt s, LinkageType linkage,
@@ -174,7 +169,7 @@ static H::Buffer<int64_t> constant_table(const std::vector<int64_t> &words, cons
     return table;
 }
 
-// The constants of all kernels of a module as data without a symbol, equal ones once.
+// The constants of a module's programs as data without a symbol, equal ones once.
 class Constants {
 public:
     explicit Constants(H::Module &m) : module(m) {}
@@ -271,19 +266,6 @@ std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t var
 
 namespace emit {
 
-// The bodies of one target, and their plans, which any processor runs.
-static void add_variants(H::Module &code, H::Module &entry, const TargetKernels &of, const H::Target &fast, const H::Target &base) {
-    const std::vector<LoweredArgument> frame = {handle("frame")}, call = {handle("__user_context"), handle("frame")};
-    Constants constants(code);
-    for (const Kernel &kernel : of.kernels)
-        for (size_t v = 0; v < kernel.variants.size(); v++) {
-            const TileProgram &program = kernel.variants[v].program;
-            EmittedBody body = emit_body(program, constants.add(program));
-            append(code, symbol_prefix(kernel, of.target, v) + ".body", call, body.body, LinkageType::External, fast);
-            append(entry, symbol_prefix(kernel, of.target, v) + ".plan", frame, plan_of(program, body), LinkageType::External, base);
-        }
-}
-
 static H::Module module_of(const std::string &name, const H::Target &target) {
     H::Module module(name, target);
     // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
@@ -306,6 +288,72 @@ static void compile(H::Module &module, const std::string &object, const std::set
     std::ofstream(object, std::ios::binary) << bytes;
 }
 
+// The code for one target: an object with the bodies of all variants, and one for each program that they invoke. If LLVM put
+// an invoked body into its caller, it would take two names of one buffer for two buffers.
+class Code {
+public:
+    Code(const std::string &archive_stem, const Target &t) : of(t), target(halide_target(t)), stem(archive_stem + "." + word_of(t)) { bodies = &add_module(stem); }
+
+    EmittedBody add(const std::string &symbol, const std::string &kernel, const TileProgram &program) {
+        std::map<std::string, Surroundings::Invoked> invoked;
+        for (const TileProgram &p : program.programs) invoked.emplace(p.name, find(kernel, p, invoked));
+        return add(*bodies, symbol, program, invoked);
+    }
+
+    // The objects that it makes in `folder`.
+    std::vector<std::string> compile_into(const std::filesystem::path &folder, std::ostream *assembly) {
+        std::vector<std::string> objects;
+        for (Part &part : parts) {
+            objects.push_back((folder / (part.module.name() + ".o")).string());
+            compile(part.module, objects.back(), {}, assembly);
+        }
+        return objects;
+    }
+
+private:
+    struct Part {
+        H::Module module;
+        Constants constants{module};
+        Part(const std::string &name, const H::Target &target) : module(module_of(name, target)) {}
+    };
+    const Target &of;
+    H::Target target;
+    std::string stem;
+    std::list<Part> parts;
+    Part *bodies;
+    std::map<std::string, Surroundings::Invoked> known;  // by what they are
+
+    Part &add_module(const std::string &name) { return parts.emplace_back(name, target); }
+
+    EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program, const std::map<std::string, Surroundings::Invoked> &invoked) {
+        EmittedBody body = emit_body(program, {part.constants.add(program), invoked});
+        append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);
+        return body;
+    }
+
+    // The body of a program that is invoked; it is emitted the first time.
+    Surroundings::Invoked find(const std::string &kernel, const TileProgram &program, const std::map<std::string, Surroundings::Invoked> &invoked) {
+        std::string what = resolved_hash(program);  // which has the names of what it invokes itself
+        walk(program.body, [&](const TileNode &n) {
+            if (auto *inner = std::get_if<Invoke>(&n)) what += " " + invoked.at(inner->program).symbol;
+        });
+        if (auto it = known.find(what); it != known.end()) return it->second;
+        std::string callee = ".callee" + std::to_string(known.size()), symbol = kernel + "." + word_of(of) + callee + "." + program.name;
+        EmittedBody body = add(add_module(stem + callee), symbol, program, invoked);
+        return known.emplace(what, Surroundings::Invoked{&program, symbol, body.shared_bytes, body.worker_bytes}).first->second;
+    }
+};
+
+// The bodies of one target, and their plans, which any processor runs.
+static void add_variants(Code &code, H::Module &entry, const TargetKernels &of, const H::Target &base) {
+    for (const Kernel &kernel : of.kernels)
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            const TileProgram &program = kernel.variants[v].program;
+            const std::string prefix = symbol_prefix(kernel, of.target, v);
+            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, program)), LinkageType::External, base);
+        }
+}
+
 }  // namespace emit
 
 void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options) {
@@ -324,11 +372,10 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
         std::vector<std::string> objects = {(scratch.path / (stem + ".entry.o")).string()};
         H::Module entry = module_of(stem + ".entry", base);
         for (const TargetKernels &of : targets) {
-            const H::Target fast = halide_target(of.target);
-            H::Module code = module_of(stem + "." + word_of(of.target), fast);
-            add_variants(code, entry, of, fast, base);
-            objects.push_back((scratch.path / object_name(stem, of.target)).string());
-            compile(code, objects.back(), {}, assembly ? &*assembly : nullptr);
+            Code code(stem, of.target);
+            add_variants(code, entry, of, base);
+            const std::vector<std::string> made = code.compile_into(scratch.path, assembly ? &*assembly : nullptr);
+            objects.insert(objects.end(), made.begin(), made.end());
         }
         const HExpr context = Variable::make(H::Handle(), "__user_context"), frame = Variable::make(H::Handle(), "frame");
         for (size_t k = 0; k < least.kernels.size(); k++) {

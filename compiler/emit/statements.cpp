@@ -23,27 +23,29 @@ static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cas
 
 class Statements {
 public:
-    Statements(const TileProgram &p, const std::map<std::string, std::string> &c) : program(p), constants(c), spec(spec_of(p, 0)), values(addresses) {
+    Statements(const TileProgram &p, const Surroundings &s) : program(p), around(s), spec(spec_of(p, 0)), values(addresses) {
         for (const Argument &a : p.arguments) addresses.declare({a.tensor.name, a.tensor.dtype, {}, Space::argument});
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
             for (const std::string &d : t.dims) b.extents.push_back(extent(d));
             addresses.declare(b);
+            dense[b.name] = b;
         }
     }
 
     EmittedBody run() {
         Stmt body = emit(program.body);
-        for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(constants.at(t.name)), body);
+        for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(around.constants.at(t.name)), body);
         return {bind_frame(program, body, false), shared_bytes, worker_bytes};
     }
 
 private:
     const TileProgram &program;
-    const std::map<std::string, std::string> &constants;
+    const Surroundings &around;
     std::vector<int64_t> spec;
     Addresses addresses;
     Values values;
+    std::map<std::string, Buffer> dense;  // all but arguments
     bool in_task = false;
     HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
 
@@ -62,7 +64,8 @@ private:
         if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
         if (auto *n = std::get_if<Guard>(&node))
             return IfThenElse::make(values.emit(n->condition), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
-        throw UserError("emit.cpu", program.name + ": barriers and calls of other programs are not for a CPU target.");
+        if (auto *n = std::get_if<Invoke>(&node)) return emit(*n);
+        throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
     }
 
     Stmt emit(const Loop &loop) {
@@ -102,11 +105,62 @@ private:
                            addresses.origin(buffer), predicate, ModulusRemainder());
     }
 
+    HExpr stride(const std::string &buffer, size_t axis, size_t rank) {
+        auto it = dense.find(buffer);
+        if (it == dense.end()) return axis + 1 == rank ? make_const(H::Int(64), 1) : Cast::make(H::Int(64), Variable::make(H::Int(32), stride_name(buffer, axis)));
+        HExpr product = make_const(H::Int(64), 1);
+        for (size_t inner = axis + 1; inner < rank; inner++) product = product * Cast::make(H::Int(64), values.emit(it->second.extents[inner]));
+        return product;
+    }
+
+    static HExpr parameter_word(const HExpr &v) {
+        HExpr bits = v.type().is_float() ? H::reinterpret(H::Int(v.type().bits()), v) : v;
+        return Cast::make(H::Int(64), bits);
+    }
+
+    // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's: its shared
+    // memory begins `shared` bytes into the workspace and each worker's `worker` bytes into that worker's part.
+    Stmt emit(const Invoke &invoke) {
+        const Surroundings::Invoked &callee = around.programs.at(invoke.program);
+        std::vector<int64_t> own = spec_of(*callee.program, 0);
+        std::string frame = unique_name("callee_frame");
+        std::vector<Stmt> body;
+        auto write = [&](int64_t slot, const HExpr &value) {
+            body.push_back(Store::make(frame, value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder()));
+        };
+        std::map<std::string, HExpr> extents;
+        int64_t slot = 0;
+        for (const Dim &d : spec_dims(*callee.program)) {
+            HExpr value = values.emit(invoke.extents.at(d.name));
+            extents[extent_name(d.name)] = value;
+            write(tess_frame_dim(slot++), Cast::make(H::Int(64), value));
+        }
+        for (size_t i = 0; i < invoke.buffers.size(); i++) {
+            auto n = static_cast<int64_t>(i);
+            size_t rank = callee.program->arguments[i].tensor.dims.size();
+            write(tess_frame_data(own.data(), n), H::reinterpret(H::Int(64), Variable::make(H::Handle(), invoke.buffers[i])));
+            for (size_t axis = 0; axis < rank; axis++) write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride(invoke.buffers[i], axis, rank));
+        }
+        for (size_t p = 0; p < callee.program->parameters.size(); p++)
+            write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)), parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
+        HExpr all_shared = frame_word(tess_frame_shared_bytes(spec.data()));
+        write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared_bytes);
+        write(tess_frame_shared_bytes(own.data()), all_shared - shared_bytes + worker_bytes);
+        write(tess_frame_worker_bytes(own.data()), frame_word(tess_frame_worker_bytes(spec.data())));
+        write(tess_frame_workers(own.data()), frame_word(tess_frame_workers(spec.data())));
+        shared_bytes = shared_bytes + Halide::Internal::substitute(extents, callee.shared_bytes);
+        worker_bytes = worker_bytes + Halide::Internal::substitute(extents, callee.worker_bytes);
+        HExpr call = Call::make(H::Int(32), callee.symbol, {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
+        body.push_back(returning(call));
+        return Allocate::make(frame, H::Int(64), MemoryType::Stack, {make_const(H::Int(32), tess_frame_size(own.data()))}, const_true(), Block::make(body));
+    }
+
     // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different
     // names do not alias.
     Stmt emit(const Alloc &alloc) {
         const Buffer &b = alloc.buffer;
         addresses.declare(b);
+        dense[b.name] = b;
         if (b.space == Space::registers || b.space == Space::stack) {
             int64_t count = 1;
             for (const Expr &e : b.extents) {
@@ -133,7 +187,13 @@ private:
     }
 };
 
-EmittedBody emit_body(const TileProgram &program, const std::map<std::string, std::string> &constants) { return Statements(program, constants).run(); }
+EmittedBody emit_body(const TileProgram &program, const Surroundings &around) { return Statements(program, around).run(); }
+
+Stmt returning(const HExpr &status) {
+    std::string name = unique_name("status");
+    HExpr value = Variable::make(H::Int(32), name);
+    return LetStmt::make(name, status, AssertStmt::make(value == 0, value));
+}
 
 HExpr module_data(const std::string &buffer) {
     HExpr object = Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");

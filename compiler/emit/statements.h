@@ -10,13 +10,25 @@ struct EmittedBody {
     Halide::Expr shared_bytes, worker_bytes;  // of workspace, over extent_name(dim); Int(64)
 };
 
-// `constants` maps the program's constants to buffers of the module that the body goes into.
-EmittedBody emit_body(const TileProgram &program, const std::map<std::string, std::string> &constants);
+// What is in the module, or beside it, that a body refers to.
+struct Surroundings {
+    std::map<std::string, std::string> constants;  // of the program -> buffers of the module
+    struct Invoked {
+        const TileProgram *program;
+        std::string symbol;
+        Halide::Expr shared_bytes, worker_bytes;   // over extent_name(dim) of its own dims
+    };
+    std::map<std::string, Invoked> programs;       // by the name that Invoke gives
+};
+
+EmittedBody emit_body(const TileProgram &program, const Surroundings &around);
 // The first element of a buffer that a module holds.
 Halide::Expr module_data(const std::string &buffer);
 
 // Binds what the frame holds: extents, and unless `extents_only`, data pointers, strides and parameters.
 Halide::Internal::Stmt bind_frame(const TileProgram &program, const Halide::Internal::Stmt &inside, bool extents_only);
+// Leaves the function with the status, unless it is 0.
+Halide::Internal::Stmt returning(const Halide::Expr &status);
 // Slot `index` of the frame.
 Halide::Expr frame_word(int64_t index);
 

@@ -17,6 +17,7 @@ public:
         attentions();
         folds();
         constants();
+        calls();
     }
     std::vector<Case> all;
 
@@ -162,6 +163,64 @@ private:
         c.stages["mixed"].place = at("z", "micro");
         c.stages["mixed"].pack["basis"] = {"root", {{"N", 2 * L, false}, {"K", 0, false}, {"N", 2 * L, true}}};
         c.stages["window.y"].place = at("z", "micro"), c.stages["window.y"].vector = {{"N", L}};
+    }
+
+    // Calls that are emitted once: on arguments, on each other's results, on a constant, with a state, with a parameter, nested.
+    void calls() {
+        Numerics f32;
+        Knobs tile;
+        tile.micro = {{"M", 4}, {"F", 2 * L}}, tile.vector = {{"F", L}}, tile.pack["w_up"] = {"micro.F", {{"F", 2 * L, false}, {"D", 0, false}, {"F", 2 * L, true}}};
+        tile.loops = {"micro.F", "micro.M"};
+        Case &layer = add("feed_forward_once", library::feed_forward(f32), shapes({"M", "D", "F"}, {{0, 2, 2}, {1, 1, 1}, {3, 5, 7}, {6, L + 1, 2 * L - 1}, {9, 4 * L, 3}}));
+        for (std::string scope : {"up", "down", "norm"}) layer.stages[scope].call = "once";
+        layer.stages["up.acc"] = tile, layer.stages["up.acc"].place = at("up.y", "block.M");
+        layer.stages["up.y"].block = {{"M", 8}}, layer.stages["up.y"].parallel = {"block.M"}, layer.stages["up.y"].vector = {{"F", L}};
+        layer.stages["norm.welford"].split["D"] = {How::chunks, 8};
+        layer.stages["norm.welford.partial"].place = at("norm.welford", "M");
+
+        Builder g("scaled_product");
+        Dim A = g.dim("A"), B = g.dim("B"), C = g.dim("C");
+        Tile u = g.input("u", {A, B}), v = g.input("v", {B, C}), bias = g.input("bias", {C});
+        Tile factor = g.parameter("factor", DType::f32);
+        Algorithm scaled = g.output("p", relu(dot(u, v).named("product") * factor + bias)).build();  // (A, C)
+
+        Builder h("doubled");
+        Dim P = h.dim("P"), Q = h.dim("Q"), R = h.dim("R");
+        Tile first = h.call("inner", scaled, {h.input("s", {P, Q}), h.input("t", {Q, R}), h.input("zeros", {R})}, {{"factor", h.scalar(DType::f32, 0.25)}})[0];  // (P, R)
+        Algorithm doubled = h.output("q", first + first).build();
+
+        Builder k("accumulate");
+        Dim X = k.dim("X"), Y = k.dim("Y");
+        Tile total = k.state("total", {X, Y});
+        k.update("add", total, {k.index(X), k.index(Y)}, total + k.input("more", {X, Y}));
+        Algorithm accumulate = k.build();
+
+        Builder f("layers");
+        Dim M = f.dim("M"), N = f.dim("N", 2 * L + 1), O = f.dim("O", 2 * L + 1), W = f.dim("W");
+        Tile x = f.input("x", {M, N}), to = f.input("to", {N, O}), back = f.input("back", {O, N}), out = f.input("out", {N, W}), w = f.input("w", {W});
+        Tile scale = f.parameter("scale", DType::f32), seen = f.state("seen", {M, N}), sums = f.state("sums", {M, W});
+        Tile table = f.constant("table", {O}, std::vector<double>(static_cast<size_t>(2 * L + 1), 0.5)), row = f.input("row", {N});
+        Tile a = f.call("a", scaled, {x, to, table}, {{"factor", scale}})[0];              // (M, O)
+        Tile b = f.call("b", scaled, {a, back, row}, {{"factor", scale + 1.0}})[0];        // (M, N)
+        Tile c = f.call("c", doubled, {(b - x).named("step"), to, table})[0];             // (M, O)
+        Tile d = f.call("d", scaled, {b, out, w}, {{"factor", f.scalar(DType::f32, 2)}})[0];  // (M, W)
+        f.call("e", accumulate, {seen, b});
+        f.call("f", accumulate, {sums, d});
+        f.effect(Effect::memory);
+        Algorithm layers = f.output("y", sum(c, O) + d).build();
+        auto mw = shapes({"M", "W"}, {{0, 3}, {3, 0}, {1, 1}, {5, 3}, {7, 2 * L + 1}});
+        add("layers_inline", layers, mw);
+        Case &once = add("layers_once", layers, mw);
+        for (std::string scope : {"a", "b", "c", "c.inner", "d", "e", "f"}) once.stages[scope].call = "once";
+        auto product = [&](const std::string &scope, const std::string &rows, const std::string &columns, const std::string &weights) {
+            Knobs &p = once.stages[scope + ".p"], &acc = once.stages[scope + ".product"];
+            p.block = {{rows, 4}}, p.vector = {{columns, L}}, p.parallel = {"block." + rows};
+            acc.place = at(scope + ".p", "block." + rows), acc.micro = {{rows, 2}, {columns, 2 * L}}, acc.vector = {{columns, L}};
+            acc.pack[weights] = {"root", {}};
+        };
+        product("a", "M", "O", "to"), product("b", "M", "N", "back"), product("c.inner", "M", "O", "to"), product("d", "M", "W", "out");
+        Case &some = add("layers_partly_once", layers, mw);
+        some.stages["c.inner"].call = some.stages["b"].call = "once";
     }
 
     void folds() {

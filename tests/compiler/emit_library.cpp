@@ -9,7 +9,7 @@
 #include "algorithms/builder.h"
 #include "algorithms/tile_functions.h"
 #include "compiler/emit_library.h"
-#include "tests/compiler/harness.h"
+#include "tests/compiler/cases.h"
 
 namespace tessera::test {
 
@@ -73,6 +73,26 @@ TEST_CASE("constants are read-only data without a symbol, equal ones once") {
     CHECK(size(one) > bytes);
     CHECK(size(alike) < 2 * bytes);
     CHECK(size(apart) > 2 * bytes);
+}
+
+TEST_CASE("a callee is emitted once in a library, for all of its kernels") {
+    Target target = target_named("avx2");
+    std::vector<TileProgram> programs;
+    for (const Case &c : library_cases(8))
+        if (c.name == "layers_once") programs = {lowered("a", c.algorithm, c.stages, target), lowered("b", c.algorithm, c.stages, target)};
+    Archive archive(programs, target);
+    std::string symbols = output_of("nm '" + archive.path().string() + "'");
+    INFO(symbols);
+    for (std::string name : {"a.avx2.callee0.scaled_product", "a.avx2.callee1.scaled_product2", "a.avx2.callee2.doubled", "a.avx2.callee3.accumulate"}) {
+        size_t defined = symbols.find(" T " + name + "\n");
+        REQUIRE(defined != std::string::npos);
+        CHECK(symbols.find(" T " + name + "\n", defined + 1) == std::string::npos);
+    }
+    CHECK(symbols.find("b.avx2.callee") == std::string::npos);
+    CHECK(symbols.find(".callee4") == std::string::npos);
+    std::ifstream in(archive.assembly());
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    for (const char *name : {"\na.avx2.variant0.body:", "\na.avx2.callee3.accumulate:"}) CHECK(text.find(name) != std::string::npos);
 }
 
 }  // namespace tessera::test

@@ -51,7 +51,7 @@ TEST_CASE("knobs that a CPU does not have") {
             {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
     check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16")); },
                 {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and unconditionally; this stage is no such sum."});
-    refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: calls are inlined on this target; got call 'once', expected 'inline'."});
+    refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 
 TEST_CASE("places that are none") {
@@ -162,7 +162,7 @@ TEST_CASE("what a CPU cannot run") {
     TileProgram p;
     p.name = "k";
     p.body = {tile_node(Barrier{})};
-    not_emitted(p, "error[emit.cpu]: k: barriers and calls of other programs are not for a CPU target.");
+    not_emitted(p, "error[emit.cpu]: k: barriers are not for a CPU target.");
     p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
     not_emitted(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};

@@ -1,0 +1,112 @@
+// Calls that are emitted once: what they share, that they give the bits of inlined ones, and what is refused.
+#include "compiler/calls.h"
+
+#include <catch2/catch.hpp>
+
+#include "algorithms/builder.h"
+#include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
+#include "compiler/lower.h"
+#include "tests/compiler/cases.h"
+#include "tests/schedules/words.h"
+
+namespace tessera::test {
+
+using Stages = std::map<std::string, Knobs>;
+
+static Stages inlined(Stages stages) {
+    for (auto &[name, k] : stages) k.call.reset();
+    return stages;
+}
+
+static int count(const std::string &text, const std::string &what) {
+    int n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) n++;
+    return n;
+}
+
+TEST_CASE("a call that is emitted once gives the bits of one that is inlined") {
+    Target target = target_named("avx2");
+    int seen = 0;
+    for (const Case &c : library_cases(8)) {
+        if (std::none_of(c.stages.begin(), c.stages.end(), [](auto &s) { return s.second.call.has_value(); })) continue;
+        seen++;
+        TileProgram once = lowered(c.name, c.algorithm, c.stages, target), open = lowered(c.name, c.algorithm, inlined(c.stages), target);
+        CHECK(!once.programs.empty());
+        CHECK(open.programs.empty());
+        CHECK(resolved_hash(once) != resolved_hash(open));
+        for (const Extents &shape : c.shapes) {
+            Parameters parameters = make_parameters(c.algorithm, 3);
+            Arrays inputs = make_inputs(c.algorithm, shape, 3, true);
+            INFO(c.name);
+            CHECK(differ_in_bits(run_interpreter(once, shape, inputs, parameters), run_interpreter(open, shape, inputs, parameters)) == "");
+        }
+    }
+    CHECK(seen == 3);
+}
+
+static const Case &case_named(const std::vector<Case> &cases, const std::string &name) {
+    for (const Case &c : cases)
+        if (c.name == name) return c;
+    throw std::runtime_error("no case " + name);
+}
+
+TEST_CASE("calls share a program where the callee and its schedule agree") {
+    std::vector<Case> cases = library_cases(8);
+    const Case &c = case_named(cases, "layers_once");
+    Target target = target_named("avx2");
+    std::string text = to_text(lowered("k", c.algorithm, c.stages, target));
+    INFO(text);
+    CHECK(count(text, "tile program scaled_product for") == 1);
+    CHECK(count(text, "invoke scaled_product(") == 3);
+    CHECK(count(text, "invoke scaled_product2(") == 1);  // in doubled, where all three extents are known
+    CHECK(count(text, "tile program accumulate for") == 1);
+    CHECK(count(text, "invoke accumulate(") == 2);
+    CHECK(count(text, "invoke doubled(step, to, table, c.q, ") == 1);
+    Stages stages = c.stages;
+    stages["b.p"].block["M"] = 8;
+    text = to_text(lowered("k", c.algorithm, stages, target));
+    CHECK(count(text, "tile program scaled_product for") == 1);
+    CHECK(count(text, "tile program scaled_product2 for") == 1);
+    CHECK(count(text, "tile program scaled_product3 for") == 1);
+}
+
+TEST_CASE("a callee is lowered in its own names") {
+    Stages stages;
+    for (std::string scope : {"up", "down", "norm"}) stages[scope].call = "once";
+    stages["down.acc"].micro = {{"D", 8}}, stages["down.acc"].vector = {{"D", 8}}, stages["down.acc"].loops = {"micro.D"};
+    Algorithm a = bind_extents(library::feed_forward({}), {{"D", 8}});
+    TileProgram program = lowered("k", a, stages, target_named("avx2"));
+    REQUIRE(program.programs.size() == 3);
+    std::string text = to_text(program.programs[1]);
+    INFO(text);
+    CHECK(text.starts_with("tile program linear for avx2\n  dim M\n  dim N = 8\n  dim K\n  input x[M, K]: f32\n  input w[K, N]: f32\n  input b[N]: f32\n  output y[M, N]: f32\n"));
+    CHECK(text.find("vector N.lane") != std::string::npos);
+    CHECK(to_text(program).find("  invoke linear(up.y, w_down, b_down, down.y, K=|F|, M=|M|, N=8)\n") != std::string::npos);
+}
+
+TEST_CASE("calls that cannot be emitted once") {
+    Algorithm a = library::feed_forward({});
+    auto refused = [&](const std::function<void(Stages &)> &change, const std::string &words) {
+        Stages stages;
+        stages["up"].call = "once";
+        change(stages);
+        check_words([&] { lower(a, stages, target_named("avx2")); }, {"error[schedule.call]: " + words});
+    };
+    auto at = [](const std::string &stage, const std::string &loop) { return Place{Place::Kind::at, stage, loop}; };
+    refused([&](Stages &s) { s["up.y"].place = at("down.acc", "M"); },
+            "up.y: it is placed at down.acc.M, outside the call 'up', which is emitted once; place it at root or at a loop of the call's own stages, or inline the call.");
+    Builder f("f");
+    Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
+    Tile h = relu(f.input("x", {M, D})).named("h");
+    a = f.output("y", f.call("up", library::linear({}), {h, f.input("w", {D, F}), f.input("b", {F})})[0]).build();
+    refused([&](Stages &s) { s["h"].place = at("up.acc", "M"); },
+            "h: it is placed at up.acc.M, inside the call 'up', which is emitted once; place it at root, or inline the call.");
+    refused([&](Stages &s) { s["h"].place = Place{Place::Kind::inlined, "", ""}; },
+            "up: the call is emitted once, and takes 'h', which is not stored in full before it; place it at root, or inline the call.");
+    refused([&](Stages &s) { s["h"].layout = {{"D"}, {"M"}}; }, "up: the call is emitted once, and takes 'h', which has a layout; delete the layout (null), or inline the call.");
+    refused([&](Stages &s) { s["upp"].call = "once"; }, "upp: the knob 'call' is for the scope of a call; the scopes of f are up. Did you mean 'up'?");
+    refused([&](Stages &s) { s["up"].call = "twice"; }, "up: a call is 'inline' or 'once'; got 'twice'.");
+}
+
+}  // namespace tessera::test
