@@ -1,5 +1,6 @@
 #include "compiler/emit/values.h"
 
+#include <bit>
 #include <cmath>
 
 #include "algorithms/error.h"
@@ -83,10 +84,13 @@ HExpr Values::emit(const Expr &e) {
 
 static HExpr emit_constant(const Scalar &s) {
     if (s.type == DType::boolean) return make_bool(s.integer != 0);
-    if (s.type == DType::f32) {
-        // By bits: Halide folds operations on some constants by rules that forget -0 and NaN.
-        return FloatImm::make(H::Float(32), s.real);
-    }
+    // Halide takes -0 for 0, and NaN for any number, when it looks for equal subexpressions; so these are written by their bits.
+    bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
+    if (s.type == DType::f32 && by_bits)
+        return H::reinterpret(H::Float(32), make_const(H::UInt(32), uint64_t{std::bit_cast<uint32_t>(static_cast<float>(s.real))}));
+    if (s.type == DType::f64 && by_bits)
+        return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
+    if (s.type == DType::f32) return FloatImm::make(H::Float(32), s.real);
     if (s.type == DType::f64) return FloatImm::make(H::Float(64), s.real);
     if (s.type == DType::bf16 || s.type == DType::f16) {
         uint16_t bits = 0;
