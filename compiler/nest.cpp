@@ -301,7 +301,9 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     LoopKind kind = position < state.parallel ? LoopKind::parallel : LoopKind::serial;
     Piece &inner = state.pieces[loop.dim];
     inner.lo = simplify(p.lo + start, facts);
-    if (last || whole_tiles) {
+    // A slice of a fold runs even when there is nothing to fold: its one tile may then be empty.
+    bool may_be_empty = outer_slice && !prove(p.size >= Expr(1), facts);
+    if (last || (whole_tiles && !may_be_empty)) {
         inner.size = inner.most = Expr(tile);
         if (!whole_tiles) {
             inner.padded = true, inner.since = state.depth;

@@ -227,6 +227,8 @@ private:
         Numerics f32;
         auto mn = shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {7, 9}, {2, L + 1}, {33, 2 * L - 1}, {16, 40}});
         add("column_sum_vector", library::column_sum(f32), mn).stages["y"].vector = {{"N", L}};
+        Case &slices = add("column_sum_slices", library::column_sum(f32), mn);
+        slices.stages["y"].k = {{"M", 1}};
         Case &threads = add("column_sum_threads", library::column_sum(f32), mn);
         threads.stages["y"].split["M"] = {How::threads, 8}, threads.stages["y"].vector = {{"N", L}};
         add("cumulative_sum_plain", library::cumulative_sum(f32), mn);
