@@ -28,7 +28,7 @@ public:
         : scope_(scope), subject_(subject), dims_(dims) {}
     Bounds facts() const;
     void check(const Expr &e, const Bounds &facts);
-    void inside(const Tensor &tensor, const std::vector<Expr> &index, Bounds facts) const;
+    void inside(const Tensor &tensor, const std::vector<Expr> &index, const Bounds &facts) const;
 
 private:
     struct Scan {
@@ -68,6 +68,11 @@ void Checker::visit(const Expr &e, Scan &scan) {
     case ExprKind::variable: return check_variable(e);
     case ExprKind::extent: return check_extent(e);
     case ExprKind::parameter: return check_parameter(e);
+    case ExprKind::bounded:
+        if (!prove(e->args[1] < e->args[2], scan.facts))
+            scope_.fail("bounds", subject_, to_string(e) + ": cannot prove " + to_string(e->args[1] < e->args[2]) +
+                                                ", and nothing can be clamped into an empty range; guard it with load_or, or constrain the dims.");
+        return;
     case ExprKind::left:
     case ExprKind::right:
     case ExprKind::input:
@@ -143,11 +148,7 @@ void Checker::check_load(const Expr &e, Scan &scan) {
     inside(t, index, guarded);
 }
 
-void Checker::inside(const Tensor &t, const std::vector<Expr> &index, Bounds facts) const {
-    for (const Expr &i : index)
-        walk(i, [&](const Expr &n) {
-            if (n.kind() == ExprKind::bounded) facts.assume(n->args[1] < n->args[2]);
-        });
+void Checker::inside(const Tensor &t, const std::vector<Expr> &index, const Bounds &facts) const {
     for (size_t axis = 0; axis < index.size(); axis++)
         for (const Expr &claim : {Expr(0) <= index[axis], index[axis] < extent(t.dims[axis])})
             if (!prove(claim, facts))

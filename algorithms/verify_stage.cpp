@@ -76,16 +76,20 @@ void StageChecker::check_fold(const Monoid &monoid, const std::vector<Expr> &inp
     if (inputs.size() != monoid.inputs.size())
         fail("type", "the monoid '" + monoid.name + "' takes " + std::to_string(monoid.inputs.size()) + " inputs, got " +
                          std::to_string(inputs.size()) + ".");
-    Names all = points;
+    Names extra;
     for (const Part &p : monoid.parts)
         for (const std::string &d : p.dims) {
             bool taken = std::count(points.begin(), points.end(), d) || std::count(stage_.dims.begin(), stage_.dims.end(), d);
             if (taken) fail("dim", "the extra dim '" + d + "' of part '" + p.name + "' is already a dim of the stage; use another.");
-            if (!std::count(all.begin(), all.end(), d)) all.push_back(d);
+            if (!std::count(extra.begin(), extra.end(), d)) extra.push_back(d);
         }
     for (size_t i = 0; i < inputs.size(); i++) {
         expect(inputs[i], monoid.inputs[i], "input " + std::to_string(i) + " of the monoid '" + monoid.name + "'");
-        verify_expression(scope_, stage_.name, inputs[i], all);
+        // An input without the index of an extra dim is computed even when that dim is empty.
+        Names dims = points;
+        for (const std::string &d : extra)
+            if (uses_variable(inputs[i], d)) dims.push_back(d);
+        verify_expression(scope_, stage_.name, inputs[i], dims);
     }
     check_inputs_of_parts(monoid, inputs);
     check_accumulators(monoid);

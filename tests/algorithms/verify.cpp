@@ -231,6 +231,10 @@ TEST_CASE("loads that are legal") {
     passes(load_or("b", f32, {v("M")}, v("M") < extent("N"), zero));
     passes(at("b", {bounded(cast(DType::i32, at("b", {v("N")})), 0, extent("N"))}));
     passes(at("b", {min(next, extent("N") - 1)}));
+    fails([&](Algorithm &a) { value(a, at("c", {bounded(v("N"), 0, extent("M") - 2)})); },
+          "bounds]: mlp.z: bounded(N, 0, |M| - 2): cannot prove 0 < |M| - 2, and nothing can be clamped into an empty range; guard it "
+          "with load_or, or constrain the dims.");
+    passes(load_or("c", f32, {bounded(v("N"), 0, extent("M") - 2)}, extent("M") == 4, zero));
     passes(at("b", {v("M")}), [](Algorithm &a) { a.dims[0].equals = "N"; });
     passes(at("c", {v("M")}), [](Algorithm &a) { a.dims[0].max = 4; });
     passes(at("b", {v("N") / 4 * 4}));
@@ -290,6 +294,15 @@ TEST_CASE("monoids") {
     fails([&](Algorithm &a) { online(a).step[1] = left(2, f32); },
           "monoid]: mlp.o: step of part 'l' of the monoid 'online_softmax' uses part 'acc', which has the extra dims E; a part may use "
           "parts of its own extra dims, none, and those without.");
+    auto last = [](Algorithm &a) {
+        a.dims.back().max = 4;
+        return at("c", {extent("E") - 1});
+    };
+    fails([&](Algorithm &a) { online(a), reduce(a).inputs[0] = last(a); },
+          "bounds]: mlp.o: c[|E| - 1]: cannot prove 0 <= |E| - 1; guard it with load_or, clamp it with bounded, or constrain the dims.");
+    Algorithm inhabited = legal();
+    online(inhabited), reduce(inhabited).inputs[1] = last(inhabited) * cast(f32, v("E"));
+    CHECK_NOTHROW(verify(inhabited));
     fails([&](Algorithm &a) { online(a), reduce(a).inputs[0] = cast(f32, v("E")); },
           "variable]: mlp.o: part 'm' of the monoid 'online_softmax' uses input 0, which varies with 'E'; the part's extra dims are none.");
     fails([&](Algorithm &a) { online(a).parts[2].dims = {"K"}; },
