@@ -126,7 +126,10 @@ Stage with_expressions(const Stage &stage, const std::function<Expr(const Expr &
         if (reduce->where.defined()) reduce->where = change(reduce->where);
         each(reduce->at);
     }
-    if (auto *scan = std::get_if<Scan>(&result.body)) each(scan->inputs);
+    if (auto *scan = std::get_if<Scan>(&result.body)) {
+        each(scan->inputs);
+        if (scan->segments.defined()) scan->segments = change(scan->segments);
+    }
     if (auto *update = std::get_if<Update>(&result.body)) {
         each(update->index);
         update->value = change(update->value);
@@ -315,6 +318,35 @@ static Monoid simple(const std::string &name, Op op, Scalar identity) {
     m.batch = {{"value", name, {input(0, type)}, {}}};
     m.batch_parts = {0};
     return m;
+}
+
+Monoid segmented_monoid(const Monoid &m) {
+    std::string flag = "begun";
+    while (std::any_of(m.parts.begin(), m.parts.end(), [&](const Part &p) { return p.name == flag; })) flag += "_";
+    Monoid result;
+    result.name = "segmented_" + m.name;
+    result.commutative = false;
+    result.parts = {part(flag, Scalar::of_integer(DType::boolean, 0))};
+    result.parts.insert(result.parts.end(), m.parts.begin(), m.parts.end());
+    result.inputs = {DType::boolean};
+    result.inputs.insert(result.inputs.end(), m.inputs.begin(), m.inputs.end());
+    Expr begins = input(0, DType::boolean), begun = left(0, DType::boolean), anew = right(0, DType::boolean);
+    auto shifted = [](const Expr &e, const std::function<Expr(const Expr &)> &left_part) {
+        return rewrite(e, [&](const Expr &n) -> Expr {
+            if (n.kind() == ExprKind::input) return input(n->number + 1, n.type());
+            if (n.kind() == ExprKind::right) return right(n->number + 1, n.type());
+            return n.kind() == ExprKind::left ? left_part(left(n->number + 1, n.type())) : Expr();
+        });
+    };
+    auto kept = [](const Expr &e) { return e; };
+    auto unless_new = [&](const Expr &e) { return select(begins, constant(result.parts[static_cast<size_t>(e->number)].identity), e); };
+    result.lift = {begins}, result.combine = {begun || anew}, result.step = {begun || begins};
+    for (size_t p = 0; p < m.parts.size(); p++) {
+        result.lift.push_back(shifted(m.lift[p], kept));
+        result.combine.push_back(select(anew, right(static_cast<int>(p) + 1, m.parts[p].identity.type), shifted(m.combine[p], kept)));
+        result.step.push_back(shifted(m.step[p], unless_new));
+    }
+    return result;
 }
 
 Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, is_float(type) ? -0.0 : 0)); }

@@ -104,12 +104,18 @@ struct Reduce {
     std::vector<Expr> at;
 };
 
-// Prefix folds along `dim`, which is one of the stage's dims.
+enum class ScanDirection : uint8_t { forward, backward };
+
+// Prefix folds along `dim`, which is one of the stage's dims, from its first element or, backward, from its last: then the
+// result at i folds the elements from the last down to i (inclusive) or i + 1. Where `segments` holds (undefined: nowhere)
+// the fold begins anew at that element.
 struct Scan {
     Monoid monoid;
     std::string dim;
     bool inclusive = true;
     std::vector<Expr> inputs;
+    ScanDirection direction = ScanDirection::forward;
+    Expr segments = {};
 };
 
 // Writes `value` to state[index] for every point of the stage's dims, in row-major order.
@@ -191,6 +197,11 @@ PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
 std::vector<Tensor> results_of(const Call &call);
 // The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".
 Algorithm renamed(const Call &call, const KeepsCall &keeps);
+
+// The monoid over (begun, value) pairs that folds a segmented scan's elements as one sequence (Blelloch 1990): input 0 says
+// whether an element begins a segment, the other inputs are the monoid's. Part 0 says whether a segment begins somewhere in
+// the fold, the others are the fold of what follows the last beginning.
+Monoid segmented_monoid(const Monoid &monoid);
 
 // Monoids of the standard vocabulary.
 Monoid sum_monoid(DType type);

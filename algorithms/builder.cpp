@@ -190,12 +190,33 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
     return results;
 }
 
-Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, bool inclusive) {
+// Where a segment begins, from the segments' ids: at the first element, and where the id differs from that of the element
+// before in the scan's direction.
+static Expr begins_segment(const Expr &ids, const std::string &along, ScanDirection direction) {
+    bool forward = direction == ScanDirection::forward;
+    Expr here = variable(along), before = forward ? here - 1 : here + 1;
+    Expr inside = forward ? here >= 1 : before < extent(along);
+    return !inside || ids != read_where(substitute(ids, {{along, before}}), inside);
+}
+
+Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, bool inclusive, ScanDirection direction,
+                   const Tile &segments) {
     if (!contains(tile.dims(), along.name))
         throw UserError("shape.fold", algorithm_.name + ": a scan along '" + along.name + "' needs that dim; " + tile.describe() + " has " +
                             join(tile.dims()) + ".");
     Scan scan;
     scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.inputs = {tile.value()};
+    scan.direction = direction;
+    if (Expr where = segments.value(); where.defined()) {
+        for (const std::string &d : segments.dims())
+            if (!contains(tile.dims(), d))
+                throw UserError("shape.scan", algorithm_.name + ": the segments " + segments.describe() + " of a scan have the dim '" + d +
+                                    "', which " + tile.describe() + " lacks; broadcast the scanned tile.");
+        if (is_float(where.type()))
+            throw UserError("shape.type", algorithm_.name + ": the segments " + segments.describe() + " of a scan are " +
+                                name_of(where.type()) + "; give bool (an element begins a segment) or integers (its segment's id).");
+        scan.segments = where.type() == DType::boolean ? where : begins_segment(where, along.name, direction);
+    }
     Stage stage{fresh("scan"), tile.dims(), scan};
     algorithm_.stages.push_back(stage);
     anonymous_.insert(stage.name);

@@ -70,7 +70,10 @@ public:
     // Folds. `inputs` are combined over `over`; the result is one tile for each part of the monoid. `where` may be undefined.
     std::vector<Tile> fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
                            const Tile &where = {});
-    Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true);
+    // Prefix folds along a dim. `segments`, if there, has no other dims than `input`: a bool tile that holds at the elements at
+    // which a fold begins anew, or an integer tile of ids, which begins one wherever the id differs from the element's before.
+    Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true,
+              ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
     // result[at…] accumulates input; positions outside are dropped.
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
     // state[index…] = value, for every point of the value's dims.

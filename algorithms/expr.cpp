@@ -241,6 +241,15 @@ Expr substitute(const Expr &e, const std::map<std::string, Expr> &values) {
     });
 }
 
+Expr read_where(const Expr &e, const Expr &guard) {
+    return rewrite(e, [&](const Expr &n) -> Expr {
+        if (n.kind() != ExprKind::load) return {};
+        if (!n->guarded) return load_or(n->name, n.type(), n->args, guard, constant(n.type(), 0));
+        std::vector<Expr> index(n->args.begin(), n->args.end() - 2);
+        return load_or(n->name, n.type(), index, guard && n->args[n->args.size() - 2], n->args.back());
+    });
+}
+
 void walk(const Expr &root, const std::function<void(const Expr &)> &visit) {
     std::unordered_set<const Node *> seen;
     std::function<void(const Expr &)> go = [&](const Expr &e) {

@@ -110,6 +110,8 @@ int compare(const Expr &a, const Expr &b);
 Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
+// The expression with every load made only where `guard` holds, for a place where it means something only there.
+Expr read_where(const Expr &e, const Expr &guard);
 // Calls `visit` on every distinct node, operands first.
 void walk(const Expr &e, const std::function<void(const Expr &)> &visit);
 std::set<std::string> variables_in(const Expr &e);

@@ -272,7 +272,8 @@ private:
                    expr(r->where, versions, seen) + " at" + exprs(r->at, versions, seen);
         if (auto *s = std::get_if<Scan>(&stage.body))
             return "scan" + text + " " + dim(s->dim) + " " + monoid(s->monoid, versions, seen) + exprs(s->inputs, versions, seen) + " " +
-                   number(s->inclusive);
+                   number(s->inclusive) + (s->direction == ScanDirection::backward ? " backward" : "") +
+                   (s->segments.defined() ? " segments " + expr(s->segments, versions, seen) : "");
         const Update &u = std::get<Update>(stage.body);
         return "update" + text + " " + tensor(u.state, versions) + exprs(u.index, versions, seen) + " " + expr(u.value, versions, seen);
     }

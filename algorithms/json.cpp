@@ -66,8 +66,12 @@ static json write(const Stage &stage) {
         if (!r->at.empty()) body["at"] = list(r->at);
         j["reduce"] = body;
     }
-    if (auto *s = std::get_if<Scan>(&stage.body))
-        j["scan"] = {{"monoid", to_json(s->monoid)}, {"dim", s->dim}, {"inclusive", s->inclusive}, {"inputs", list(s->inputs)}};
+    if (auto *s = std::get_if<Scan>(&stage.body)) {
+        json body = {{"monoid", to_json(s->monoid)}, {"dim", s->dim}, {"inclusive", s->inclusive}, {"inputs", list(s->inputs)}};
+        if (s->direction != ScanDirection::forward) body["direction"] = name_of(s->direction);
+        if (s->segments.defined()) body["segments"] = to_json(s->segments);
+        j["scan"] = body;
+    }
     if (auto *u = std::get_if<Update>(&stage.body))
         j["update"] = {{"state", u->state}, {"index", list(u->index)}, {"value", to_json(u->value)}};
     return j;
@@ -222,8 +226,12 @@ static Reduce read_reduce(const JsonReader &r) {
 }
 
 static Scan read_scan(const JsonReader &r) {
-    r.only({"monoid", "dim", "inclusive", "inputs"});
-    return {read_monoid(r.at("monoid")), r.at("dim").text(), r.at("inclusive").truth(), exprs(r.at("inputs"))};
+    r.only({"monoid", "dim", "inclusive", "inputs", "direction", "segments"});
+    Scan body{read_monoid(r.at("monoid")), r.at("dim").text(), r.at("inclusive").truth(), exprs(r.at("inputs")), {}, {}};
+    if (auto direction = r.find("direction"))
+        body.direction = named(*direction, "direction", {ScanDirection::forward, ScanDirection::backward});
+    if (auto segments = r.find("segments")) body.segments = expr_from_json(*segments);
+    return body;
 }
 
 static Update read_update(const JsonReader &r) {

@@ -10,6 +10,7 @@ namespace tessera {
 
 const char *name_of(Role role) { return role == Role::input ? "input" : role == Role::state ? "state" : "constant"; }
 const char *name_of(Rounding r) { return r == Rounding::nearest_even ? "nearest_even" : "toward_zero"; }
+const char *name_of(ScanDirection d) { return d == ScanDirection::forward ? "forward" : "backward"; }
 const char *name_of(Effect effect) {
     switch (effect) {
     case Effect::random: return "random";
@@ -98,9 +99,11 @@ public:
             if (r->where.defined()) body += " where " + line(r->where);
             if (!r->at.empty()) body += " at [" + line(r->at) + "]";
         }
-        if (auto *s = std::get_if<Scan>(&stage.body))
-            body = parts_text(s->monoid) + " = " + (s->inclusive ? "inclusive" : "exclusive") + " scan of " + monoid(s->monoid) + " along " +
-                   s->dim + " of (" + line(s->inputs) + ")";
+        if (auto *s = std::get_if<Scan>(&stage.body)) {
+            body = parts_text(s->monoid) + " = " + (s->inclusive ? "inclusive" : "exclusive") + " scan of " + monoid(s->monoid) +
+                   (s->direction == ScanDirection::backward ? " backward" : "") + " along " + s->dim + " of (" + line(s->inputs) + ")";
+            if (s->segments.defined()) body += " anew where " + line(s->segments);
+        }
         if (auto *u = std::get_if<Update>(&stage.body)) body = u->state + "[" + line(u->index) + "] := " + line(u->value);
         return line.finish("  ", head + body);
     }

@@ -259,17 +259,25 @@ void StageRunner::run_reduce(const Stage &stage, const Reduce &reduce) {
 }
 
 void StageRunner::run_scan(const Stage &stage, const Scan &scan) {
+    std::vector<Expr> tests;
+    if (scan.segments.defined()) tests.push_back(scan.segments);
+    Tape begins = compile(tests);
     Fold fold = make_fold(scan.monoid, scan.inputs);
     std::vector<std::string> others = stage.dims;
     others.erase(std::remove(others.begin(), others.end(), scan.dim), others.end());
     Loops all = loops_of(stage.dims), along = loops_of({scan.dim});
     each(loops_of(others), 0, [&] {
         reset(fold, 1);
-        each(along, 0, [&] {
+        int64_t extent = enter(along[0]);
+        for (int64_t i = 0; i < extent; i++) {
+            bool forward = scan.direction == ScanDirection::forward;
+            frame_[static_cast<size_t>(along[0].index)].integer = forward ? i : extent - 1 - i;
+            if (!tests.empty()) begins.run(frame_.data(), views_.data());
+            if (!tests.empty() && frame_[static_cast<size_t>(begins.result(0))].integer) reset(fold, 1);
             if (!scan.inclusive) store(fold, 0, position(all));
             absorb(fold, 0);
             if (scan.inclusive) store(fold, 0, position(all));
-        });
+        }
     });
 }
 

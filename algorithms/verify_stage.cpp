@@ -151,6 +151,9 @@ void StageChecker::check_body(const Scan &scan) const {
     if (!std::count(stage_.dims.begin(), stage_.dims.end(), scan.dim))
         fail("dim", "it scans along '" + scan.dim + "', which is none of its dims, " + join(stage_.dims) + ".");
     check_fold(scan.monoid, scan.inputs, stage_.dims);
+    if (!scan.segments.defined()) return;
+    expect(scan.segments, DType::boolean, "the beginning of segments");
+    verify_expression(scope_, stage_.name, scan.segments, stage_.dims);
 }
 
 void StageChecker::check_body(const Update &update) const {

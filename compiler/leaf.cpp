@@ -436,14 +436,31 @@ TileBody Nests::fold_step(const State &state) {
     return body;
 }
 
+// The identity in the place of what a scan has folded, where an element begins a segment.
+TileBody Nests::begin_segment(const State &state, const Expr &begins) {
+    const std::vector<Part> &parts = monoid_of(*state.stage).parts;
+    TileBody body;
+    for (size_t p = 0; p < parts.size(); p++) {
+        TileBody one = over_tile(state, parts[p].dims, false, [&](const Point &point, const Expr &) {
+            const std::string &name = state.accumulators[p].name;
+            std::vector<Expr> index = tile_index(state, &parts[p], point);
+            Expr folded = load(name, parts[p].identity.type, index);
+            return tile_node(Compute{name, index, select(evaluate(state, begins, point), constant(parts[p].identity), folded), Expr()});
+        });
+        body.insert(body.end(), one.begin(), one.end());
+    }
+    return body;
+}
+
 TileBody Nests::leaf(const State &state) {
     const Stage &stage = *state.stage;
     if (std::holds_alternative<Reduce>(stage.body)) return fold_step(state);
     if (auto *scan = std::get_if<Scan>(&stage.body)) {
+        TileBody body = scan->segments.defined() ? begin_segment(state, scan->segments) : TileBody();
         TileBody step = fold_step(state), write = write_parts(state);
-        TileBody &first = scan->inclusive ? step : write, &second = scan->inclusive ? write : step;
-        first.insert(first.end(), second.begin(), second.end());
-        return first;
+        for (const TileBody &part : {scan->inclusive ? step : write, scan->inclusive ? write : step})
+            body.insert(body.end(), part.begin(), part.end());
+        return body;
     }
     if (auto *update = std::get_if<Update>(&stage.body)) {
         bool padded = std::any_of(state.pieces.begin(), state.pieces.end(), [](auto &p) { return p.second.padded; });

@@ -356,6 +356,11 @@ TileBody Nests::emit_groups(const State &before, size_t position, int group) {
     return body;
 }
 
+static bool runs_backward(const Stage &stage, const std::string &dim) {
+    auto *scan = std::get_if<Scan>(&stage.body);
+    return scan && scan->dim == dim && scan->direction == ScanDirection::backward;
+}
+
 TileBody Nests::emit_points(const State &before, size_t position) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
@@ -373,7 +378,7 @@ TileBody Nests::emit_points(const State &before, size_t position) {
         Expr index = once ? Expr(0) : variable(v);
         auto body_at = [&](const Expr &i) {
             Piece &inner = state.pieces[loop.dim];
-            inner.lo = simplify(first + i, facts);
+            inner.lo = simplify(runs_backward(*before.stage, loop.dim) ? p.lo + p.size - 1 - (first - p.lo + i) : first + i, facts);
             inner.size = inner.most = Expr(1);
             return after_loop(state, position);
         };

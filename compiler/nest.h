@@ -102,6 +102,7 @@ private:
     std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point
     TileBody fold_step(const State &state);
     TileBody instruction_step(const State &state, const Instruction &family);
+    TileBody begin_segment(const State &state, const Expr &begins);
     std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs) const;
     TileBody write_parts(const State &state);
     bool has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const;

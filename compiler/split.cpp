@@ -81,6 +81,12 @@ private:
         return d.size.defined() ? d.size : extent(dim);
     }
 
+    // That of a dim of the result, which may be one of pieces.
+    Expr extent_in(const std::string &dim) const {
+        const Dim &d = result.dim(dim);
+        return d.kind == DimKind::fixed ? Expr(d.value) : d.size;
+    }
+
     // Stages that split one dim share its pieces, and so their size.
     void add_dim(const Dim &d) {
         const Dim *known = result.find_dim(d.name);
@@ -214,41 +220,57 @@ private:
         }
     }
 
-    void split_scan(const Stage &stage, const Scan &scan, const std::string &dim, const Split &split) {
+    // Scans of the pieces, a fold of each piece, a scan over those, and a combination of the last with the first. A segmented
+    // scan is split as one of (begun, value) pairs. Backward, pieces and the elements in them are met from the last.
+    void split_scan(const Stage &stage, const Scan &declared, const std::string &dim, const Split &split) {
         if (split.how != Split::How::chunks && split.how != Split::How::threads)
             refuse(stage.name, dim, "a scan splits in chunks or across threads.");
-        if (scan.monoid.parts.size() != 1 || !scan.monoid.parts[0].dims.empty())
+        if (declared.monoid.parts.size() != 1 || !declared.monoid.parts[0].dims.empty())
             refuse(stage.name, dim, "only a scan of one part can be split.");
         if (split.size < 1) refuse(stage.name, dim, "it needs a size of at least 1.");
         add_pieces(dim, split.size, false);
-        Expr position = variable(dim + ".o") * Expr(split.size) + variable(dim + ".i");
-        std::vector<Expr> inputs;
-        for (const Expr &e : scan.inputs) inputs.push_back(substitute(e, {{dim, position}}));
-        std::vector<std::string> outer, local, point;
-        for (const std::string &d : stage.dims) {
-            if (d != dim) outer.push_back(d);
-            local.push_back(d == dim ? dim + ".o" : d);
+        Scan scan = declared;
+        if (declared.segments.defined()) {
+            scan.monoid = segmented_monoid(declared.monoid);
+            scan.inputs.insert(scan.inputs.begin(), declared.segments);
+            scan.segments = Expr();
         }
-        std::vector<std::string> pieces = local;
-        local.insert(std::find(local.begin(), local.end(), dim + ".o") + 1, dim + ".i");
+        std::string outer_dim = dim + ".o", inner_dim = dim + ".i";
+        Expr o = variable(outer_dim), i = variable(inner_dim);
+        auto inputs_at = [&](const Expr &position) {
+            std::vector<Expr> inputs;
+            for (const Expr &e : scan.inputs) inputs.push_back(substitute(e, {{dim, position}}));
+            return inputs;
+        };
+        std::vector<std::string> local, pieces;
+        for (const std::string &d : stage.dims) {
+            local.push_back(d == dim ? outer_dim : d);
+            pieces.push_back(local.back());
+            if (d == dim) local.push_back(inner_dim);
+        }
 
         Scan inner = scan;
-        inner.dim = dim + ".i", inner.inputs = inputs;
+        inner.dim = inner_dim, inner.inputs = inputs_at(o * Expr(split.size) + i);
         Stage local_stage{stage.name + ".local", local, inner};
-        Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {dim + ".i"}, inputs, {}, {}}};
+        Expr met = scan.direction == ScanDirection::forward ? i : extent_in(inner_dim) - 1 - i;
+        Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {inner_dim}, inputs_at(o * Expr(split.size) + met), {}, {}}};
         Scan over;
-        over.monoid = folding_parts(scan.monoid), over.dim = dim + ".o", over.inclusive = false;
+        over.monoid = folding_parts(scan.monoid), over.dim = outer_dim, over.inclusive = false, over.direction = scan.direction;
         over.inputs = loads_of(total);
         Stage offset{stage.name + ".offset", pieces, over};
-        Expr o = variable(dim) / Expr(split.size), i = variable(dim) % Expr(split.size);
         auto at_point = [&](const Stage &s) {
-            return substitute(loads_of(s)[0], {{dim + ".o", o}, {dim + ".i", i}});
+            std::vector<Expr> loads = loads_of(s);
+            for (Expr &e : loads) e = substitute(e, {{outer_dim, variable(dim) / Expr(split.size)}, {inner_dim, variable(dim) % Expr(split.size)}});
+            return loads;
         };
-        std::vector<Expr> sides = {at_point(offset), at_point(local_stage)};
-        Expr fixed_up = rewrite(scan.monoid.combine[0], [&](const Expr &n) -> Expr {
-            if (n.kind() == ExprKind::left) return sides[0];
-            return n.kind() == ExprKind::right ? sides[1] : Expr();
+        std::vector<Expr> before = at_point(offset), within = at_point(local_stage);
+        Expr fixed_up = rewrite(scan.monoid.combine.back(), [&](const Expr &n) -> Expr {
+            if (n.kind() == ExprKind::left) return before[static_cast<size_t>(n->number)];
+            return n.kind() == ExprKind::right ? within[static_cast<size_t>(n->number)] : Expr();
         });
+        // What an exclusive scan folds before an element that begins a segment belongs to another one.
+        if (declared.segments.defined() && !declared.inclusive)
+            fixed_up = select(declared.segments, constant(declared.monoid.parts[0].identity), fixed_up);
         for (const Stage &s : {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}})
             result.stages.push_back(s);
     }
@@ -312,13 +334,7 @@ Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, 
             if (!n->guarded) return value;
             // What the value loads may be outside of its tensors where the guard fails.
             const Expr &guard = n->args[s.dims.size()];
-            value = rewrite(value, [&](const Expr &e) -> Expr {
-                if (e.kind() != ExprKind::load) return {};
-                if (!e->guarded) return load_or(e->name, e.type(), e->args, guard, constant(e.type(), 0));
-                std::vector<Expr> index(e->args.begin(), e->args.end() - 2);
-                return load_or(e->name, e.type(), index, guard && e->args[e->args.size() - 2], e->args.back());
-            });
-            return select(guard, value, n->args[s.dims.size() + 1]);
+            return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
         });
     };
     for (const Stage &stage : algorithm.stages) {

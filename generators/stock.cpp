@@ -21,6 +21,8 @@ int main(int argc, char **argv) {
         .add("attention_causal", "attention in which query i sees keys 0 ..= i", library::attention_causal)
         .add("column_sum", "y[N] = sum over M of x[M, N]", library::column_sum)
         .add("cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N", library::cumulative_sum)
+        .add("reverse_cumulative_sum", "y[M, N] = inclusive suffix sums of x[M, N] along N", library::reverse_cumulative_sum)
+        .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes", library::segmented_cumulative_sum)
         .add("segmented_sum", "y[B, N] = sum of the rows offsets[b] ..= offsets[b + 1] - 1 of x[T, N]", library::segmented_sum)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);

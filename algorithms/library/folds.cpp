@@ -17,6 +17,21 @@ Algorithm cumulative_sum(const Numerics &n) {
     return f.output("y", f.scan(sum_monoid(n.compute), x, N)).build();  // (M, N)
 }
 
+Algorithm reverse_cumulative_sum(const Numerics &n) {
+    Builder f("reverse_cumulative_sum", n);
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N});
+    return f.output("y", f.scan(sum_monoid(n.compute), x, N, true, ScanDirection::backward)).build();  // (M, N)
+}
+
+Algorithm segmented_cumulative_sum(const Numerics &n) {
+    Builder f("segmented_cumulative_sum", n);
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N});
+    Tile segment = f.input("segment", {N}, DType::i32);
+    return f.output("y", f.scan(sum_monoid(n.compute), x, N, true, ScanDirection::forward, segment)).build();  // (M, N)
+}
+
 Algorithm segmented_sum(const Numerics &n) {
     Builder f("segmented_sum", n);
     Dim B = f.dim("B"), B1 = f.dim(derived_dim("B1", extent("B") + 1)), T = symbolic_dim("T"), N = f.dim("N");

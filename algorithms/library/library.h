@@ -28,6 +28,10 @@ Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
 // folds.cpp
 Algorithm column_sum(const Numerics &n);     // y[N] = sum over M of x[M, N]
 Algorithm cumulative_sum(const Numerics &n); // y[M, N] = inclusive prefix sums of x[M, N] along N
+// y[M, N] = inclusive suffix sums of x[M, N] along N: from n to the end
+Algorithm reverse_cumulative_sum(const Numerics &n);
+// y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes: sequences packed into one row
+Algorithm segmented_cumulative_sum(const Numerics &n);
 Algorithm segmented_sum(const Numerics &n);  // y[B, N] = sums of the rows offsets[b] ..= offsets[b+1]-1 of x[T, N]
 
 // states.cpp

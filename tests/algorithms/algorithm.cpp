@@ -71,6 +71,7 @@ std::vector<Law> laws() {
     }
     for (DType type : {DType::i32, DType::i64})
         for (auto make : {sum_monoid, product_monoid, max_monoid, min_monoid, dot_monoid, argmax_monoid}) all.push_back({make(type), 0});
+    for (size_t i = 0, n = all.size(); i < n; i++) all.push_back({segmented_monoid(all[i].monoid), all[i].tolerance});
     return all;
 }
 
@@ -79,7 +80,8 @@ Element random_inputs(const Monoid &m, std::mt19937 &random) {
     for (DType type : m.inputs) {
         double unit = std::ldexp(static_cast<double>(random()), -32);
         // Few distinct integers, so that argmax meets equal values.
-        if (is_float(type)) in.push_back(Scalar::of_real(type, random() % 4 ? 4 * unit - 2 : std::floor(4 * unit)));
+        if (type == DType::boolean) in.push_back(Scalar::of_integer(type, random() % 3 == 0));
+        else if (is_float(type)) in.push_back(Scalar::of_real(type, random() % 4 ? 4 * unit - 2 : std::floor(4 * unit)));
         else in.push_back(Scalar::of_integer(type, random() % 2 ? random() % 5 : static_cast<int32_t>(random())));
     }
     return in;

@@ -85,6 +85,9 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
     }));
     CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).inclusive = true; }));
     CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).dim = "M"; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).direction = ScanDirection::backward; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).segments = v("N") == 3; }));
+    CHECK(differs(suffix_maxima(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).segments = v("N") == 3; }));
     CHECK(differs(layernorm(), [](Algorithm &a) { a.parameters.insert(a.parameters.begin(), {"zero", DType::f32}); }));
     CHECK(differs(attention(), [&](Algorithm &a) { reduce(a, 1).monoid.parts[2].dims = {"D"}; }));
     CHECK(differs(segmented_sum(), [](Algorithm &a) { a.dims[3].size = a.dims[3].size + 1; }));

@@ -85,6 +85,12 @@ TEST_CASE("json: mistakes are refused with their place") {
           "error[json.value]: algorithm: /tensors/0/role: there is no role 'inputs'; expected one of input, state, constant. Did you mean 'input'?");
     CHECK(words(with(j, "/tensors/0/dtype", "f31")).find("error[dtype.unknown]: algorithm: /tensors/0/dtype: there is no element type 'f31'; ") == 0);
     CHECK(words(with(j, "/stages/1/scan", json::object())).find("error[json.missing]: algorithm: /stages/1/scan: the field 'monoid' is missing; ") == 0);
+    json scan = to_json(prefix_sums());
+    CHECK_FALSE(scan["stages"][0]["scan"].contains("direction"));
+    CHECK_FALSE(scan["stages"][0]["scan"].contains("segments"));
+    CHECK(words(with(scan, "/stages/0/scan/direction", "backwards")) ==
+          "error[json.value]: algorithm: /stages/0/scan/direction: there is no direction 'backwards'; expected one of forward, backward. "
+          "Did you mean 'backward'?");
     json two = with(j, "/stages/1/reduce", j["stages"][0]["reduce"]);
     CHECK(words(two) == "error[json.value]: algorithm: /stages/1: a stage has one of map, reduce, scan and update, got 2 of them.");
     CHECK(words(with(j, "/stages/0/reduce/monoid/lift", json::array())) ==

@@ -49,6 +49,8 @@ TEST_CASE("print: what repeats is named under its line") {
 TEST_CASE("print: every body has its form") {
     CHECK(to_text(histogram()).find("\n  y[N]: i32 = sum over T of (1:i32) where keep[T] at [index(x[T])]\n") != std::string::npos);
     CHECK(to_text(prefix_sums()).find("\n  y[M, N]: f64 = exclusive scan of sum along N of (x[M, N])\n") != std::string::npos);
+    CHECK(to_text(suffix_maxima()).find("\n  y[M, N]: f32 = inclusive scan of max backward along N of (x[M, N]) anew where begins[N]\n") !=
+          std::string::npos);
     std::string ring = to_text(ring_buffer());
     CHECK(ring.find("\n  state cache[L, D]: f32\n") != std::string::npos);
     CHECK(ring.find("\n  parameter position: i32\n") != std::string::npos);

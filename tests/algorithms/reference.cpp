@@ -192,6 +192,29 @@ TEST_CASE("cumulative sums, inclusive and exclusive, along an outer dim") {
     }
 }
 
+TEST_CASE("scans in both directions begin anew where a segment begins") {
+    std::vector<double> x = {1, 2, 4, 8, 16, 32, 64}, begins = {0, 0, 1, 0, 1, 1, 0};
+    for (bool inclusive : {true, false})
+        for (ScanDirection direction : {ScanDirection::forward, ScanDirection::backward}) {
+            Writer w("anew");
+            w.dims({"T"}).tensor("x", f32, {"T"}).tensor("begins", DType::boolean, {"T"});
+            Expr where = at("begins", {v("T")}, DType::boolean);
+            w.a.stages.push_back({"y", {"T"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T")})}, direction, where}});
+            Arrays in{{"x", Array(f32, {7}, x)}, {"begins", Array(DType::boolean, {7}, begins)}};
+            std::vector<double> expected(7);
+            bool forward = direction == ScanDirection::forward;
+            double sum = 0;
+            for (size_t n = 0; n < 7; n++) {
+                size_t i = forward ? n : 6 - n;
+                if (begins[i] != 0) sum = 0;
+                expected[i] = sum + (inclusive ? x[i] : 0);
+                sum += x[i];
+            }
+            CHECK(evaluate(w.outputs({"y"}), in).at("y").values() == expected);
+            CHECK(evaluate(w.a, in, {}, Precision::f64).at("y").values() == expected);
+        }
+}
+
 TEST_CASE("a segmented sum over a ragged dim") {
     Writer w("segments");
     w.dims({"B", "T"}).dim(symbolic_dim("B1")).tensor("x", f32, {"T"}).tensor("offsets", DType::i32, {"B1"});

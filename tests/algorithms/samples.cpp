@@ -84,6 +84,16 @@ Algorithm prefix_sums() {
     return a;
 }
 
+Algorithm suffix_maxima() {
+    Algorithm a = named("suffix_maxima", {symbolic_dim("M"), symbolic_dim("N")},
+                        {tensor("x", DType::f32, {"M", "N"}), tensor("begins", DType::boolean, {"N"})});
+    Scan scan{max_monoid(DType::f32), "N", true, {load("x", DType::f32, {v("M"), v("N")})}, ScanDirection::backward,
+              load("begins", DType::boolean, {v("N")})};
+    a.stages.push_back({"y", {"M", "N"}, scan});
+    a.outputs = {"y"};
+    return a;
+}
+
 Algorithm segmented_sum() {
     Algorithm a = named("segmented_sum",
                         {symbolic_dim("S"), symbolic_dim("S1"), symbolic_dim("T"), ragged_dim("R", "offsets", DType::i32, "S")},
@@ -176,7 +186,7 @@ Algorithm feed_forward() {
 }
 
 std::vector<Algorithm> samples() {
-    return {matmul(),        softmax(),   layernorm(), attention(), prefix_sums(),      segmented_sum(),
+    return {matmul(),        softmax(),   layernorm(), attention(), prefix_sums(),      suffix_maxima(), segmented_sum(),
             ring_buffer(), histogram(), argmax(),    every_expression(), feed_forward()};
 }
 
@@ -313,7 +323,8 @@ struct Same {
         return (*this)(a.monoid, b.monoid) && a.dims == b.dims && (*this)(a.inputs, b.inputs) && (*this)(a.where, b.where) && (*this)(a.at, b.at);
     }
     bool operator()(const Scan &a, const Scan &b) {
-        return (*this)(a.monoid, b.monoid) && a.dim == b.dim && a.inclusive == b.inclusive && (*this)(a.inputs, b.inputs);
+        return (*this)(a.monoid, b.monoid) && a.dim == b.dim && a.inclusive == b.inclusive && (*this)(a.inputs, b.inputs) &&
+               a.direction == b.direction && (*this)(a.segments, b.segments);
     }
     bool operator()(const Update &a, const Update &b) {
         return a.state == b.state && (*this)(a.index, b.index) && (*this)(a.value, b.value);

@@ -13,6 +13,7 @@ Algorithm softmax();             // max, sum and maps
 Algorithm layernorm();           // welford, a parameter
 Algorithm attention();           // online softmax, a mask
 Algorithm prefix_sums();         // an exclusive scan
+Algorithm suffix_maxima();       // a backward scan with segments
 Algorithm segmented_sum();       // a ragged dim
 Algorithm ring_buffer();         // two updates of one state, a read between
 Algorithm histogram();           // a computed destination, where

@@ -262,6 +262,12 @@ TEST_CASE("reductions") {
        "inputs to f64 and use its monoid.");
     fails([](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "K", true, {constant(f32, 1)}}; },
           "dim]: mlp.z: it scans along 'K', which is none of its dims, M, N.");
+    auto segments = [](const Expr &where) {
+        return [=](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
+    };
+    fails(segments(v("N")), "type]: mlp.z: the beginning of segments is index, but must be bool; cast it.");
+    fails(segments(at("b", {v("N") + 1}) == constant(f32, 0)),
+          "bounds]: mlp.z: b[N + 1]: cannot prove N + 1 < |N|; guard it with load_or, clamp it with bounded, or constrain the dims.");
 }
 
 TEST_CASE("monoids") {

@@ -1,6 +1,7 @@
 #include "tests/compiler/cases.h"
 
 #include "algorithms/library/library.h"
+#include "algorithms/print.h"
 #include "algorithms/tile_functions.h"
 
 namespace tessera::test {
@@ -234,6 +235,26 @@ private:
         add("cumulative_sum_plain", library::cumulative_sum(f32), mn);
         Case &scan = add("cumulative_sum_chunks", library::cumulative_sum(f32), mn);
         scan.stages["y"].split["N"] = {How::chunks, 8};
+        add("reverse_cumulative_sum_plain", library::reverse_cumulative_sum(f32), mn);
+        Case &reverse = add("reverse_cumulative_sum_chunks", library::reverse_cumulative_sum(f32), mn);
+        reverse.stages["y"].split["N"] = {How::chunks, 8};
+        add("segmented_cumulative_sum_plain", library::segmented_cumulative_sum(f32), mn);
+        Case &anew = add("segmented_cumulative_sum_chunks", library::segmented_cumulative_sum(f32), mn);
+        anew.stages["y"].split["N"] = {How::threads, 4}, anew.stages["y.local"].vector = {{"M", L}}, anew.stages["y"].vector = {{"N", L}};
+        for (bool inclusive : {false, true})
+            for (auto direction : {ScanDirection::forward, ScanDirection::backward}) {
+                std::string name = std::string("scan_anew_") + (inclusive ? "inclusive_" : "exclusive_") + name_of(direction);
+                for (bool chunks : {false, true}) {
+                    Builder f(name + (chunks ? "_chunks" : "_rows"), f32);
+                    Dim M = f.dim("M"), N = f.dim("N");
+                    Tile x = f.input("x", {M, N}), z = f.input("z", {M, N});
+                    Algorithm a = f.output("y", f.scan(max_monoid(DType::f32), x, M, inclusive, direction, z < f.scalar(DType::f32, 0))).build();
+                    Case &c = add(a.name, a, mn);
+                    if (chunks) c.stages["y"].split["M"] = {How::chunks, 4};
+                    c.stages[chunks ? "y.local" : "y"].micro = {{"N", 2 * L}};
+                    c.stages[chunks ? "y.local" : "y"].vector = {{"N", L}};
+                }
+            }
         auto btn = shapes({"B", "T", "N"}, {{0, 1, 3}, {1, 1, 1}, {3, 9, 2}, {5, 11, L + 1}, {4, 2, 2 * L - 1}, {6, 12, 40}});
         Case &segments = add("segmented_sum_vector", library::segmented_sum(f32), btn);
         segments.stages["y"].vector = {{"N", L}}, segments.stages["y"].parallel = {"B"};

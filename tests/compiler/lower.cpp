@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "algorithms/builder.h"
 #include "algorithms/library/library.h"
 #include "compiler/interpret.h"
 #include "compiler/lower.h"
@@ -72,6 +73,14 @@ TEST_CASE("a scan in chunks: scans within, totals, and a scan over those") {
     Knobs y;
     y.split["N"] = {Split::How::chunks, 8};
     check_golden("scan_chunks", library::cumulative_sum({}), {{"y", y}}, {{"N", 64}});
+}
+
+TEST_CASE("a backward scan with segments: from the end, and from the identity where one begins") {
+    Builder f("suffixes");
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N}), begins = f.input("begins", {N}, DType::boolean);
+    Algorithm a = f.output("y", f.scan(sum_monoid(DType::f32), x, N, false, ScanDirection::backward, begins)).build();
+    check_golden("scan_segments", a, {}, {{"N", 64}});
 }
 
 TEST_CASE("rows of segments") {

@@ -70,7 +70,15 @@ private:
         }
         case 8:
             if (over.empty()) return;
-            return named(f.scan(sum_monoid(DType::f32), a, dim(over), s.choice / 8 % 2), "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + std::to_string(s.choice / 8 % 2) + ")");
+            {
+                bool inclusive = s.choice / 8 % 2, backward = s.choice / 16 % 2;
+                Tile segments;
+                std::string begins = "Tile()", direction = backward ? "ScanDirection::backward" : "ScanDirection::forward";
+                if (s.choice / 32 % 2 && has(a, "M") && has(a, "N")) segments = tiles[0] < f.scalar(DType::f32, 0), begins = "t0 < f.scalar(DType::f32, 0)";
+                else if (s.choice / 32 % 2) segments = f.tile(variable(over) / Expr(3), {dim(over)}), begins = "f.tile(variable(\"" + over + "\") / Expr(3), {" + over + "})";
+                return named(f.scan(sum_monoid(DType::f32), a, dim(over), inclusive, backward ? ScanDirection::backward : ScanDirection::forward, segments),
+                             "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + (inclusive ? "true" : "false") + ", " + direction + ", " + begins + ")");
+            }
         case 9: {  // a neighbour, 0 beyond the edge
             if (over.empty()) return;
             Tile t = a.named(name + "_of");

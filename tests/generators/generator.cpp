@@ -44,7 +44,7 @@ TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an
 TEST_CASE("the stock generator knows the standard library") {
     const Outcome outcome = stock_generator("list");
     CHECK(outcome.code == 0);
-    for (const char *name : {"attention", "attention_causal", "column_sum", "cumulative_sum", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm", "ring_append",
-                             "rmsnorm", "segmented_sum", "softmax"})
+    for (const char *name : {"attention", "attention_causal", "column_sum", "cumulative_sum", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm",
+                             "reverse_cumulative_sum", "ring_append", "rmsnorm", "segmented_cumulative_sum", "segmented_sum", "softmax"})
         CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
 }

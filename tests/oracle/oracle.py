@@ -96,6 +96,10 @@ def cases(rng):
         yield "rmsnorm", [x, g], (), wide / np.sqrt((wide ** 2).mean(1, keepdims=True) + 1e-6) * g
         yield "column_sum", [x], (), wide.sum(0)
         yield "cumulative_sum", [x], (), wide.cumsum(1)
+        yield "reverse_cumulative_sum", [x], (), wide[:, ::-1].cumsum(1)[:, ::-1]
+        segment = np.sort(rng.integers(0, 5, n)).astype("i4")
+        pieces = np.split(wide, np.flatnonzero(np.diff(segment)) + 1, axis=1)
+        yield "segmented_cumulative_sum", [x, segment], (), np.concatenate([p.cumsum(1) for p in pieces], axis=1)
     for h, s, d in [(1, 1, 1), (2, 17, 8), (2, 130, 64), (1, 97, 80)]:
         q, k, v = f(h, s, d), f(h, s, d), f(h, s, d)
         for name, causal in [("attention", False), ("attention_causal", True)]:
