@@ -46,20 +46,33 @@ private:
     bool by_variable(const Split &s, const Facts &facts, int uses);
     bool by_range(const Split &s, const Facts &facts, int uses);
     Facts under(const Expr &condition, bool holds, const Facts &facts) const;
-    bool compound(const Expr &f) const;
-    bool ranged(const Expr &f) const { return f.kind() == ExprKind::variable && b.find(f->name); }
-    bool sized(const Expr &f) const { return f.kind() == ExprKind::extent && b.find_extent(f->name).size.defined(); }
-    int rank(const Expr &f) const { return ranged(f) ? b.find(f->name)->rank : 0; }
+    bool compound(const Expr &f, const Linear &) const;
+    bool ranged(const Expr &f, const Linear &) const { return f.kind() == ExprKind::variable && b.find(f->name); }
+    // A derived extent whose size has a quotient, or the like, that x has too: they may cancel, which estimates would not.
+    bool cancelling(const Expr &f, const Linear &x) const;
+    bool sized(const Expr &f, const Linear &) const { return f.kind() == ExprKind::extent && b.find_extent(f->name).size.defined(); }
+    int rank(const Expr &f) const { return f.kind() == ExprKind::variable && b.find(f->name) ? b.find(f->name)->rank : 0; }
     Linear form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
     int steps = 0;
 };
 
-bool Prover::compound(const Expr &f) const {
+bool Prover::compound(const Expr &f, const Linear &) const {
     if (f.kind() == ExprKind::bounded) return true;
     return f.is_operation(Op::min) || f.is_operation(Op::max) || f.is_operation(Op::select) || f.is_operation(Op::div) ||
            f.is_operation(Op::mod);
+}
+
+bool Prover::cancelling(const Expr &f, const Linear &x) const {
+    if (!sized(f, x)) return false;
+    const Linear size = form(b.find_extent(f->name).size);
+    auto alone = [&](const Linear::Term &t) { return t.factors.size() == 1 && compound(t.factors[0], x); };
+    return std::any_of(size.terms.begin(), size.terms.end(), [&](const Linear::Term &t) {
+        return alone(t) && std::any_of(x.terms.begin(), x.terms.end(), [&](const Linear::Term &mine) {
+            return alone(mine) && equal(t.factors[0], mine.factors[0]);
+        });
+    });
 }
 
 bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
@@ -71,11 +84,11 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     }
     if (range_of(x, b).lo >= 0) return true;
     if (by_fact(x, facts, uses)) return true;
-    for (auto kind : {&Prover::compound, &Prover::ranged, &Prover::sized}) {
+    for (auto kind : {&Prover::cancelling, &Prover::compound, &Prover::ranged, &Prover::sized}) {
         Split s;
         for (const Linear::Term &t : x.terms)
             for (const Expr &f : t.factors)
-                if ((this->*kind)(f) && (!s.factor.defined() || rank(f) > rank(s.factor))) s.factor = f;
+                if ((this->*kind)(f, x) && (!s.factor.defined() || rank(f) > rank(s.factor))) s.factor = f;
         if (!s.factor.defined()) continue;
         if (!split_by(x, s.factor, s.inside, s.outside)) return false;
         s.sign = sign_of(s.inside, b);

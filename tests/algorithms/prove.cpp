@@ -330,6 +330,16 @@ TEST_CASE("law: ranges and bounds contain every value") {
     CHECK(known > 1500);
 }
 
+TEST_CASE("a derived extent cancels a quotient that its size has") {
+    Dim H = symbolic_dim("H"), R = symbolic_dim("R");
+    Expr positions = (extent("H") - extent("R") + 6) / Expr(2) + 1;
+    Bounds b({H, R, derived_dim("P", positions)});
+    b.set("block", 0, (positions + 2) / Expr(3) - 1);
+    b.set("p", 0, min(Expr(3), positions - variable("block") * Expr(3)) - 1);
+    CHECK(prove(variable("block") * Expr(3) + variable("p") < extent("P"), b));
+    CHECK_FALSE(prove(variable("block") * Expr(3) + variable("p") + 1 < extent("P"), b));
+}
+
 TEST_CASE("law: what is proved holds") {
     Generator g{std::mt19937(3), leaves};
     int proved = 0, held = 0;
