@@ -2,6 +2,7 @@
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
 #   [ALGORITHM <name>]               default: <name>
 #   [NUMERICS <policy>]              for example f32
+#   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <file.json>]           relative to the current source folder; for all targets
 #   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
@@ -28,7 +29,7 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE" "SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE" "OPTIONS;SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
 
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
     message(FATAL_ERROR "${subject}: the name becomes a C function; expected letters, digits and _, got '${name}'")
@@ -36,7 +37,7 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: there is already a target '${name}'; give the kernel another name and say ALGORITHM")
   elseif(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are GENERATOR, ALGORITHM, "
-      "NUMERICS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, TARGETS")
+      "NUMERICS, OPTIONS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, TARGETS")
   elseif(arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "${subject}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
   endif()
@@ -65,6 +66,14 @@ function(tessera_add_kernel name)
   set(options --name ${name})
   if(arg_NUMERICS)
     list(APPEND options --numerics "${arg_NUMERICS}")
+  endif()
+  foreach(option IN LISTS arg_OPTIONS)
+    if(NOT option MATCHES "^[A-Za-z_][A-Za-z0-9_]*=-?[0-9]+$")
+      message(FATAL_ERROR "${subject}: OPTIONS '${option}'; expected <name>=<integer>, for example stride=2")
+    endif()
+  endforeach()
+  if(arg_OPTIONS)
+    list(APPEND options --option ${arg_OPTIONS})
   endif()
   foreach(extent IN LISTS arg_SHAPE)
     if(NOT extent MATCHES "^[A-Za-z_][A-Za-z0-9_]*=[0-9]+$")

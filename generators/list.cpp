@@ -50,6 +50,20 @@ Arguments arguments_of(const Algorithm &algorithm) {
     return a;
 }
 
+// "stride = 1 in 1 ..= 16, step between windows"
+std::vector<std::string> texts_of(const std::vector<Option> &options) {
+    std::vector<std::string> texts;
+    for (const Option &o : options) texts.push_back(fmt::format("{} = {} in {} ..= {}, {}", o.name, o.standard, o.min, o.max, o.summary));
+    return texts;
+}
+
+ordered_json json_of(const std::vector<Option> &options) {
+    ordered_json list = ordered_json::array();
+    for (const Option &o : options)
+        list.push_back({{"name", o.name}, {"summary", o.summary}, {"standard", o.standard}, {"min", o.min}, {"max", o.max}});
+    return list;
+}
+
 bool is_for(const std::string &schedule, const std::string &algorithm) { return schedule.starts_with(algorithm + "/"); }
 
 std::vector<std::string> schedules_of(const std::string &algorithm, const std::vector<std::string> &all) {
@@ -73,6 +87,7 @@ std::string text(const std::vector<Registry::Entry> &entries, const Registry &re
         if (!a.outputs.empty()) out += "; outputs " + join(a.outputs);
         if (!a.parameters.empty()) out += "; parameters " + join(a.parameters);
         out += "\n";
+        if (!entry.options.empty()) out += indent + "options " + join(texts_of(entry.options), "; ") + "\n";
         if (!own.empty()) out += indent + "schedules " + join(own) + "\n";
     }
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
@@ -84,7 +99,7 @@ std::string json(const std::vector<Registry::Entry> &entries, const Registry &re
     ordered_json algorithms = ordered_json::array();
     for (const auto &entry : entries) {
         const Arguments a = arguments_of(registry.make(entry.name, numerics_named(options.numerics)));
-        algorithms.push_back({{"name", entry.name}, {"summary", entry.summary}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
+        algorithms.push_back({{"name", entry.name}, {"summary", entry.summary}, {"options", json_of(entry.options)}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
                               {"outputs", a.outputs}, {"parameters", a.parameters}, {"schedules", schedules_of(entry.name, schedules)}});
     }
     const ordered_json all = {{"format", "tessera-list"}, {"version", 1}, {"tessera", tessera_version()}, {"algorithms", algorithms},

@@ -93,7 +93,8 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
     const PreparedKernel &first = prepared[0];
     const Contents contents{members_of(files.at(library))};
     const std::string stem = std::filesystem::path(library).stem().string();
-    ordered_json fixed = ordered_json::object(), hashes = ordered_json::object(), targets = ordered_json::array();
+    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(), targets = ordered_json::array();
+    for (const auto &[name, value] : first.options) options[name] = value;
     for (const auto &[dim, extent] : first.fixed) fixed[dim] = extent;
     for (const auto &[name, content] : files) hashes[name] = sha256(content);
     for (const PreparedKernel &p : prepared) {
@@ -109,6 +110,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
         {"halide", halide_version()},
         {"kernel", first.kernel.name},
         {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
+        {"options", options},
         {"numerics", first.declared.numerics.name},
         {"fixed", fixed},
         {"constants", constants_json(first.kernel)},

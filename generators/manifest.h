@@ -2,7 +2,7 @@
 // equal inputs give equal manifests.
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "kernel",
-//     "algorithm": {"name", "semantic", "surface"}, "numerics", "fixed": {dim: extent},
+//     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "fixed": {dim: extent},
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
 //                  "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},

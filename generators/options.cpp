@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <optional>
 
 #include "algorithms/error.h"
 #include "schedules/target.h"
@@ -14,6 +15,9 @@ namespace fs = std::filesystem;
 void add_algorithm_options(CLI::App &line, KernelOptions &options) {
     line.add_option("algorithm", options.algorithm, "Its name, as 'list' shows it")->required();
     line.add_option("--numerics", options.numerics, "Storage, compute and accumulate types, as 'list' shows them")->capture_default_str();
+    line.add_option("--option", options.options, "What the algorithm is declared with, such as stride=2 padding=3, as 'list' shows it")
+        ->type_name("NAME=INTEGER")
+        ->delimiter(',');
     line.add_option("--shape", options.shape, "Extents to fix, such as N=768 K=3072; other dims stay dynamic")->type_name("DIM=EXTENT");
 }
 
@@ -30,21 +34,26 @@ void add_schedule_options(CLI::App &line, KernelOptions &options) {
     line.add_flag("--quiet", options.quiet, "No notes on stderr");
 }
 
+// "<name>=<integer>"; nothing when it is not that.
+static std::optional<std::pair<std::string, int64_t>> assignment(const std::string &text) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos || at == 0) return {};
+    int64_t value = 0;
+    const char *end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + at + 1, end, value);
+    if (error != std::errc() || stop != end) return {};
+    return {{text.substr(0, at), value}};
+}
+
 std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape) {
     std::map<std::string, int64_t> extents;
     for (const std::string &text : shape) {
-        const size_t at = text.find('=');
-        int64_t extent = -1;
-        const char *end = text.data() + text.size();
-        if (at != std::string::npos && at > 0) {
-            const auto [stop, error] = std::from_chars(text.data() + at + 1, end, extent);
-            if (error != std::errc() || stop != end || extent > INT32_MAX) extent = -1;
-        }
-        if (extent < 0)
+        const auto given = assignment(text);
+        if (!given || given->second < 0 || given->second > INT32_MAX)
             throw UserError("command.shape", "--shape '" + text + "': expected <dim>=<extent> with an extent in 0 ..= 2147483647, such as N=768; "
                                                                   "words that are no dims go before --shape.");
-        if (!extents.emplace(text.substr(0, at), extent).second)
-            throw UserError("command.shape", "--shape '" + text + "': dim " + text.substr(0, at) + " is given twice; give it once.");
+        if (!extents.insert(*given).second)
+            throw UserError("command.shape", "--shape '" + text + "': dim " + given->first + " is given twice; give it once.");
     }
     return extents;
 }
@@ -60,6 +69,19 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
             throw UserError("command.schedule-for", "--schedule-for '" + text + "': target " + target + " is given twice; give it once.");
     }
     return all;
+}
+
+std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options) {
+    std::map<std::string, int64_t> values;
+    for (const std::string &text : options) {
+        const auto given = assignment(text);
+        if (!given)
+            throw UserError("command.option", "--option '" + text + "': expected <name>=<integer>, such as stride=2; words that are no options go "
+                                                                    "before --option.");
+        if (!values.insert(*given).second)
+            throw UserError("command.option", "--option '" + text + "': option " + given->first + " is given twice; give it once.");
+    }
+    return values;
 }
 
 std::vector<fs::path> schedule_folders(const std::vector<std::string> &given) {

@@ -15,6 +15,7 @@ namespace tessera {
 struct KernelOptions {
     std::string algorithm;
     std::string numerics = "f32";
+    std::vector<std::string> options;  // "stride=2"
     std::vector<std::string> shape;  // "N=768"
     std::string target = "host";     // for generate also a list, "avx2,avx512"
     std::string schedule;            // a name, a file *.json, "none", or "" for the target's default
@@ -22,7 +23,7 @@ struct KernelOptions {
     bool quiet = false;
 };
 
-void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --shape
+void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --option, --shape
 void add_schedule_options(CLI::App &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
 void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs);
 
@@ -31,6 +32,9 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
 
 // UserError command.shape: not "<dim>=<extent>", or a dim twice.
 std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape);
+
+// UserError command.option: not "<name>=<integer>", or a name twice.
+std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options);
 
 // The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
 // that this one was built from.

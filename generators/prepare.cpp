@@ -15,7 +15,7 @@
 namespace tessera {
 
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options) {
-    return registry.make(options.algorithm, numerics_named(options.numerics));
+    return registry.make(options.algorithm, numerics_named(options.numerics), parse_options(options.options));
 }
 
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
@@ -94,6 +94,7 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p) {
 static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
     p.declared = load_algorithm(registry, options);
+    p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;

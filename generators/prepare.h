@@ -10,6 +10,7 @@ namespace tessera {
 
 struct PreparedKernel {
     Algorithm declared;                  // as its author wrote it, in the policy
+    Options options;                     // a value for each that the algorithm has
     std::map<std::string, int64_t> fixed;
     Algorithm bound;                     // with the fixed dims
     Target target;

@@ -7,7 +7,12 @@
 namespace tessera {
 
 Registry &Registry::add(const std::string &name, const std::string &summary, std::function<Algorithm(const Numerics &)> make) {
-    entries_.push_back({name, summary, std::move(make)});
+    return add(name, summary, {}, [make = std::move(make)](const Numerics &numerics, const Options &) { return make(numerics); });
+}
+
+Registry &Registry::add(const std::string &name, const std::string &summary, std::vector<Option> options,
+                        std::function<Algorithm(const Numerics &, const Options &)> make) {
+    entries_.push_back({name, summary, std::move(options), std::move(make)});
     return *this;
 }
 
@@ -34,8 +39,9 @@ const Registry::Entry &Registry::find(const std::string &name) const {
                                                        did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
 }
 
-Algorithm Registry::make(const std::string &name, const Numerics &numerics) const {
-    Algorithm algorithm = find(name).make(numerics);
+Algorithm Registry::make(const std::string &name, const Numerics &numerics, const Options &options) const {
+    const Entry &entry = find(name);
+    Algorithm algorithm = entry.make(numerics, complete_options(name, entry.options, options));
     if (algorithm.name != name)
         throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" + algorithm.name +
                                               "'. Register it by that name, or build it with the other.");

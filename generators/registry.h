@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/option.h"
 #include "schedules/library.h"
 
 namespace tessera {
@@ -17,20 +18,24 @@ public:
     struct Entry {
         std::string name;
         std::string summary;  // one line: what is computed, with its dims
-        std::function<Algorithm(const Numerics &)> make;
+        std::vector<Option> options;
+        std::function<Algorithm(const Numerics &, const Options &)> make;  // with a value for each option
     };
 
     // The algorithm that `make` gives must carry the name it is registered by.
     Registry &add(const std::string &name, const std::string &summary, std::function<Algorithm(const Numerics &)> make);
+    // One that is declared with named integers (option.h).
+    Registry &add(const std::string &name, const std::string &summary, std::vector<Option> options,
+                  std::function<Algorithm(const Numerics &, const Options &)> make);
     Registry &add_schedule(std::function<Schedule()> make);
 
     // UserError generator.duplicate: a name is registered twice.
     void check() const;
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
-    // The algorithm in this policy. UserError as find, generator.name when the algorithm calls itself otherwise, and those
-    // of the algorithm itself.
-    Algorithm make(const std::string &name, const Numerics &numerics) const;
+    // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when the
+    // algorithm calls itself otherwise, and those of the algorithm itself.
+    Algorithm make(const std::string &name, const Numerics &numerics, const Options &options = {}) const;
     // Sorted by name.
     std::vector<Entry> entries() const;
     // The registered schedules, then files of the folders in this order. UserError schedule.folder, schedule.duplicate.

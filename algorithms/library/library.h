@@ -2,6 +2,7 @@
 // knows them; they are what a user would write.
 #pragma once
 #include "algorithms/algorithm.h"
+#include "algorithms/option.h"
 
 namespace tessera::library {
 
@@ -24,6 +25,17 @@ Algorithm rmsnorm(const Numerics &n);             // y[M, N] = rmsnorm of x[M, N
 // attention.cpp: o[H, S, D] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, D], H being batch times heads
 Algorithm attention(const Numerics &n);
 Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
+
+// convolutions.cpp, with the options of window_options (convolution.h), pools with those of pool_options
+Algorithm conv1d(const Numerics &n, const Options &o);                 // y[N, P, O] of x[N, L, C], w[R, C, O]
+Algorithm conv2d_nhwc(const Numerics &n, const Options &o);            // y[N, P, Q, O] of x[N, H, W, C], w[R, S, C, O]
+Algorithm conv2d_bias_relu_nhwc(const Numerics &n, const Options &o);  // relu of that plus b[O]
+Algorithm conv2d_nchw(const Numerics &n, const Options &o);            // y[N, O, P, Q] of x[N, C, H, W], w[O, C, R, S]
+Algorithm grouped_conv2d_nhwc(const Numerics &n, const Options &o);    // y[N, P, Q, G, O] of x[N, H, W, G, C], w[R, S, G, C, O]
+Algorithm depthwise_conv2d_nhwc(const Numerics &n, const Options &o);  // y[N, P, Q, C] of x[N, H, W, C], w[R, S, C]
+Algorithm max_pool2d_nhwc(const Numerics &n, const Options &o);        // y[N, P, Q, C] of x[N, H, W, C]
+Algorithm average_pool2d_nhwc(const Numerics &n, const Options &o);    // the same; outside counts as 0
+std::vector<Option> pool_options();                                    // with size, the taps along each dim
 
 // folds.cpp
 Algorithm column_sum(const Numerics &n);     // y[N] = sum over M of x[M, N]

@@ -1,5 +1,6 @@
 #include "tests/compiler/cases.h"
 
+#include "algorithms/convolution.h"
 #include "algorithms/library/library.h"
 #include "algorithms/print.h"
 #include "algorithms/tile_functions.h"
@@ -19,6 +20,7 @@ public:
         folds();
         constants();
         calls();
+        convolutions();
     }
     std::vector<Case> all;
 
@@ -222,6 +224,60 @@ private:
         product("a", "M", "O", "to"), product("b", "M", "N", "back"), product("c.inner", "M", "O", "to"), product("d", "M", "W", "out");
         Case &some = add("layers_partly_once", layers, mw);
         some.stages["c.inner"].call = some.stages["b"].call = "once";
+    }
+
+    void convolutions() {
+        Numerics f32;
+        Options plain{{"stride", 1}, {"padding", 0}, {"dilation", 1}}, same{{"stride", 1}, {"padding", 1}, {"dilation", 1}};
+        Options strided{{"stride", 2}, {"padding", 3}, {"dilation", 1}}, dilated{{"stride", 1}, {"padding", 2}, {"dilation", 2}};
+        auto images = shapes({"N", "H", "W", "C", "R", "S", "O"}, {{0, 3, 3, 2, 1, 1, 2}, {1, 0, 4, 2, 1, 2, 3}, {1, 1, 1, 1, 1, 1, 1}, {1, 2, 2, 1, 3, 3, 2},
+                                                                   {2, 5, 9, 0, 2, 3, L}, {1, 7, 8, 3, 3, 3, L + 1}, {2, 9, 17, 5, 3, 2, 2 * L - 1}});
+        auto direct = [&](const std::string &name, const Algorithm &a, const std::string &padded_at) {
+            Case &c = add(name, a, images);
+            c.stages["y"].block = {{"P", 3}}, c.stages["y"].micro = {{"Q", 4}, {"O", 2 * L}}, c.stages["y"].vector = {{"O", L}};
+            c.stages["y"].loops = {"N", "block.P", "micro.O", "P", "micro.Q", "R", "S", "C"}, c.stages["y"].parallel = {"N", "block.P"};
+            if (padded_at == "inline") c.stages["padded"].place = Place{Place::Kind::inlined, "", ""};
+            else c.stages["padded"].place = at("y", padded_at), c.stages["padded"].vector = {{"C", L}};
+        };
+        direct("conv2d_plain_block", library::conv2d_nhwc(f32, plain), "block.P");
+        direct("conv2d_same_block", library::conv2d_nhwc(f32, same), "block.P");
+        direct("conv2d_same_tile", library::conv2d_nhwc(f32, same), "micro.Q");
+        direct("conv2d_same_inline", library::conv2d_nhwc(f32, same), "inline");
+        direct("conv2d_strided_block", library::conv2d_nhwc(f32, strided), "block.P");
+        direct("conv2d_dilated_tile", library::conv2d_nhwc(f32, dilated), "P");
+        add("conv2d_nchw_root", library::conv2d_nchw(f32, strided), images).stages["acc"].vector = {{"O", L}};
+        Case &fused = add("conv2d_bias_relu", library::conv2d_bias_relu_nhwc(f32, same), images);
+        fused.stages["y"].block = {{"P", 2}, {"Q", 4}}, fused.stages["y"].vector = {{"O", L}};
+        fused.stages["acc"].place = at("y", "block"), fused.stages["acc"].micro = {{"Q", 4}, {"O", L}}, fused.stages["acc"].vector = {{"O", L}};
+        fused.stages["padded"].place = at("y", "block");
+        Case &along = add("conv1d_tile", library::conv1d(f32, dilated),
+                          shapes({"N", "L", "C", "R", "O"}, {{1, 0, 1, 1, 1}, {1, 1, 2, 3, 3}, {2, 9, 3, 3, L + 1}, {1, 30, 4, 5, 2 * L - 1}}));
+        along.stages["y"].micro = {{"P", 4}, {"O", L}}, along.stages["y"].vector = {{"O", L}}, along.stages["padded"].place = at("y", "micro.P");
+        auto channels = shapes({"N", "H", "W", "C", "R", "S"}, {{0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, L, 2, 3}, {1, 7, 8, L + 1, 3, 3}, {1, 9, 13, 2 * L - 1, 3, 3}});
+        Case &depth = add("depthwise_conv2d_block", library::depthwise_conv2d_nhwc(f32, same), channels);
+        depth.stages["y"].block = {{"P", 3}, {"C", 2 * L}}, depth.stages["y"].micro = {{"Q", 3}, {"C", L}}, depth.stages["y"].vector = {{"C", L}};
+        depth.stages["padded"].place = at("y", "block.C"), depth.stages["padded"].vector = {{"C", L}};
+        add("grouped_conv2d_plain", library::grouped_conv2d_nhwc(f32, same),
+            shapes({"N", "H", "W", "G", "C", "R", "S", "O"}, {{1, 3, 4, 2, 3, 3, 2, 5}, {2, 1, 1, 3, 1, 1, 1, 2}})).stages["y"].vector = {{"O", 4}};
+        auto pools = shapes({"N", "H", "W", "C"}, {{0, 3, 3, 2}, {1, 1, 1, 1}, {1, 2, 3, L}, {2, 7, 8, L + 1}, {1, 12, 9, 2 * L - 1}});
+        Options pool{{"stride", 2}, {"padding", 1}, {"dilation", 1}, {"size", 3}};
+        Case &most = add("max_pool2d_tile", library::max_pool2d_nhwc(f32, pool), pools);
+        most.stages["y"].micro = {{"Q", 2}, {"C", L}}, most.stages["y"].vector = {{"C", L}}, most.stages["padded"].place = at("y", "P");
+        add("average_pool2d_inline", library::average_pool2d_nhwc(f32, pool), pools).stages["padded"].place = Place{Place::Kind::inlined, "", ""};
+
+        // A producer under a window computes the region that the window needs: relu of a 1x1 convolution under a 3x3 one.
+        for (const char *loop : {"block.P", "P", "micro.Q"}) {
+            Builder f(std::string("halo_") + (loop == std::string("block.P") ? "block" : loop == std::string("P") ? "row" : "tile"), f32);
+            Dim N = f.dim("N"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C"), O = f.dim("O"), D = f.dim("D", 3);
+            Dim R = f.dim("R", 3), S = f.dim("S", 3);
+            Tile x = f.input("x", {N, H, W, C}), w1 = f.input("w1", {C, D}), w = f.input("w", {R, S, D, O});
+            Tile inner = relu(dot(x, w1).named("inner")).named("mid");  // (N, H, W, D)
+            Case &c = add(f.algorithm().name, f.output("y", conv2d(inner, w, H, W, R, S, {D}, window_of(same))).build(),
+                          shapes({"N", "H", "W", "C", "O"}, {{1, 1, 1, 1, 1}, {1, 5, 9, 4, L}, {2, 7, 6, 3, L + 1}, {1, 10, 13, 2, 2 * L - 1}}));
+            c.stages["y"].block = {{"P", 4}}, c.stages["y"].micro = {{"Q", 4}, {"O", L}}, c.stages["y"].vector = {{"O", L}};
+            c.stages["y"].loops = {"N", "block.P", "P", "micro.Q", "micro.O"};
+            for (const char *stage : {"padded", "mid", "inner"}) c.stages[stage].place = at("y", loop);
+        }
     }
 
     void folds() {

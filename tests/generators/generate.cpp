@@ -40,6 +40,7 @@ TEST_CASE("the manifest names what went in and hashes what came out") {
     CHECK(manifest["algorithm"]["semantic"] == semantic_hash(registry.make("matmul", numerics_named("f64"))));
     CHECK(manifest["algorithm"]["surface"] == surface_hash(registry.make("matmul", numerics_named("f64"))));
     CHECK(manifest["numerics"] == "f64");
+    CHECK(manifest["options"] == nlohmann::json::object());
     CHECK(manifest["fixed"] == nlohmann::json({{"N", 8}, {"K", 3}}));
     REQUIRE(manifest["targets"].size() == 1);
     const auto target = manifest["targets"][0];

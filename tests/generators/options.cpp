@@ -17,6 +17,13 @@ TEST_CASE("a shape's errors") {
     check_words([] { parse_shape({"N=3", "N=4"}); }, {"error[command.shape]: --shape 'N=4': dim N is given twice; give it once."});
 }
 
+TEST_CASE("options are names and integers") {
+    CHECK(parse_options({"stride=2", "offset=-3"}) == std::map<std::string, int64_t>{{"stride", 2}, {"offset", -3}});
+    for (const char *bad : {"stride", "=3", "stride=", "stride=two", "stride=2x"})
+        check_words([&] { parse_options({bad}); }, {"error[command.option]: --option '" + std::string(bad) + "': expected <name>=<integer>, such as stride=2"});
+    check_words([] { parse_options({"stride=2", "stride=3"}); }, {"error[command.option]: --option 'stride=3': option stride is given twice; give it once."});
+}
+
 TEST_CASE("given schedule folders come before Tessera's own") {
     const auto folders = schedule_folders({"mine"});
     REQUIRE(!folders.empty());

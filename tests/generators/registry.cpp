@@ -1,6 +1,9 @@
 #include "generators/registry.h"
 
+#include "algorithms/convolution.h"
+#include "algorithms/hash.h"
 #include "algorithms/library/library.h"
+#include "generators/prepare.h"
 #include "tests/generators/harness.h"
 #include "tests/schedules/words.h"
 
@@ -22,6 +25,21 @@ TEST_CASE("a registry's schedules come before files and have their names once") 
     CHECK(registry.library({}).find("matmul/mine").text() != "");
     registry.add_schedule([] { return Schedule("matmul/mine").stage("y", block({{"M", 8}})); });
     check_words([&] { registry.library({}); }, {"error[schedule.duplicate]", "'matmul/mine'"});
+}
+
+TEST_CASE("options reach the algorithm, complete and in range") {
+    Registry registry;
+    registry.add("conv2d_nhwc", "a convolution", window_options(), library::conv2d_nhwc);
+    auto hash = [&](const Options &options) { return semantic_hash(registry.make("conv2d_nhwc", {}, options)); };
+    CHECK(hash({}) == hash({{"stride", 1}, {"padding", 0}}));
+    CHECK(hash({}) != hash({{"stride", 2}}));
+    check_words([&] { registry.make("conv2d_nhwc", {}, {{"stride", 65}}); },
+                {"error[option.range]: conv2d_nhwc: option stride (step between windows) = 65: expected 1 ..= 64; the standard value is 1."});
+    check_words([&] { registry.make("conv2d_nhwc", {}, {{"groups", 2}}); },
+                {"error[option.unknown]: conv2d_nhwc: there is no option 'groups'; the options are stride, padding, dilation."});
+    KernelOptions kernel;
+    kernel.algorithm = "conv2d_nhwc", kernel.target = "avx2", kernel.schedule = "none", kernel.options = {"padding=1"};
+    CHECK(prepare_schedule(registry, kernel).options == Options{{"stride", 1}, {"padding", 1}, {"dilation", 1}});
 }
 
 TEST_CASE("a registry's errors") {

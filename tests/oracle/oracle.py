@@ -38,10 +38,11 @@ def desc(array):
 
 
 class Kernel:
-    def __init__(self, generator, runtime, folder, algorithm, target):
-        name = f"{algorithm}_{target.replace('-', '_')}"
+    def __init__(self, generator, runtime, folder, algorithm, target, options):
+        name = "_".join([algorithm, target.replace("-", "_")] + [str(value) for value in options.values()])
         out = os.path.join(folder, name)
-        subprocess.run([generator, "generate", algorithm, "--name", name, "--target", target, "--out", out, "--quiet"], check=True)
+        subprocess.run([generator, "generate", algorithm, "--name", name, "--target", target, "--out", out, "--quiet"] +
+                       ["--option"] * bool(options) + [f"{key}={value}" for key, value in options.items()], check=True)
         library = os.path.join(out, name + ".so")
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o", library, "-Wl,--whole-archive",
                         os.path.join(out, f"lib{name}.a"), "-Wl,--no-whole-archive", runtime, "-lpthread", "-lm"], check=True)
@@ -104,10 +105,39 @@ def cases(rng):
         q, k, v = f(h, s, d), f(h, s, d), f(h, s, d)
         for name, causal in [("attention", False), ("attention_causal", True)]:
             yield name, [q, k, v], (), attention(q.astype("f8"), k.astype("f8"), v.astype("f8"), causal)
+    for stride, padding, dilation in [(1, 0, 1), (2, 3, 1), (1, 2, 2)]:
+        options = {"stride": stride, "padding": padding, "dilation": dilation}
+        x, w, b = f(2, 9, 10, 5), f(3, 2, 5, 19), f(19)
+        y = conv2d(x, w, **options)
+        yield "conv2d_nhwc", [x, w], (), y, options
+        yield "conv2d_bias_relu_nhwc", [x, w, b], (), np.maximum(y + b, 0), options
+        nchw = [np.ascontiguousarray(x.transpose(0, 3, 1, 2)), np.ascontiguousarray(w.transpose(3, 2, 0, 1))]
+        yield "conv2d_nchw", nchw, (), y.transpose(0, 3, 1, 2), options
+        yield "conv1d", [x[:, :, 0].copy(), w[:, 0].copy()], (), conv2d(x[:, :, :1], w[:, :1], stride, (padding, 0), dilation)[:, :, 0], options
+        w = f(3, 2, 5)
+        yield "depthwise_conv2d_nhwc", [x, w], (), np.concatenate([conv2d(x[..., c:c + 1], w[..., c, None, None], **options) for c in range(5)], -1), options
+        g, w = f(2, 9, 10, 3, 4), f(3, 2, 3, 4, 7)
+        yield "grouped_conv2d_nhwc", [g, w], (), np.stack([conv2d(g[..., i, :], w[:, :, i], **options) for i in range(3)], -2), options
+        edge = min(padding, 1)  # a wider one has windows that see no pixel
+        pool = options | {"padding": edge, "size": 3}
+        yield "max_pool2d_nhwc", [x], (), patches(x, 3, 3, stride, (edge, edge), dilation, -np.inf).max((-2, -1)), pool
+        yield "average_pool2d_nhwc", [x], (), patches(x, 3, 3, stride, (edge, edge), dilation, 0).mean((-2, -1)), pool
     offsets = np.array([0, 0, 3, 3, 20, 21], "i8")
     x = f(21, 37)
     sums = np.stack([x[a:b].astype("f8").sum(0) for a, b in zip(offsets[:-1], offsets[1:])])
     yield "segmented_sum", [x, offsets], (), sums
+
+
+def patches(x, r, s, stride, padding, dilation, outside):
+    """(N, P, Q, C, R, S) of x[N, H, W, C] in double."""
+    wide = np.pad(x.astype("f8"), [(0, 0), (padding[0],) * 2, (padding[1],) * 2, (0, 0)], constant_values=outside)
+    seen = np.lib.stride_tricks.sliding_window_view(wide, (dilation * (r - 1) + 1, dilation * (s - 1) + 1), (1, 2))
+    return seen[:, ::stride, ::stride, :, ::dilation, ::dilation]
+
+
+def conv2d(x, w, stride, padding, dilation):
+    padding = padding if isinstance(padding, tuple) else (padding, padding)
+    return np.einsum("npqcrs,rsco->npqo", patches(x, *w.shape[:2], stride, padding, dilation, 0), w.astype("f8"))
 
 
 def main():
@@ -116,12 +146,16 @@ def main():
     targets = ["x86-64"] + ["avx2"] * (" avx2" in features) + ["avx512"] * (" avx512vl" in features)
     kernels, checked, failed = {}, 0, 0
     for target in targets:
-        for algorithm, inputs, parameters, expected in cases(np.random.default_rng(1)):
+        for algorithm, inputs, parameters, expected, *rest in cases(np.random.default_rng(1)):
+            options = rest[0] if rest else {}
             if target == "x86-64" and algorithm not in ("matmul", "softmax", "segmented_sum"):
                 continue
-            kernel = kernels.setdefault((algorithm, target), None)
-            if kernel is None:
-                kernel = kernels[algorithm, target] = Kernel(generator, runtime, folder, algorithm, target)
+            if options and target != targets[-1]:
+                continue
+            key = algorithm, target, tuple(options.values())
+            if key not in kernels:
+                kernels[key] = Kernel(generator, runtime, folder, algorithm, target, options)
+            kernel = kernels[key]
             out = np.full(expected.shape, np.nan, "f4")
             kernel(inputs + [out], parameters)
             scale = 1 + np.abs(expected).max() if expected.size else 1

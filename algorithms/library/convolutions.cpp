@@ -1,0 +1,97 @@
+#include "algorithms/convolution.h"
+#include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
+
+namespace tessera::library {
+
+namespace {
+
+struct Image {  // what all that looks through a window over two dims has
+    Image(const std::string &name, const Numerics &n, const Options &o) : f(name, n), window(window_of(o)) {}
+    Builder f;
+    Window window;
+    Dim N = f.dim("N"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C");
+};
+
+// A dim of at least one tap: of no tap there would be more positions than pixels.
+Dim taps(Builder &f, const std::string &name) {
+    Dim d = symbolic_dim(name);
+    d.min = 1;
+    return f.dim(d);
+}
+
+}  // namespace
+
+Algorithm conv1d(const Numerics &n, const Options &o) {
+    Builder f("conv1d", n);
+    Dim N = f.dim("N"), L = f.dim("L"), C = f.dim("C"), R = taps(f, "R"), O = f.dim("O");
+    Tile x = f.input("x", {N, L, C});
+    Tile w = f.input("w", {R, C, O});
+    return f.output("y", tessera::conv1d(x, w, L, R, {C}, window_of(o))).build();  // (N, P, O)
+}
+
+Algorithm conv2d_nhwc(const Numerics &n, const Options &o) {
+    Image i("conv2d_nhwc", n, o);
+    Dim R = taps(i.f, "R"), S = taps(i.f, "S"), O = i.f.dim("O");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile w = i.f.input("w", {R, S, i.C, O});
+    return i.f.output("y", conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window)).build();  // (N, P, Q, O)
+}
+
+Algorithm conv2d_bias_relu_nhwc(const Numerics &n, const Options &o) {
+    Image i("conv2d_bias_relu_nhwc", n, o);
+    Dim R = taps(i.f, "R"), S = taps(i.f, "S"), O = i.f.dim("O");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile w = i.f.input("w", {R, S, i.C, O});
+    Tile b = i.f.input("b", {O});
+    Tile acc = conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window).named("acc");  // (N, P, Q, O)
+    return i.f.output("y", relu(acc + b)).build();
+}
+
+Algorithm conv2d_nchw(const Numerics &n, const Options &o) {
+    Image i("conv2d_nchw", n, o);
+    Dim O = i.f.dim("O"), R = taps(i.f, "R"), S = taps(i.f, "S");
+    Tile x = i.f.input("x", {i.N, i.C, i.H, i.W});
+    Tile w = i.f.input("w", {O, i.C, R, S});
+    Tile acc = conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window).named("acc");  // (N, P, Q, O)
+    return i.f.output("y", broadcast(acc, {i.N, O, *i.f.algorithm().find_dim("P"), *i.f.algorithm().find_dim("Q")})).build();
+}
+
+Algorithm grouped_conv2d_nhwc(const Numerics &n, const Options &o) {
+    Image i("grouped_conv2d_nhwc", n, o);
+    Dim G = i.f.dim("G"), R = taps(i.f, "R"), S = taps(i.f, "S"), O = i.f.dim("O");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, G, i.C});
+    Tile w = i.f.input("w", {R, S, G, i.C, O});
+    return i.f.output("y", conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window)).build();  // (N, P, Q, G, O)
+}
+
+Algorithm depthwise_conv2d_nhwc(const Numerics &n, const Options &o) {
+    Image i("depthwise_conv2d_nhwc", n, o);
+    Dim R = taps(i.f, "R"), S = taps(i.f, "S");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile w = i.f.input("w", {R, S, i.C});
+    return i.f.output("y", conv2d(x, w, i.H, i.W, R, S, {}, i.window)).build();  // (N, P, Q, C)
+}
+
+std::vector<Option> pool_options() {
+    std::vector<Option> all = window_options();
+    all.push_back({"size", "taps of the window along each dim", 2, 1, 64});
+    return all;
+}
+
+Algorithm max_pool2d_nhwc(const Numerics &n, const Options &o) {
+    Image i("max_pool2d_nhwc", n, o);
+    Dim R = i.f.dim("R", o.at("size")), S = i.f.dim("S", o.at("size"));
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    return i.f.output("y", max_pool2d(x, i.H, i.W, R, S, i.window)).build();  // (N, P, Q, C)
+}
+
+Algorithm average_pool2d_nhwc(const Numerics &n, const Options &o) {
+    Image i("average_pool2d_nhwc", n, o);
+    Dim R = i.f.dim("R", o.at("size")), S = i.f.dim("S", o.at("size"));
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile mean = average_pool2d(x, i.H, i.W, R, S, i.window);
+    return i.f.output("y", mean).build();  // (N, P, Q, C)
+}
+
+}  // namespace tessera::library
