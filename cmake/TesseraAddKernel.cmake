@@ -7,6 +7,7 @@
 #   [SCHEDULE <file.json>]           relative to the current source folder; for all targets
 #   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where the schedule's ancestors are, before Tessera's own
+#   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
 #   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64 or host, with features added by +, or a target
 #                                    file, relative to the current source folder; default: host, and the baseline of
 #                                    CMAKE_SYSTEM_PROCESSOR when cross-compiling
@@ -16,6 +17,7 @@
 #
 # Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule,
 # one of its ancestors or the target file changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
+# With EMIT c it is <name>.c in place of the library; the project has to enable the language C.
 cmake_policy(VERSION 3.20)
 
 # The absolute path of a file; an error where there is none.
@@ -29,7 +31,7 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE" "OPTIONS;SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
 
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
     message(FATAL_ERROR "${subject}: the name becomes a C function; expected letters, digits and _, got '${name}'")
@@ -37,7 +39,7 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: there is already a target '${name}'; give the kernel another name and say ALGORITHM")
   elseif(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are GENERATOR, ALGORITHM, "
-      "NUMERICS, OPTIONS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, TARGETS")
+      "NUMERICS, OPTIONS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS")
   elseif(arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "${subject}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
   endif()
@@ -134,6 +136,12 @@ function(tessera_add_kernel name)
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}")
   set(library "${out}/lib${name}.a")
+  if(arg_EMIT STREQUAL "c")
+    set(library "${out}/${name}.c")
+    list(APPEND options --emit c)
+  elseif(arg_EMIT AND NOT arg_EMIT STREQUAL "library")
+    message(FATAL_ERROR "${subject}: no EMIT '${arg_EMIT}'; expected library or c")
+  endif()
   file(MAKE_DIRECTORY "${out}")
   add_custom_command(
     OUTPUT "${library}" "${out}/${name}.h" "${out}/${name}.manifest.json"
@@ -144,6 +152,14 @@ function(tessera_add_kernel name)
     VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${name}_kernel DEPENDS "${library}")
 
+  if(arg_EMIT STREQUAL "c")
+    add_library(${name} STATIC "${library}")
+    add_dependencies(${name} ${name}_kernel)
+    target_compile_options(${name} PRIVATE -Wno-psabi)
+    target_include_directories(${name} PUBLIC "${out}")
+    target_link_libraries(${name} PUBLIC Tessera::runtime)
+    return()
+  endif()
   add_library(${name} STATIC IMPORTED GLOBAL)
   add_dependencies(${name} ${name}_kernel)
   set_target_properties(${name} PROPERTIES IMPORTED_LOCATION "${library}")

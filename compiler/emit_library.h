@@ -49,6 +49,8 @@ std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t var
 int32_t abi_dtype(DType type);
 // The dims that the table lists, in order: all but derived ones that no argument carries.
 std::vector<Dim> spec_dims(const TileProgram &program);
+// The mask of 1 << TessCpuFeature.
+uint64_t feature_mask(const std::vector<std::string> &features);
 // The table of runtime/kernel.h that describes a kernel's arguments.
 std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features);
 

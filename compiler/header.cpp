@@ -18,7 +18,7 @@ static const std::set<std::string> &reserved_words() {
     return words;
 }
 
-static bool is_identifier(const std::string &name) {
+bool is_c_name(const std::string &name) {
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
     for (char c : name)
         if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
@@ -26,16 +26,16 @@ static bool is_identifier(const std::string &name) {
 }
 
 void check_c_name(const std::string &name) {
-    if (!is_identifier(name))
+    if (!is_c_name(name))
         throw UserError("emit.name", "a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '" + name +
                                          "'; give another one with --name.");
 }
 
 // An argument's name in C; scopes and parts have dots.
-static std::string c_name(const std::string &name) {
+std::string c_argument_name(const std::string &name) {
     std::string out;
     for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    return is_identifier(out) ? out : "arg_" + out;
+    return is_c_name(out) ? out : "arg_" + out;
 }
 
 static const char *c_type(DType type) {
@@ -64,6 +64,14 @@ static std::string shape(const TileProgram &program, const Tensor &t) {
     return std::string(name_of(t.dtype)) + " [" + text + "]";
 }
 
+std::string c_arguments(const TileProgram &program) {
+    std::string arguments;
+    for (const Argument &a : program.arguments) arguments += fmt::format("const TessTensorDesc *{}, ", c_argument_name(a.tensor.name));
+    for (const Parameter &q : program.parameters)
+        arguments += fmt::format("{} {}, ", q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype), c_argument_name(q.name));
+    return arguments;
+}
+
 // "avx2 (sse4_1, …, f16c)", or "avx512, else avx2, else x86-64".
 static std::string written(const std::vector<TargetKernels> &targets) {
     std::vector<std::string> all;
@@ -74,17 +82,14 @@ static std::string written(const std::vector<TargetKernels> &targets) {
 
 static std::string declaration(const Kernel &kernel, const std::string &targets) {
     const TileProgram &p = kernel.variants[0].program;
-    std::string doc, arguments, names;
+    std::string doc, names;
     for (const Argument &a : p.arguments) {
         const char *role = !a.written ? "read" : a.read ? "read and written" : "written";
-        doc += fmt::format(" *    {}: {}, {}\n", c_name(a.tensor.name), shape(p, a.tensor), role);
-        arguments += fmt::format("const TessTensorDesc *{}, ", c_name(a.tensor.name));
+        doc += fmt::format(" *    {}: {}, {}\n", c_argument_name(a.tensor.name), shape(p, a.tensor), role);
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
     for (const Parameter &q : p.parameters) {
-        std::string type = q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype);
-        doc += fmt::format(" *    {}: {}\n", c_name(q.name), type);
-        arguments += fmt::format("{} {}, ", type, c_name(q.name));
+        doc += fmt::format(" *    {}: {}\n", c_argument_name(q.name), q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype));
     }
     return fmt::format(
         "/** {0}, for {1}. Arguments:\n{2}"
@@ -94,11 +99,11 @@ static std::string declaration(const Kernel &kernel, const std::string &targets)
         "/** Bytes of workspace, aligned to 64, that {0} needs for these arguments and this context. Data pointers may be null. */\n"
         "int {0}_workspace({3}const TessContext *context, uint64_t *bytes);\n\n"
         "static const char *const {0}_argument_names[] = {{{4}0}};\n",
-        kernel.name, targets, doc, arguments, names);
+        kernel.name, targets, doc, c_arguments(p), names);
 }
 
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets) {
-    std::string guard = "TESSERA_GENERATED_" + c_name(stem) + "_H", body;
+    std::string guard = "TESSERA_GENERATED_" + c_argument_name(stem) + "_H", body;
     for (char &c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     for (const Kernel &k : targets[0].kernels) body += "\n" + declaration(k, written(targets));
     return fmt::format(

@@ -11,4 +11,11 @@ std::string header_of(const std::string &stem, const std::vector<TargetKernels> 
 // UserError emit.name unless `name` can be the name of a C function.
 void check_c_name(const std::string &name);
 
+// Whether C and C++ take `name` for an identifier.
+bool is_c_name(const std::string &name);
+// An argument's or parameter's name in the header, and the list of them as the public functions declare them, each
+// followed by ", ".
+std::string c_argument_name(const std::string &name);
+std::string c_arguments(const TileProgram &program);
+
 }  // namespace tessera

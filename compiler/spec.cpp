@@ -33,6 +33,14 @@ std::vector<Dim> spec_dims(const TileProgram &program) {
     return dims;
 }
 
+uint64_t feature_mask(const std::vector<std::string> &features) {
+    uint64_t mask = 0;
+    for (int bit = 0; bit < TESS_CPU_FEATURE_COUNT; bit++)
+        for (const std::string &f : features)
+            if (f == tess_cpu_feature_name(bit)) mask |= uint64_t{1} << bit;
+    return mask;
+}
+
 std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features) {
     std::vector<Dim> dims = spec_dims(program);
     auto position = [&](const std::string &name) -> int64_t {

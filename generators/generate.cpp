@@ -2,10 +2,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "compiler/emit_source.h"
 #include "compiler/header.h"
 #include "generators/manifest.h"
 #include "generators/output_folder.h"
@@ -20,6 +26,16 @@ static std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &
 
 void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
     run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
+}
+
+std::string c_text(const PreparedKernel &p) {
+    std::vector<std::string> about = {fmt::format("Tessera {}; algorithm {}, {}, {}", tessera_version(), p.declared.name, p.declared.numerics.name, semantic_hash(p.declared))};
+    std::string fixed;
+    for (const auto &[dim, extent] : p.fixed) fixed += fmt::format("{}{}={}", fixed.empty() ? "" : " ", dim, extent);
+    if (!fixed.empty()) about.push_back("fixed extents: " + fixed);
+    const char *relation = "schedule";
+    for (const Schedule &s : p.ancestry) about.push_back(fmt::format("{} {}, {}", relation, s.name(), s.hash())), relation = "extending";
+    return source_of({p.kernel}, p.target, about);
 }
 
 std::string tiles_text(const std::vector<PreparedKernel> &prepared) {
@@ -57,15 +73,21 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
 
 void generate(const Registry &registry, const GenerateOptions &options) {
     const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
-    const std::string name = prepared[0].kernel.name, library = "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
+    const bool c = options.emit == Emit::c;
+    if (c && options.emit_assembly)
+        throw UserError("command.emit", "--emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S.");
+    if (c && prepared.size() > 1)
+        throw UserError("command.emit", fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.", prepared.size()));
+    const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
 
     EmitOptions emit{out.staged(library), {}};
     if (options.emit_assembly) emit.assembly = out.staged(assembly);
-    emit_limited(prepared, emit, options.limits);
+    if (c) run_limited(compiling(name), options.limits, [&] { out.write(library, c_text(prepared[0])); });
+    else emit_limited(prepared, emit, options.limits);
     out.write(header, header_of(name, kernels_of(prepared)));
-    out.write(manifest, manifest_of(prepared, library, {{library, out.read(library)}, {header, out.read(header)}}));
+    out.write(manifest, manifest_of(prepared, options.emit, library, {{library, out.read(library)}, {header, out.read(header)}}));
     if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
     if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared, options.kernel.target));
 
@@ -79,7 +101,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
 
 Command generate_command(CLI::App &app, const Registry &registry) {
     auto options = std::make_shared<GenerateOptions>();
-    CLI::App *line = app.add_subcommand("generate", "Write a kernel's static library, C header and manifest");
+    CLI::App *line = app.add_subcommand("generate", "Write a kernel's static library, or its C, with a header and a manifest");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
     line->add_option("--schedule-for", options->schedules, "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
@@ -89,6 +111,10 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     line->add_option("--name", options->name, "The kernel's name in C; default: the algorithm's");
     line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
     line->add_option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")->type_name("FILE");
+    line->add_option("--emit", options->emit, "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Emit>{{"library", Emit::library}, {"c", Emit::c}}))
+        ->default_str("library")
+        ->type_name("library|c");
     line->add_flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line->add_flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
     line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();

@@ -2,12 +2,14 @@
 #pragma once
 #include "generators/command.h"
 #include "generators/limited.h"
+#include "generators/manifest.h"
 #include "generators/prepare.h"
 
 namespace tessera {
 
 struct GenerateOptions {
     KernelOptions kernel;
+    Emit emit = Emit::library;
     std::vector<std::string> schedules;     // "avx2=<schedule>", where several targets differ
     std::string name;                       // of the kernel; "" for the algorithm's
     std::string out;                        // folder
@@ -19,11 +21,14 @@ struct GenerateOptions {
 // Of several targets, the library holds a body for each and runs the best one that the processor has.
 // Writes lib<name>.a, <name>.h and <name>.manifest.json, and on request <name>.s and <name>.tiles.txt; each is renamed into
 // place when it is whole, the library last. The depfile (make's format) lists the schedule files of lib<name>.a.
-// Equal inputs give equal bytes, whatever the folder. UserErrors of every step, output.*, compile.limit.
+// Equal inputs give equal bytes, whatever the folder. With Emit::c, <name>.c takes the library's place. UserErrors of every
+// step, output.*, compile.limit, and command.emit for what is not there in C: assembly and several targets.
 void generate(const Registry &registry, const GenerateOptions &options);
 
 // Emits the kernel's library (and its assembly) in a process that can be killed.
 void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits);
+// The kernel as one file of C.
+std::string c_text(const PreparedKernel &prepared);
 // The tile programs of all targets and variants, as text.
 std::string tiles_text(const std::vector<PreparedKernel> &prepared);
 

@@ -71,13 +71,14 @@ struct Contents {
 
 }  // namespace
 
-static ordered_json variants_json(const PreparedKernel &p, const Contents &contents, const std::string &member) {
+static ordered_json variants_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
     ordered_json variants = ordered_json::array();
     for (size_t v = 0; v < p.kernel.variants.size(); v++) {
         const KernelVariant &variant = p.kernel.variants[v];
         ordered_json when = ordered_json::array();
         for (const Condition &c : variant.when) when.push_back(to_string(c));
-        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}, {"bytes", contents.code(member, symbol_prefix(p.kernel, p.target, v))}});
+        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}});
+        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(p.kernel, p.target, v));
     }
     return variants;
 }
@@ -89,9 +90,10 @@ static ordered_json constants_json(const Kernel &kernel) {
     return constants;
 }
 
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::string &library, const std::map<std::string, std::string> &files) {
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library, const std::map<std::string, std::string> &files) {
     const PreparedKernel &first = prepared[0];
-    const Contents contents{members_of(files.at(library))};
+    const bool objects = emit == Emit::library;
+    const Contents contents{objects ? members_of(files.at(library)) : decltype(Contents::members)()};
     const std::string stem = std::filesystem::path(library).stem().string();
     ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(), targets = ordered_json::array();
     for (const auto &[name, value] : first.options) options[name] = value;
@@ -100,14 +102,16 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
     for (const PreparedKernel &p : prepared) {
         const std::string member = object_name(stem, p.target);
         targets.push_back({{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}, {"schedule", schedule_json(p)},
-                           {"variants", variants_json(p, contents, member)}, {"bytes", contents.loaded_with_callees(member)}});
+                           {"variants", variants_json(p, objects ? &contents : nullptr, member)}});
+        if (objects) targets.back()["bytes"] = contents.loaded_with_callees(member);
     }
     const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};
-    const ordered_json manifest = {
+    ordered_json manifest = {
         {"format", "tessera-manifest"},
         {"version", 1},
         {"tessera", tessera_version()},
         {"halide", halide_version()},
+        {"emit", objects ? "library" : "c"},
         {"kernel", first.kernel.name},
         {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
         {"options", options},
@@ -115,11 +119,13 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::
         {"fixed", fixed},
         {"constants", constants_json(first.kernel)},
         {"targets", targets},
-        {"entry_bytes", contents.loaded(stem + ".entry.o")},
-        {"symbols", contents.symbols()},
+        {"entry_bytes", objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr)},
+        {"symbols", objects ? contents.symbols() : ordered_json(nullptr)},
         {"licences", {{"embedded", ordered_json::array()}, {"linked", ordered_json::array({runtime})}}},
         {"files", hashes},
     };
+    if (!objects)
+        for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
     return manifest.dump(2) + "\n";
 }
 

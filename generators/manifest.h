@@ -1,7 +1,7 @@
 // The manifest of a generated kernel: what went in and what came out, with every hash. It has no times and no paths, so
 // equal inputs give equal manifests.
 //
-//   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "kernel",
+//   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "emit", "kernel",
 //     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "fixed": {dim: extent},
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
@@ -14,7 +14,8 @@
 // Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
 // objects with constants and callees, those of the entry what all share; null where the object is not ELF. `needs` are the functions
 // that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
-// `text` is the file in Tessera's folder of documents.
+// `text` is the file in Tessera's folder of documents. With "emit": "c" there is no Halide and no object: "halide", bytes and
+// "symbols" are left out.
 #pragma once
 #include <map>
 #include <string>
@@ -23,8 +24,11 @@
 
 namespace tessera {
 
+// What comes out: a static library made by the back end, or a file of C to compile anywhere.
+enum class Emit { library, c };
+
 // One kernel for each target, best first. `files` maps the names of files to their contents; `library` is one of them.
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, const std::string &library, const std::map<std::string, std::string> &files);
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library, const std::map<std::string, std::string> &files);
 
 const char *tessera_version();
 const char *halide_version();

@@ -30,6 +30,7 @@ static std::string assembly_text(const PreparedKernel &p, const Limits &limits) 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "tiles") return tiles_text({prepare(registry, options)});
+    if (what == "c") return c_text(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
     return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
 }
@@ -41,11 +42,11 @@ Command show_command(CLI::App &app, const Registry &registry) {
         Limits limits;
     };
     auto options = std::make_shared<Options>();
-    CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program or its assembly");
+    CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles or assembly")
-        ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "assembly"}))
+    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles, c or assembly")
+        ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
         ->capture_default_str();
     line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
     return {line, [=, &registry] {

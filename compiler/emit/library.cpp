@@ -131,13 +131,6 @@ static HExpr holds(const Condition &c) {
     return n != bound;
 }
 
-static uint64_t feature_mask(const Target &target) {
-    uint64_t mask = 0;
-    for (int bit = 0; bit < TESS_CPU_FEATURE_COUNT; bit++)
-        if (target.has(tess_cpu_feature_name(bit))) mask |= uint64_t{1} << bit;
-    return mask;
-}
-
 // Calls the function of the first variant whose conditions hold.
 static Stmt choose_variant(const Kernel &kernel, const Target &target, const char *what, const std::vector<HExpr> &args) {
     Stmt s;
@@ -157,7 +150,7 @@ static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel, c
     Stmt s;
     for (size_t t = targets.size(); t-- > 0;) {
         Stmt chosen = choose_variant(targets[t].kernels[kernel], targets[t].target, what, args);
-        HExpr mask = make_const(H::Int(64), static_cast<int64_t>(feature_mask(targets[t].target)));
+        HExpr mask = make_const(H::Int(64), static_cast<int64_t>(feature_mask(targets[t].target.features)));
         s = s.defined() ? IfThenElse::make((have & mask) == mask, chosen, s) : chosen;
     }
     return bind_frame(program, s, true);
@@ -382,7 +375,7 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             const std::string &name = least.kernels[k].name;
             append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
             append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}), LinkageType::External, base);
-            add_entry_points(entry, least.kernels[k], base, feature_mask(least.target));
+            add_entry_points(entry, least.kernels[k], base, feature_mask(least.target.features));
             public_names.insert({name, name + "_workspace"});
         }
         compile(entry, objects[0], public_names, nullptr);

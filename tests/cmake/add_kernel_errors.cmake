@@ -35,3 +35,4 @@ expect("${gemm} TARGETS x86-64 avx1024" "TARGETS has no 'avx1024'; the targets a
 expect("${gemm} SCHEDULE_FOR mine.json" "SCHEDULE_FOR 'mine.json'; expected <target>=<file.json>, for example avx2=mine.json")
 expect("${gemm} SCHEDULE_FOR avx2=none.json" "SCHEDULE_FOR '" "none.json' is not a file")
 expect("${gemm} TARGETS none.json" "TARGETS '" "none.json' is not a file")
+expect("${gemm} EMIT rust" "no EMIT 'rust'; expected library or c")

@@ -15,6 +15,7 @@
 #include "algorithms/error.h"
 #include "algorithms/reference.h"
 #include "compiler/emit_library.h"
+#include "compiler/emit_source.h"
 #include "compiler/header.h"
 #include "compiler/interpret.h"
 #include "compiler/lower.h"
@@ -220,9 +221,22 @@ static std::vector<TargetKernels> kernels_of(const std::vector<TileProgram> &pro
     return {{target, kernels}};
 }
 
-Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target) : Loaded(kernels_of(programs, target)) {}
+std::vector<Build> c_builds(const std::string &options) {
+    std::vector<Build> builds;
+    for (const char *compiler : {"gcc", "clang"})
+        if (std::system((std::string(compiler) + " --version > /dev/null 2>&1").c_str()) == 0) builds.push_back({compiler, options});
+    return builds;
+}
 
-Loaded::Loaded(const std::vector<TargetKernels> &targets) {
+static void run_compiler(const std::string &command, const std::string &log) {
+    if (std::system((command + " > '" + log + "' 2>&1").c_str()) == 0) return;
+    std::ifstream said(log);
+    throw std::runtime_error("the kernels do not compile: " + std::string(std::istreambuf_iterator<char>(said), {}).substr(0, 4000));
+}
+
+Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target, const Build &build) : Loaded(kernels_of(programs, target), build) {}
+
+Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     const Target &target = targets[0].target;
     std::string pattern = (std::filesystem::temp_directory_path() / "tessera-test-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
@@ -239,7 +253,7 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets) {
         glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
         glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
     }
-    emit_library(targets, {folder / "libkernels.a", {}});
+    if (build.compiler.empty()) emit_library(targets, {folder / "libkernels.a", {}});
     write_text(folder / "kernels.h", header_of("kernels", targets));
     if (target.arch != host_arch()) {
         const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
@@ -249,12 +263,14 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets) {
     }
     write_text(folder / "glue.c", glue);
     std::string at = folder.string();
-    std::string command = std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text -I'" + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels.so' '" +
-                          at + "/glue.c' '" + at + "/libkernels.a' '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm > '" + at + "/log' 2>&1";
-    if (std::system(command.c_str()) != 0) {
-        std::ifstream log(folder / "log");
-        throw std::runtime_error("the library does not link: " + std::string(std::istreambuf_iterator<char>(log), {}));
+    std::string code = at + "/libkernels.a", folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
+    if (!build.compiler.empty()) {
+        write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
+        code = at + "/kernels.o";
+        run_compiler(build.compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -fPIC " + build.options + " -c -o '" + code + "' '" + at + "/kernels.c'" + folders, at + "/log");
     }
+    run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at + "/kernels.so' '" + at + "/glue.c' '" + code + "' '" +
+                     TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm", at + "/log");
     library = dlopen((at + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) throw std::runtime_error(dlerror());
 }

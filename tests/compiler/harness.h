@@ -52,15 +52,23 @@ struct Layout {
     uint64_t features_off = 0;
 };
 
+// How tile programs become machine code: by the back end, or as C by a compiler with options.
+struct Build {
+    std::string compiler;  // "" for the back end
+    std::string options;
+};
+// As C by gcc, and by clang where there is one.
+std::vector<Build> c_builds(const std::string &options);
+
 class Foreign;
 
-// Tile programs made runnable from their static library: a shared object that is loaded, or, for a target of another
+// Tile programs made runnable from their static library or their C: a shared object that is loaded, or, for a target of another
 // architecture, a program under an emulator. Its folder goes with it.
 class Loaded {
 public:
-    Loaded(const std::vector<TileProgram> &programs, const Target &target);
+    Loaded(const std::vector<TileProgram> &programs, const Target &target, const Build &build = {});
     // One library for several targets, best first.
-    explicit Loaded(const std::vector<TargetKernels> &targets);
+    explicit Loaded(const std::vector<TargetKernels> &targets, const Build &build = {});
     ~Loaded();
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;

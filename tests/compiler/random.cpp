@@ -1,5 +1,5 @@
-// Random algorithms × random schedules: reference, tile program and emitted code agree. TESSERA_RANDOM_PROGRAMS and
-// TESSERA_RANDOM_SEED make it run longer and elsewhere.
+// Random algorithms × random schedules: reference, tile program and emitted code agree. TESSERA_RANDOM_PROGRAMS,
+// TESSERA_RANDOM_C_PROGRAMS and TESSERA_RANDOM_SEED make it run longer and elsewhere.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ static std::string check_code(const Loaded &library, const Case &c, const TilePr
 }
 
 // Runs all cases as one library in a process of its own. The first failure: its case and what is wrong.
-static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target) {
+static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target, const Build &by) {
     int ends[2];
     if (pipe(ends)) throw std::runtime_error("no pipe");
     std::fflush(stdout);
@@ -73,7 +73,7 @@ static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases
         try {
             std::vector<TileProgram> programs;
             for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
-            Loaded library(programs, target);
+            Loaded library(programs, target, by);
             for (size_t i = 0; i < cases.size(); i++) {
                 say(i, "");
                 std::string wrong = check_code(library, cases[i], programs[i]);
@@ -99,24 +99,24 @@ static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases
     return {at, WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : said.substr(start)};
 }
 
-// What is wrong with one case, tile program first.
-static std::string wrong_with(const RandomCase &c, const Target &target, bool code) {
+// What is wrong with one case, tile program first; then its code, made `by` something.
+static std::string wrong_with(const RandomCase &c, const Target &target, const Build *by) {
     try {
         Case built = build(c);
         std::string wrong = check_program(built, target);
         if (!wrong.empty()) return wrong == "refused" || wrong == "unproved" ? "" : wrong;
-        return code ? check_codes({built}, target).second : "";
+        return by ? check_codes({built}, target, *by).second : "";
     } catch (const std::exception &) {
         return "";
     }
 }
 
-static void report(RandomCase c, const Target &target, bool code) {
-    std::string wrong = wrong_with(c, target, code);
+static void report(RandomCase c, const Target &target, const Build *by) {
+    std::string wrong = wrong_with(c, target, by);
     for (bool smaller_found = true; smaller_found;) {
         smaller_found = false;
         for (const RandomCase &less : smaller(c)) {
-            std::string still = wrong_with(less, target, code);
+            std::string still = wrong_with(less, target, by);
             if (still.empty()) continue;
             c = less, wrong = still, smaller_found = true;
             break;
@@ -130,9 +130,9 @@ static int64_t number(const char *name, int64_t otherwise) {
     return value ? std::atoll(value) : otherwise;
 }
 
-// Code of each batch is for another one of the targets.
-static void check_random(const std::vector<Target> &all, int64_t usual_count) {
-    int64_t count = number("TESSERA_RANDOM_PROGRAMS", usual_count), seed = number("TESSERA_RANDOM_SEED", 1);
+// Batches go round targets, and then round what makes their code.
+static void check_random(const std::vector<Target> &all, int64_t count, const std::vector<Build> &builds = {{}}) {
+    int64_t seed = number("TESSERA_RANDOM_SEED", 1);
     constexpr size_t batch = 20;
     Target target = all.back();
     std::mt19937 random(static_cast<uint32_t>(seed));
@@ -140,13 +140,14 @@ static void check_random(const std::vector<Target> &all, int64_t usual_count) {
     size_t batches = all.size() - 1;
     std::vector<RandomCase> waiting;
     auto run_code = [&] {
+        const Build &by = builds[batches / all.size() % builds.size()];
         while (!waiting.empty()) {
             std::vector<Case> cases;
             for (const RandomCase &c : waiting) cases.push_back(build(c));
-            auto [at, wrong] = check_codes(cases, target);
+            auto [at, wrong] = check_codes(cases, target, by);
             if (wrong.empty()) break;
             INFO(wrong);
-            report(waiting[at], target, true);
+            report(waiting[at], target, &by);
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
         }
         waiting.clear();
@@ -167,7 +168,7 @@ static void check_random(const std::vector<Target> &all, int64_t usual_count) {
             continue;
         }
         made++;
-        if (!wrong.empty()) report(c, target, false);
+        if (!wrong.empty()) report(c, target, nullptr);
         else waiting.push_back(c);
         if (waiting.size() == batch) run_code();
     }
@@ -177,10 +178,12 @@ static void check_random(const std::vector<Target> &all, int64_t usual_count) {
     CHECK(unproved * 8 <= made);
 }
 
-TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), 60); }
+TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
 
 TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.][arm64]") {
-    if (Target target = target_named("arm64"); can_emulate(target)) check_random({target}, 40);
+    if (Target target = target_named("arm64"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
 }
+
+TEST_CASE("random programs as C keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_C_PROGRAMS", 40), c_builds("-O2")); }
 
 }  // namespace tessera::test

@@ -29,10 +29,18 @@ endmacro()
 run("installing" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
 file(RENAME "${WORK}/installed" "${prefix}")
 file(COPY "${SOURCE}/examples/own_kernel/" DESTINATION "${project}")
+# A kernel as C, compiled with the application.
+file(APPEND "${project}/CMakeLists.txt" "
+tessera_add_kernel(softmax_in_c ALGORITHM softmax TARGETS avx2 EMIT c)
+file(WRITE \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\" \"#include <softmax_in_c.h>\\nint main(void) { return softmax_in_c(0, 0, 0) == TESS_OK; }\\n\")
+add_executable(calls_c \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\")
+target_link_libraries(calls_c PRIVATE softmax_in_c)
+")
 run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
 set(before "")
 build(REBUILDS)
 build(KEEPS)
+run("the application with a kernel in C" "${WORK}/build/calls_c")
 
 # The project's own schedule.
 set(leaf "${project}/schedules/linear_silu/small.json")

@@ -24,6 +24,28 @@ TEST_CASE("generate writes a library, a header and a manifest, and on request mo
     CHECK_THAT(read_file(out + "/gemm.tiles.txt"), Catch::StartsWith("tile program matmul"));
 }
 
+TEST_CASE("generate writes C that a compiler takes as it is") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "c").string();
+    const Outcome outcome = generator({"generate", "matmul", "--emit", "c", "--schedule", "none", "--target", "avx2", "--shape", "N=8", "--out", out, "--depfile", out + ".d"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(files_in(out) == "matmul.c matmul.h matmul.manifest.json");
+    CHECK(read_file(out + ".d").rfind(out + "/matmul.c:", 0) == 0);
+    const auto manifest = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"));
+    CHECK(manifest["emit"] == "c");
+    CHECK(manifest["files"]["matmul.c"] == sha256(read_file(out + "/matmul.c")));
+    const std::string resolved = manifest["targets"][0]["variants"][0]["resolved"], semantic = manifest["algorithm"]["semantic"];
+    CHECK_THAT(read_file(out + "/matmul.c"), Catch::Contains(" * matmul: tile program " + resolved) && Catch::Contains(semantic) && Catch::Contains(" * fixed extents: N=8\n"));
+    const std::string root = TESSERA_SOURCE_DIR;
+    const Outcome compiled = shell("cd '" + out + "' && cc -std=c11 -O2 -Wall -Wextra -Werror -Wno-psabi -I'" + root + "' -I'" + root + "/runtime' -include matmul.h -c matmul.c");
+    INFO(compiled.err);
+    CHECK(compiled.code == 0);
+    check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--emit-assembly"}, {"error[command.emit]: --emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S."});
+    check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--target", "avx2,x86-64"}, {"error[command.emit]: --emit c: expected one target, got 2; generate a file for each, or a library with --emit library."});
+    check_refused({"generate", "matmul", "--out", out, "--emit", "rust"}, {"error[command.arguments]", "--emit"});
+}
+
 TEST_CASE("the manifest names what went in and hashes what came out") {
     Registry registry = sample_registry();
     registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });

@@ -1,0 +1,162 @@
+// The C of a small kernel as people read it, what it says when it cannot be made, and that it is clean under sanitizers.
+// That it computes what the tile program says is in laws.cpp and random.cpp.
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "algorithms/error.h"
+#include "algorithms/library/library.h"
+#include "compiler/emit_c/names.h"
+#include "compiler/emit_source.h"
+#include "compiler/header.h"
+#include "compiler/lower.h"
+#include "tests/compiler/cases.h"
+
+namespace tessera::test {
+
+static std::string source(const TileProgram &p, const std::string &target = "avx2") { return source_of({{p.name, {{{}, p}}}}, target_named(target)); }
+
+static TileProgram small_matmul() {
+    Knobs tile;
+    tile.micro = {{"M", 2}, {"N", 16}}, tile.vector = {{"N", 8}}, tile.parallel = {"micro.M"};
+    return lowered("small_matmul", bind_extents(library::matmul({}), {{"N", 16}}), {{"y", tile}}, target_named("avx2"));
+}
+
+TEST_CASE("the C of a small kernel is as it is checked in") {
+    const std::string text = source(small_matmul());
+    const std::filesystem::path file = std::filesystem::path(TESSERA_SOURCE_DIR) / "tests/golden/small_matmul.c";
+    if (std::getenv("TESSERA_UPDATE_GOLDEN")) std::ofstream(file) << text;
+    std::ifstream in(file);
+    CHECK(text == std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+TEST_CASE("register tiles are variables of C") {
+    const std::string text = source(small_matmul());
+    CHECK_THAT(text, Catch::Contains("y_acc_1_1 = fma_f32x8("));
+    CHECK_THAT(text, !Catch::Contains("y_acc["));
+    CHECK_THAT(text, Catch::Contains("/* parallel m.micro < (|M| + 1)/2 */"));
+}
+
+TEST_CASE("a file has several kernels, and a kernel several variants") {
+    const Target target = target_named("avx2");
+    const TileProgram plain = lowered("matmul", library::matmul({}), {}, target);
+    const Kernel both{"a", {{{{"N", "", 16, "==", 0}}, plain}, {{}, plain}}}, one{"b", {{{}, plain}}};
+    const std::string text = source_of({both, one}, target, {"made for a test"});
+    CHECK_THAT(text, Catch::Contains("if (frame[1] % 16 == 0) return a_variant0_body(call, frame); /* N % 16 == 0 */\n    return a_variant1_body(call, frame);"));
+    CHECK_THAT(text, Catch::Contains("int b(const TessTensorDesc *x, ") && Catch::Contains(" * made for a test\n"));
+}
+
+TEST_CASE("identifiers of C") {
+    CHECK(emit_c::identifier("y.acc") == "y_acc");
+    for (const char *name : {"", "1", "int", "linux", "frame", "size_M", "load_f32x16", "TESS_OK", "_x"}) {
+        INFO(name);
+        CHECK(emit_c::identifier(name) != name);
+        CHECK(is_c_name(emit_c::identifier(name)));
+    }
+    emit_c::Identifiers scope;
+    CHECK(scope.take("a.b") == "a_b");
+    CHECK(scope.take("a_b") == "a_b_2");
+    scope.release("a_b");
+    CHECK(scope.take("a_b") == "a_b");
+}
+
+static void not_in_c(const TileProgram &p, const std::string &part) {
+    try {
+        source(p, "x86-64");
+        FAIL("expected: " << part);
+    } catch (const UserError &e) {
+        CHECK_THAT(e.what(), Catch::Contains(part));
+    }
+}
+
+TEST_CASE("what C for a CPU cannot hold") {
+    TileProgram p;
+    p.name = "k";
+    p.body = {tile_node(Barrier{})};
+    not_in_c(p, "error[emit.cpu]: k: barriers are not for a CPU target.");
+    p.body = {tile_node(Invoke{"other", {}, {}, {}})};
+    not_in_c(p, "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the knob 'call' of that scope, or emit a library.");
+    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
+    not_in_c(p, "k: thread loops are not for a CPU target.");
+    p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
+    not_in_c(p, "k: shared memory is not for a CPU target.");
+    const TileNode store = Compute{"b", {variable("i")}, constant(DType::f32, 1), {}};
+    p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(20000)}, Space::registers}, {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, 0, {tile_node(store)}})}})};
+    not_in_c(p, "error[emit.unrolled]: k: it has more than 16384 unrolled statements in a row around 'b'; expected fewer, so that a C compiler can be given them. "
+                "Choose a smaller 'micro' tile.");
+    p.body.clear();
+    p.constants = {{"c", DType::f32, {}, Role::constant, {}}};
+    not_in_c(p, "error[emit.constant]: k: the constant 'c' has no values; pass it as an input.");
+}
+
+TEST_CASE("constants are tables of C") {
+    Target target = target_named("avx2");
+    TileProgram p;
+    p.name = "ramp", p.target = "avx2";
+    p.dims = {fixed_dim("N", 3)};
+    p.constants = {{"c", DType::f32, {"N"}, Role::constant, {Scalar::of_real(DType::f32, 1), Scalar::of_real(DType::f32, -0.0), Scalar::of_real(DType::f32, 0.1)}}};
+    Tensor y{"y", DType::f32, {"N"}, Role::input, {}};
+    p.arguments = {{y, true, false}};
+    p.body = {tile_node(Loop{"i", Expr(3), LoopKind::serial, 0, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
+    for (const Build &build : c_builds("-O2")) {
+        Loaded library({p}, target, build);
+        CHECK(differ_in_bits(library.run(p, {}, {}, {}, Layout{}), run_interpreter(p, {}, {}, {})) == "");
+    }
+}
+
+static const char *sanitized_main = R"(
+#include <stdlib.h>
+#include <string.h>
+#include "kernels.h"
+static TessTensorDesc tensor(int32_t rank, const int64_t *shape) {
+    int64_t n = 1, i;
+    float *data;
+    for (i = 0; i < rank; i++) n *= shape[i];
+    data = malloc((size_t)(n ? n : 1) * sizeof *data);
+    for (i = 0; i < n; i++) data[i] = (float)(i % 7) - 3;
+    return tess_dense(data, TESS_F32, rank, shape);
+}
+int main(void) {
+    int64_t m, n;
+    for (m = 0; m < 12; m += 3)
+        for (n = 0; n < 40; n += 13) {
+            const int64_t square[] = {m, n};
+            TessTensorDesc x = tensor(2, square), y = tensor(2, square);
+            TessContext context = tess_context();
+            uint64_t bytes = 0;
+            int status = softmax_rows_workspace(&x, &y, &context, &bytes);
+            context.workspace_bytes = (bytes + 63) / 64 * 64;
+            context.workspace = bytes ? aligned_alloc(64, context.workspace_bytes) : 0;
+            if (!status) status = softmax_rows(&x, &y, &context);
+            if (status) return status;
+            free(context.workspace), free(x.data), free(y.data);
+        }
+    return 0;
+}
+)";
+
+TEST_CASE("a kernel in C is clean under the address and undefined behaviour sanitizers") {
+    const Target target = target_named("avx2");
+    std::vector<Kernel> kernels;
+    for (const Case &c : library_cases(8))
+        if (c.name == "softmax_rows") kernels.push_back({c.name, {{{}, lowered(c.name, c.algorithm, c.stages, target)}}});
+    REQUIRE(kernels.size() == 1);
+    std::string folder = (std::filesystem::temp_directory_path() / "tessera-sanitized-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()));
+    std::ofstream(folder + "/kernels.h") << header_of("kernels", {{target, kernels}});
+    std::ofstream(folder + "/kernels.c") << source_of(kernels, target);
+    std::ofstream(folder + "/main.c") << sanitized_main;
+    // Without intrinsics, which the sanitizers do not look into.
+    const std::string command = std::string("cd '") + folder + "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE -fsanitize=address,undefined -fno-sanitize-recover=all -I'" +
+                                TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' kernels.c main.c '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm -o main > log 2>&1 && ./main >> log 2>&1";
+    const int code = std::system(command.c_str());
+    std::ifstream log(folder + "/log");
+    INFO(std::string(std::istreambuf_iterator<char>(log), {}));
+    CHECK(code == 0);
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace tessera::test
