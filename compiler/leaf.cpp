@@ -20,6 +20,8 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
     Point point;
     Expr lane_guard;
     std::vector<Expr> guards(1, Expr());  // guards[i] is known inside axes[0 … i-1]
+    Team team;
+    if (target.is_gpu()) team = team_of(state), name_threads(team), point.thread = team.thread;
     // A part's own dim with lanes takes the vectors; the tile's dims are then looped over.
     auto has_lanes = [&](const std::string &d) { return state.knobs->vector.count(d) > 0; };
     bool inner_lanes = std::any_of(extra.begin(), extra.end(), has_lanes);
@@ -27,25 +29,29 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         const Piece &p = state.pieces.at(d);
         require(p.size.is_constant(), "a register tile has constant extents (" + state.stage->name + "." + d + ")");
         int64_t size = p.size->value.integer;
-        Expr offset = 0;
+        Expr outer = 0, inner = 0;
         auto lanes = state.knobs->vector.find(d);
         bool vector = !inner_lanes && lanes != state.knobs->vector.end() && size % lanes->second == 0 && size >= lanes->second && point.vector_dim.empty();
-        int64_t count = vector ? size / lanes->second : size;
+        int64_t width = vector ? lanes->second : 1, parts = team.of(d);
+        int64_t count = size / width / parts;
         if (count > 1) {
             std::string v = unique(d + ".u");
             axes.push_back({d, v, Expr(count), inner_lanes ? LoopKind::serial : LoopKind::unrolled});
             guards.push_back(Expr());
             facts.set(v, Expr(0), Expr(count - 1));
-            offset = variable(v) * Expr(vector ? lanes->second : 1);
+            outer = variable(v);
         }
-        if (vector && lanes->second > 1) {
+        if (width > 1) {
             std::string v = unique(d + ".lane");
-            lane = {d, v, Expr(lanes->second), LoopKind::vector};
-            facts.set(v, Expr(0), Expr(lanes->second - 1));
-            offset = offset + variable(v);
-            point.vector_dim = d;
+            lane = {d, v, Expr(width), LoopKind::vector};
+            facts.set(v, Expr(0), Expr(width - 1));
+            inner = variable(v);
         }
-        point.at[d] = simplify(p.lo + offset, facts);
+        if (vector) point.vector_dim = d;
+        point.own[d] = simplify(outer * Expr(width) + inner, facts);
+        // Neighbouring threads take neighbouring vectors.
+        if (parts > 1) outer = outer * Expr(parts) + team.digits.at(d);
+        point.at[d] = simplify(p.lo + outer * Expr(width) + inner, facts);
         if (!guarded || !p.padded) continue;
         Expr inside = point.at[d] < p.limit;
         if (point.vector_dim == d) lane_guard = inside;
@@ -70,12 +76,12 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         if (guarded) lane_guard = point.at[d] < n;
     }
     TileBody body = {make(point, lane_guard)};
-    if (!point.vector_dim.empty()) body = {tile_node(Loop{lane.variable, lane.count, lane.kind, 0, std::move(body)})};
+    if (!lane.variable.empty()) body = {tile_node(Loop{lane.variable, lane.count, lane.kind, 0, std::move(body)})};
     for (size_t i = axes.size() + 1; i-- > 0;) {
         if (guards[i].defined()) body = {tile_node(Guard{guards[i], std::move(body), {}})};
         if (i > 0) body = {tile_node(Loop{axes[i - 1].variable, axes[i - 1].count, axes[i - 1].kind, 0, std::move(body)})};
     }
-    return body;
+    return target.is_gpu() ? by_threads(team, std::move(body)) : body;
 }
 
 // An expression of the stage at a point: its dims become loop indices, its loads go to where the tensors are.
@@ -194,6 +200,11 @@ std::vector<std::string> Nests::tile_dims(const State &state) const {
 // The position inside an accumulator: the point relative to the tile's corner, then the part's own dims.
 std::vector<Expr> Nests::tile_index(const State &state, const Part *part, const Point &point) const {
     std::vector<Expr> index;
+    if (target.is_gpu() && (!part || part->dims.empty())) {
+        index.push_back(variable(point.thread));
+        for (const std::string &d : tile_dims(state)) index.push_back(point.own.at(d));
+        return index;
+    }
     for (const std::string &d : tile_dims(state)) index.push_back(simplify(point.at.at(d) - state.pieces.at(d).lo, facts));
     if (part)
         for (const std::string &d : part->dims) index.push_back(point.at.at(d));
@@ -201,21 +212,37 @@ std::vector<Expr> Nests::tile_index(const State &state, const Part *part, const 
     return index;
 }
 
-static std::vector<Buffer> tile_buffers(const std::vector<Part> &parts, const std::vector<Expr> &tile,
-                                        const std::function<std::string(const Part &)> &name,
-                                        const std::function<Expr(const std::string &)> &extent_with_lanes) {
-    std::vector<Buffer> buffers;
-    for (const Part &part : parts) {
-        Buffer b{name(part), part.identity.type, tile, part.dims.empty() ? Space::registers : Space::workspace};
-        for (const std::string &d : part.dims) {
-            b.extents.push_back(extent_with_lanes(d));
-        }
-        if (b.extents.empty()) b.extents.push_back(Expr(1));
-        if (!fits_on_stack(b)) b.space = Space::workspace;
-        else if (!part.dims.empty()) b.space = Space::stack;
-        buffers.push_back(b);
+std::vector<Expr> Nests::register_extents(const State &state) const {
+    std::vector<Expr> extents;
+    if (target.is_gpu()) {
+        Team team = team_of(state);
+        extents.push_back(Expr(team.threads));
+        for (const std::string &d : tile_dims(state)) extents.push_back(simplify(state.pieces.at(d).size / Expr(team.of(d)), facts));
+        return extents;
     }
-    return buffers;
+    for (const std::string &d : tile_dims(state)) extents.push_back(state.pieces.at(d).size);
+    if (extents.empty()) extents.push_back(Expr(1));
+    return extents;
+}
+
+// Room for one part of the fold at each point of the tile.
+Buffer Nests::tile_buffer(const State &state, size_t position, const std::string &suffix) {
+    const std::vector<Part> &parts = monoid_of(*state.stage).parts;
+    const Part &part = parts[position];
+    Buffer b{unique(state.stage->name + (parts.size() > 1 ? "." + part.name : "") + suffix), part.identity.type, register_extents(state), Space::registers};
+    if (part.dims.empty()) {
+        if (!target.is_gpu() && !fits_on_stack(b)) b.space = Space::workspace;
+        return b;
+    }
+    b.extents.clear();
+    for (const std::string &d : tile_dims(state)) b.extents.push_back(state.pieces.at(d).size);
+    for (const std::string &d : part.dims) {
+        auto lanes = state.knobs->vector.find(d);
+        Expr unit = lanes == state.knobs->vector.end() ? Expr(1) : Expr(lanes->second);
+        b.extents.push_back(simplify((extent_of(d) + unit - 1) / unit * unit, facts));
+    }
+    b.space = target.is_gpu() ? space_of(b) : fits_on_stack(b) ? Space::stack : Space::workspace;
+    return b;
 }
 
 // In which order the parts of an accumulator step. A part goes in place once nobody else reads its old value; those that read
@@ -255,23 +282,11 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
     } else if (auto &reduce = std::get<Reduce>(state.stage->body); reduce.where.defined()) {
         state.where = resolve(reduce.where);
     }
-    std::vector<Expr> tile;
-    for (const std::string &d : tile_dims(state)) tile.push_back(state.pieces.at(d).size);
-    auto named = [&](const std::string &suffix) {
-        return [this, &state, &parts, suffix](const Part &p) {
-            return unique(state.stage->name + (parts.size() > 1 ? "." + p.name : "") + suffix);
-        };
-    };
-    auto size = [&](const std::string &d) {
-        auto lanes = state.knobs->vector.find(d);
-        Expr unit = lanes == state.knobs->vector.end() ? Expr(1) : Expr(lanes->second);
-        return simplify((extent_of(d) + unit - 1) / unit * unit, facts);
-    };
-    state.accumulators = tile_buffers(parts, tile, named(".acc"), size);
     FoldOrder order = fold_order(monoid_of(*state.stage));
-    std::vector<Buffer> next = tile_buffers(parts, tile, named(".next"), size), all = state.accumulators;
-    for (size_t p : order.together) all.push_back(next[p]);
-    state.accumulators.insert(state.accumulators.end(), next.begin(), next.end());
+    for (size_t p = 0; p < parts.size(); p++) state.accumulators.push_back(tile_buffer(state, p, ".acc"));
+    std::vector<Buffer> all = state.accumulators;
+    state.accumulators.resize(2 * parts.size());
+    for (size_t p : order.together) all.push_back(state.accumulators[parts.size() + p] = tile_buffer(state, p, ".next"));
     state.folding = true;
     auto initial = [&](bool from_result) {
         TileBody body;
@@ -398,9 +413,7 @@ TileBody Nests::fold_step(const State &state) {
     auto step_part = [&](size_t p, const Buffer &to) {
         std::vector<std::pair<Expr, Buffer>> invariants;
         for (const Expr &e : invariants_of(m, p, inputs)) {
-            Buffer b{unique(stage.name + ".weight"), e.type(), {}, Space::registers};
-            for (const std::string &d : tile_dims(state)) b.extents.push_back(state.pieces.at(d).size);
-            if (b.extents.empty()) b.extents.push_back(Expr(1));
+            Buffer b{unique(stage.name + ".weight"), e.type(), register_extents(state), Space::registers};
             append(body, over_tile(state, {}, false, [&](const Point &point, const Expr &) {
                 return tile_node(Compute{b.name, tile_index(state, nullptr, point), step_at(e, point), Expr()});
             }));
@@ -524,6 +537,7 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
         return {tile_node(Guard{simplify(inside, facts), {tile_node(Compute{where.buffer.name, index, value, Expr()})}, {}})};
     });
     body.insert(body.end(), fold.begin(), fold.end());
+    if (target.is_gpu()) body = {tile_node(Loop{unique("thread"), Expr(1), LoopKind::thread, 0, std::move(body)})};
     return body;
 }
 

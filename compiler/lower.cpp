@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "compiler/barriers.h"
 #include "compiler/calls.h"
 #include "compiler/emit_library.h"
 #include "compiler/instruction.h"
@@ -82,15 +83,32 @@ static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const s
 
 static TileBody without_trivial_lets(const TileBody &body) { return bind_values(body, {}); }
 
-// Two parallel loops, one directly in the other, run as one over all pairs.
-static TileBody fuse_parallel(const TileBody &body) {
+// What is left of parallel loops (or blocks) further in runs serially, inside one worker.
+static TileBody serial_within(const TileBody &body, LoopKind kind) {
+    TileBody out;
+    for (const auto &n : body) {
+        TileNode c = *n;
+        if (auto *l = std::get_if<Loop>(&c)) {
+            if (l->kind == kind) l->kind = LoopKind::serial;
+            l->body = serial_within(l->body, kind);
+        }
+        if (auto *l = std::get_if<Let>(&c)) l->body = serial_within(l->body, kind);
+        if (auto *l = std::get_if<Alloc>(&c)) l->body = serial_within(l->body, kind);
+        if (auto *l = std::get_if<Guard>(&c)) l->then = serial_within(l->then, kind), l->otherwise = serial_within(l->otherwise, kind);
+        out.push_back(tile_node(std::move(c)));
+    }
+    return out;
+}
+
+// Two parallel loops (or loops of blocks), one directly in the other, run as one over all pairs.
+static TileBody fuse_parallel(const TileBody &body, LoopKind kind) {
     TileBody result;
     for (const auto &node : body) {
         auto *outer = std::get_if<Loop>(node.get());
-        if (!outer || outer->kind != LoopKind::parallel) {
+        if (!outer || outer->kind != kind) {
             TileNode copy = *node;
-            if (auto *n = std::get_if<Alloc>(&copy)) n->body = fuse_parallel(n->body);
-            if (auto *n = std::get_if<Let>(&copy)) n->body = fuse_parallel(n->body);
+            if (auto *n = std::get_if<Alloc>(&copy)) n->body = fuse_parallel(n->body, kind);
+            if (auto *n = std::get_if<Let>(&copy)) n->body = fuse_parallel(n->body, kind);
             result.push_back(tile_node(std::move(copy)));
             continue;
         }
@@ -101,28 +119,11 @@ static TileBody fuse_parallel(const TileBody &body) {
             inside = &lets.back()->body;
         }
         const Loop *inner = inside->size() == 1 ? std::get_if<Loop>(inside->front().get()) : nullptr;
-        bool fuses = inner && inner->kind == LoopKind::parallel && !uses_variable(inner->count, outer->variable);
+        bool fuses = inner && inner->kind == kind && !uses_variable(inner->count, outer->variable);
         for (const Let *let : lets) fuses = fuses && !uses_variable(inner->count, let->variable);
         if (!fuses) {
             Loop copy = *outer;
-            copy.body = fuse_parallel(copy.body);
-            // What is left of parallel loops further in runs serially, inside one worker.
-            std::function<TileBody(const TileBody &)> serial = [&](const TileBody &b) {
-                TileBody out;
-                for (const auto &n : b) {
-                    TileNode c = *n;
-                    if (auto *l = std::get_if<Loop>(&c)) {
-                        if (l->kind == LoopKind::parallel) l->kind = LoopKind::serial;
-                        l->body = serial(l->body);
-                    }
-                    if (auto *l = std::get_if<Let>(&c)) l->body = serial(l->body);
-                    if (auto *l = std::get_if<Alloc>(&c)) l->body = serial(l->body);
-                    if (auto *l = std::get_if<Guard>(&c)) l->then = serial(l->then), l->otherwise = serial(l->otherwise);
-                    out.push_back(tile_node(std::move(c)));
-                }
-                return out;
-            };
-            copy.body = serial(copy.body);
+            copy.body = serial_within(fuse_parallel(copy.body, kind), kind);
             result.push_back(tile_node(std::move(copy)));
             continue;
         }
@@ -130,17 +131,28 @@ static TileBody fuse_parallel(const TileBody &body) {
         TileBody both = {tile_node(Let{inner->variable, variable(pair) % inner->count, inner->body})};
         for (auto it = lets.rbegin(); it != lets.rend(); ++it) both = {tile_node(Let{(*it)->variable, (*it)->value, std::move(both)})};
         both = {tile_node(Let{outer->variable, variable(pair) / inner->count, std::move(both)})};
-        Loop fused{pair, outer->count * inner->count, LoopKind::parallel, 0, std::move(both)};
-        TileBody again = fuse_parallel({tile_node(std::move(fused))});
+        Loop fused{pair, outer->count * inner->count, kind, 0, std::move(both)};
+        TileBody again = fuse_parallel({tile_node(std::move(fused))}, kind);
         result.insert(result.end(), again.begin(), again.end());
     }
     return result;
 }
 
+// One stage at root for a GPU: nothing but loops of blocks.
+static TileBody in_blocks(const TileBody &body, const std::string &variable) {
+    TileBody fused = fuse_parallel(without_trivial_lets(body), LoopKind::block);
+    bool all = std::all_of(fused.begin(), fused.end(), [](const auto &n) {
+        auto *loop = std::get_if<Loop>(n.get());
+        return loop && loop->kind == LoopKind::block;
+    });
+    if (all) return fused;
+    return {tile_node(Loop{variable, Expr(1), LoopKind::block, 0, serial_within(fused, LoopKind::block)})};
+}
+
 static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
     Algorithm a = apply_splits(algorithm, stages);
     a = inline_stages(a, stages);
-    int lanes = std::max(1, target.vector_bytes / 4);
+    int lanes = target.is_gpu() ? 0 : std::max(1, target.vector_bytes / 4);
     return insert_packs(a, stages, lanes);
 }
 
@@ -148,14 +160,16 @@ Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &st
     return rewrite_stages(inline_calls(algorithm), stages, target);
 }
 
-// Directives become the knobs that say the same; what has no meaning on a CPU is refused.
-static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> &stages) {
+// Directives become the knobs that say the same; what has no meaning on the target is refused.
+static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> &stages, const Target &target) {
     std::map<std::string, Knobs> result = stages;
     for (auto &[name, k] : result) {
         auto refuse = [&, stage = name](const std::string &what) {
+            if (target.is_gpu())
+                throw UserError("schedule.gpu", stage + ": " + what + " is not for " + target.name + "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
             throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
         };
-        if (k.warps) refuse("'warps'");
+        if (k.warps && !target.is_gpu()) refuse("'warps'");
         if (k.swizzle) refuse("'swizzle'");
         if (k.stages) refuse("'stages'");
         for (const Directive &d : k.directives) {
@@ -166,6 +180,12 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
             else if (d.op == "prefetch") refuse("directive '" + d.id + "' (prefetch)");
         }
         k.directives.clear();
+        if (!target.is_gpu()) continue;
+        if (!k.parallel.empty()) refuse("'parallel'");
+        auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
+        auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };
+        no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
+        for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
     }
     return result;
 }
@@ -262,7 +282,7 @@ static bool comes_of(const std::string &name, const std::set<std::string> &stage
 }
 
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
-    std::map<std::string, Knobs> stages = expanded(knobs);
+    std::map<std::string, Knobs> stages = expanded(knobs, target);
     PartlyInlined inlined = inline_calls(algorithm, emitted_once(algorithm, stages));
     std::vector<Callee> callees = take_callees(inlined.algorithm, stages);
     std::set<std::string> called;  // the results of calls, which stages load as if they were inputs
@@ -317,7 +337,8 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
         std::vector<Buffer> buffers;
         for (const Tensor &t : results_of(stage))
             if (!outputs.count(t.name)) buffers.push_back(nests.allocate_root(stage, t));
-        parts.emplace_back(buffers, nests.root(stage));
+        TileBody nest = nests.root(stage);
+        parts.emplace_back(buffers, target.is_gpu() ? in_blocks(nest, stage.name + ".block") : nest);
     }
     run_calls_until("");
     TileBody body;
@@ -325,7 +346,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
         body.insert(body.begin(), part->second.begin(), part->second.end());
         for (auto b = part->first.rbegin(); b != part->first.rend(); ++b) body = {tile_node(Alloc{*b, std::move(body)})};
     }
-    program.body = fuse_parallel(without_trivial_lets(body));
+    program.body = target.is_gpu() ? with_barriers(body, program.dims) : fuse_parallel(without_trivial_lets(body), LoopKind::parallel);
     return program;
 }
 

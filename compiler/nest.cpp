@@ -19,6 +19,7 @@ Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Ta
 
 const Knobs &Nests::knobs_of(const std::string &stage) const {
     static const Knobs none;
+    if (auto own = shared_out.find(stage); own != shared_out.end()) return own->second;
     auto it = schedule.find(stage);
     return it == schedule.end() ? none : it->second;
 }
@@ -141,7 +142,7 @@ std::vector<LoopName> Nests::loops_of(const Stage &stage) const {
         level("block", k.block, stage.dims);
         level("k", k.k, folded);
         for (auto &[name, extents] : k.levels) level(name, extents, stage.dims), level(name, extents, folded);
-        level("micro", k.micro, stage.dims);
+        if (!target.is_gpu()) level("micro", k.micro, stage.dims);  // there it is a thread's part of a block's tile
     }
     for (const std::string &text : k.loops) {
         size_t dot = text.find('.');
@@ -154,7 +155,7 @@ std::vector<LoopName> Nests::loops_of(const Stage &stage) const {
     std::vector<LoopName> missing;
     for (int vectors = 0; vectors < 2; vectors++)
         for (const std::string &d : stage.dims)
-            if (!has_point(d) && !k.micro.count(d) && (k.vector.count(d) > 0) == (vectors == 1) && d != last)
+            if (!has_point(d) && !(target.is_gpu() ? k.block : k.micro).count(d) && (k.vector.count(d) > 0) == (vectors == 1) && d != last)
                 missing.push_back({"", d});
     loops.insert(end_of_spatial, missing.begin(), missing.end());
     if (!last.empty()) loops.push_back({"", last});
@@ -201,31 +202,38 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
                 refuse("'" + state.loops[i].text() + "' carries the fold; split the reduction across threads instead");
         if (std::holds_alternative<Update>(stage.body)) check_update_is_parallel(state);
     }
+    // Blocks of a GPU: the outermost loops of a stage at root that write apart.
+    while (target.is_gpu() && depth == 0 && state.parallel < std::min(state.fold_at, state.loops.size())) {
+        const std::string &dim = state.loops[state.parallel].dim;
+        if (!spatial(state.loops[state.parallel]) || !writes_apart(stage, dim)) break;
+        state.parallel++;
+    }
     return emit(state, 0);
 }
 
 // Parallel iterations of an Update must write apart: each parallel dim must be an index of the state by itself.
+bool Nests::writes_apart(const Stage &stage, const std::string &dim) {
+    auto *update = std::get_if<Update>(&stage.body);
+    return !update || std::any_of(update->index.begin(), update->index.end(), [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+}
+
 void Nests::check_update_is_parallel(const State &state) const {
-    auto &update = std::get<Update>(state.stage->body);
-    for (size_t i = 0; i < state.parallel; i++) {
-        const std::string &dim = state.loops[i].dim;
-        bool apart = std::any_of(update.index.begin(), update.index.end(), [&](const Expr &e) {
-            return e.kind() == ExprKind::variable && e->name == dim;
-        });
-        if (!apart)
+    for (size_t i = 0; i < state.parallel; i++)
+        if (const std::string &dim = state.loops[i].dim; !writes_apart(*state.stage, dim))
             throw UserError("schedule.parallel", state.stage->name + ": iterations of '" + dim + "' may write the same element of '" +
-                                update.state + "', so they cannot run in parallel; parallel dims of an update are those that "
+                                std::get<Update>(state.stage->body).state + "', so they cannot run in parallel; parallel dims of an update are those that "
                                 "index its state directly.");
-    }
 }
 
 TileBody Nests::root(const Stage &stage) {
+    shared_left = target.shared_bytes;
     if (auto *reduce = std::get_if<Reduce>(&stage.body); reduce && !reduce->at.empty()) return scatter(stage, *reduce);
     Pieces pieces;
     for (const std::string &d : stage.dims) {
         Piece p = whole(d, pieces);
         if (p.size.defined()) pieces[d] = p;
     }
+    if (target.is_gpu()) share_out(stage, pieces, true);
     return realize(stage, pieces, 0);
 }
 
@@ -278,6 +286,11 @@ TileBody Nests::loop_of(const std::string &variable, const Expr &count, LoopKind
     return {tile_node(Loop{variable, count, kind, 0, std::move(body)})};
 }
 
+LoopKind Nests::kind_at(const State &state, size_t position) const {
+    if (position >= state.parallel) return LoopKind::serial;
+    return target.is_gpu() ? LoopKind::block : LoopKind::parallel;
+}
+
 TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     State state = before;
     const LoopName &loop = state.loops[position];
@@ -286,19 +299,22 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
                              [&](const LoopName &l) { return l.dim == loop.dim; });
     auto lanes = state.knobs->vector.find(loop.dim);
     int64_t unit = last && lanes != state.knobs->vector.end() ? lanes->second : 1;
+    if (auto micro = state.knobs->micro.find(loop.dim); target.is_gpu() && last && micro != state.knobs->micro.end()) unit = micro->second;
     if (p.size.is_constant() && p.size->value.integer < tile)
         tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);
     bool whole_tiles = divides(tile, p.size, facts);
     bool outer_slice = is_fold(*state.stage) && position < state.fold_at && !is_spatial(*state.stage, loop.dim);
     Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), facts);
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
+    // What a placed stage computes is mostly one tile, of which not all may be needed.
+    if (target.is_gpu() && last && p.most.is_constant() && p.most->value.integer <= tile && prove(Expr(1) <= p.size, facts)) count = Expr(1);
     std::string v = loop_variable(loop);
     if (count.is_constant(1)) facts.set(v, Expr(0), Expr(0));
     else facts.set(v, Expr(0), count - 1);
     Expr start = count.is_constant(1) ? Expr(0) : variable(v) * Expr(tile);
     state.depth++;
     if (outer_slice && !count.is_constant(1)) state.earlier.push_back(variable(v));
-    LoopKind kind = position < state.parallel ? LoopKind::parallel : LoopKind::serial;
+    LoopKind kind = kind_at(state, position);
     Piece &inner = state.pieces[loop.dim];
     inner.lo = simplify(p.lo + start, facts);
     // A slice of a fold runs even when there is nothing to fold: its one tile may then be empty.
@@ -364,7 +380,7 @@ static bool runs_backward(const Stage &stage, const std::string &dim) {
 TileBody Nests::emit_points(const State &before, size_t position) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
-    LoopKind kind = position < before.parallel ? LoopKind::parallel : LoopKind::serial;
+    LoopKind kind = kind_at(before, position);
     if (position + 1 == before.loops.size() && instruction_of(before)) return emit_groups(before, position, instruction_of(before)->group);
     // `count` iterations from index `first`, in groups of `group` unrolled ones.
     auto run = [&](const Expr &first, const Expr &count, bool where_holds, int64_t group) -> TileBody {
@@ -417,7 +433,7 @@ TileBody Nests::emit_points(const State &before, size_t position) {
 TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
-    LoopKind kind = position < before.parallel ? LoopKind::parallel : LoopKind::serial;
+    LoopKind kind = kind_at(before, position);
     bool whole_vectors = divides(lanes, p.size, facts);
     auto body_at = [&](const Expr &start, bool padded) {
         State state = before;
@@ -463,11 +479,12 @@ const Instruction *Nests::instruction_of(const State &state) const {
     return family->group > 1 ? family : nullptr;
 }
 
-// Inside the last loop that cuts register tiles, a full version is told from one with points to spare.
+// Inside the last loop that cuts register tiles, a full version is told from one with points to spare. A GPU has one for
+// both: its threads test their points while they wait for memory, and shared memory need be set aside once only.
 TileBody Nests::after_loop(const State &state, size_t position) {
     bool more = false;
     for (size_t i = position + 1; i < state.loops.size(); i++) more |= state.loops[i].level == "micro";
-    if (state.partial.empty() || more) return place_producers(state, position);
+    if (state.partial.empty() || more || target.is_gpu()) return place_producers(state, position);
     State full = state, tail = state;
     full.partial.clear(), tail.partial.clear();
     Expr all = constant_int(DType::boolean, 1);

@@ -52,16 +52,25 @@ private:
     Bounds facts;
     std::map<std::string, Realized> realized;
     std::set<std::string> names;
+    // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
+    // stage in it with every tile written out.
+    int64_t threads = 1, shared_left = 0;
+    std::map<std::string, Knobs> shared_out;
 
     const Knobs &knobs_of(const std::string &stage) const;
     std::string unique(const std::string &name);
+    // Decides the tile that the threads of a block compute of a stage at one time.
+    void share_out(const Stage &stage, const Pieces &pieces, bool root);
+    Space space_of(const Buffer &buffer);  // of a buffer of one block
     Expr resolve(const Expr &e) const;  // extents of fixed and derived dims written out, then simplified
     Piece whole(const std::string &dim, const Pieces &outer) const;
     std::vector<LoopName> loops_of(const Stage &stage) const;
     std::optional<int64_t> tile_of(const Stage &stage, const LoopName &loop) const;
 
     Piece whole_under_where(const Stage &stage, const std::string &dim, const Pieces &outer) const;
+    static bool writes_apart(const Stage &stage, const std::string &dim);
     void check_update_is_parallel(const State &state) const;
+    LoopKind kind_at(const State &state, size_t position) const;
     bool has_producers(const State &state, size_t position) const;
     std::string loop_variable(const LoopName &loop);
     TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const;
@@ -87,11 +96,28 @@ private:
 
     struct Point {  // one element, or one vector of them
         std::map<std::string, Expr> at;  // dim -> index
+        std::map<std::string, Expr> own;  // on a GPU: dim -> index within the thread's part of the tile
+        std::string thread;               // on a GPU
         std::string vector_dim;
         Pieces padded;  // dims of a part whose last vector may run past the end
     };
+    // The threads that compute a tile: how many there are along each dim, and which of them a thread is.
+    struct Team {
+        int64_t threads = 1;
+        std::vector<std::pair<std::string, int64_t>> along;  // dims with more than one, outermost first
+        std::string thread;
+        std::map<std::string, Expr> digits;
+        std::vector<std::string> rests;  // the thread, without the digits before each of `along`
+        int64_t of(const std::string &dim) const;
+    };
+    Team team_of(const State &state) const;
+    void name_threads(Team &team);
+    TileBody by_threads(const Team &team, TileBody body) const;
+    std::vector<Expr> register_extents(const State &state) const;  // of a value for each point of the tile
+    Buffer tile_buffer(const State &state, size_t part, const std::string &suffix);
     using Maker = std::function<std::shared_ptr<const TileNode>(const Point &, const Expr &lane_guard)>;
     // Unrolled and vector loops over the register tile, then serial loops over `extra` dims, around what `make` makes.
+    // On a GPU a thread loop is around all of it.
     TileBody over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make);
     Expr evaluate(const State &state, const Expr &e, const Point &point) const;
     std::vector<Expr> tile_index(const State &state, const Part *part, const Point &point) const;

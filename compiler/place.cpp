@@ -130,6 +130,7 @@ TileBody Nests::place_producers(const State &state, size_t position) {
         if (pieces.empty())
             throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." +
                                 state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
+        if (target.is_gpu()) share_out(*stage, pieces, false);
         for (const Tensor &result : results_of(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
         TileBody nest = realize(*stage, pieces, state.depth);
         body.insert(body.end(), nest.begin(), nest.end());
@@ -143,7 +144,8 @@ TileBody Nests::place_producers(const State &state, size_t position) {
 
 // The extent of a stage's register tile along a dim: storage is rounded up to it, so that a tile that runs past the
 // region stays inside the buffer.
-static int64_t slack_of(const Knobs &k, const std::string &dim) {
+static int64_t slack_of(const Knobs &k, const std::string &dim, bool gpu) {
+    if (auto it = k.block.find(dim); gpu && it != k.block.end()) return it->second;
     if (auto it = k.micro.find(dim); it != k.micro.end()) return it->second;
     if (auto it = k.vector.find(dim); it != k.vector.end()) return it->second;
     return 1;
@@ -164,7 +166,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
             throw UserError("schedule.place", stage.name + ": how much of dim '" + d + "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
-        sizes[d] = simplify(round_up(p.most, slack_of(k, d)), facts);
+        sizes[d] = simplify(round_up(p.most, slack_of(k, d, target.is_gpu())), facts);
     }
     r.buffer = {depth == 0 ? result.name : unique(result.name + ".tile"), result.dtype, {}, Space::workspace};
     if (r.layout.empty())
@@ -178,7 +180,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
         else if (axis.remainder) r.buffer.extents.push_back(Expr(axis.factor));
         else r.buffer.extents.push_back(simplify((size + Expr(axis.factor - 1)) / Expr(axis.factor), facts));
     }
-    if (fits_on_stack(r.buffer) && depth > 0) r.buffer.space = Space::stack;
+    if (depth > 0) r.buffer.space = target.is_gpu() ? space_of(r.buffer) : fits_on_stack(r.buffer) ? Space::stack : Space::workspace;
     realized[result.name] = r;
     return r.buffer;
 }

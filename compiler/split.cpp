@@ -397,7 +397,7 @@ Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> 
                 }
                 if (k.layout.empty()) k.layout = pack.layout;
                 // The copy runs tile by tile of the layout, along its contiguous axis in vectors.
-                if (k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
+                if (lanes && k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
                     const LayoutAxis &last = pack.layout.back();
                     if (last.remainder) {
                         k.micro[last.dim] = last.factor;

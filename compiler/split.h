@@ -23,7 +23,8 @@ Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, K
 Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
 
 // Adds, for each `pack` knob of a stage S on an operand T, the identity stage "S.T.packed", and makes S load from it.
-// Its knobs (place, layout, loops) are added to `stages` unless they are there already.
+// Its knobs (place, layout, loops) are added to `stages` unless they are there already; without lanes no loops, since threads
+// share out the copy.
 Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, int lanes);
 
 }  // namespace tessera

@@ -1,5 +1,10 @@
 #include "compiler/verify_races.h"
 
+#include <set>
+
+#include "algorithms/linear.h"
+#include "algorithms/simplify.h"
+
 namespace tessera {
 
 // What follows about extents: a quotient is above 0 where its dividend reaches the divisor.
@@ -65,6 +70,27 @@ static std::map<std::string, Expr> others(const Scope &scope, const Scope &end) 
     return names;
 }
 
+// Whether a - b is a multiple of some constant and a rest that is between two multiples: what one thread of several reaches by
+// steps over all of them.
+static bool differ_modulo(const Expr &a, const Expr &b, const Bounds &facts) {
+    try {
+        Linear difference = linear_form(a - b, facts);
+        std::set<int64_t> moduli;
+        for (const Linear::Term &t : difference.terms)
+            if (std::abs(t.coefficient) > 1) moduli.insert(std::abs(t.coefficient));
+        for (int64_t m : moduli) {
+            Linear rest = difference;
+            std::erase_if(rest.terms, [&](const Linear::Term &t) { return t.coefficient % m == 0; });
+            if (rest.terms.size() == difference.terms.size()) continue;
+            Expr r = to_expr(rest);
+            if (prove(Expr(0) < r, facts) && prove(r < Expr(m), facts)) return true;
+            if (prove(r < Expr(0), facts) && prove(Expr(-m) < r, facts)) return true;
+        }
+    } catch (const LinearOverflow &) {
+    }
+    return false;
+}
+
 // Whether `first` at one iteration and `second` at one with a larger digit are always apart.
 static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second,
                   Facts which) {
@@ -85,7 +111,7 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
         facts.set(name, (*s)->variable == digit ? variable(digit) + 1 : substitute((*s)->lo, names), substitute((*s)->hi, names));
         if ((*s)->count.defined()) assume_below(facts, name, substitute((*s)->count, names));
     }
-    auto differ = [&](const Expr &a, const Expr &b) { return prove(a < b, facts) || prove(b < a, facts); };
+    auto differ = [&](const Expr &a, const Expr &b) { return prove(a < b, facts) || prove(b < a, facts) || differ_modulo(a, b, facts); };
     std::vector<Expr> there;
     for (const Expr &e : second.index) there.push_back(substitute(e, names));
     for (size_t i = 0; i < there.size(); i++)

@@ -5,7 +5,9 @@
 #include <set>
 
 #include "algorithms/error.h"
+#include "compiler/barriers.h"
 #include "compiler/verify_races.h"
+#include "schedules/target.h"
 
 namespace tessera {
 
@@ -32,6 +34,7 @@ public:
         }
         for (const Tensor &t : p.constants) declare(tensor_buffer(t, Space::constant)), stored.insert(t.name);
         visit(p.body);
+        if (std::string missing = gpu ? missing_barrier(p.body, p.dims) : ""; !missing.empty()) fail(missing);
         require(pending.empty(), p.name + ": asynchronous copies are awaited before the program ends");
     }
 
@@ -42,11 +45,14 @@ private:
     const std::vector<TileProgram> &programs;  // that may be invoked
     bool gpu = false;
     Bounds facts;
-    std::set<std::string> dims, writable, states, stored, divergent;
+    std::set<std::string> dims, writable, states, stored;
+    std::string thread;  // the variable of the thread loop that is open
+    Expr threads;        // its count
     std::map<std::string, DType> parameters;
     struct Declared {
         Buffer buffer;
         size_t depth;  // loops around it
+        bool in_thread;
     };
     std::map<std::string, Declared> buffers;
     std::set<std::string> variables;
@@ -55,7 +61,7 @@ private:
     std::vector<TileAccess> accesses;
     std::map<std::string, int> pending;  // buffers that copies are on their way to, and their pipeline stage
     int64_t stack_bytes = 0;
-    int in_divergent = 0;
+    int64_t shared_bytes = 0;  // of the block
 
     [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
 
@@ -70,7 +76,7 @@ private:
     }
 
     void declare(const Buffer &b) {
-        if (!buffers.emplace(b.name, Declared{b, loops.size()}).second) fail("there are two buffers " + b.name + " in one place");
+        if (!buffers.emplace(b.name, Declared{b, loops.size(), !thread.empty()}).second) fail("there are two buffers " + b.name + " in one place");
         if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host || b.space == Space::tmem))
             fail(b.name + " is in " + name_of(b.space) + " memory, which " + program.target + " does not have");
     }
@@ -151,6 +157,7 @@ private:
                 inner = std::make_shared<TileScope>(TileScope{where, "", {}, {}, {}, e->args[rank]});
             }
             for (const Expr &i : index) check(i, under, inner, e->guarded ? seen_under : seen);
+            check_thread(e->name, index);
             check_index(e->name, index, under, inner);
             accesses.push_back({e->name, index, false, inner});
             return;
@@ -248,7 +255,10 @@ private:
             fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
         size_t first = accesses.size(), depth = loops.size();
         loops.push_back(loop.kind);
-        if (loop.kind == LoopKind::warp || loop.kind == LoopKind::thread) divergent.insert(loop.variable);
+        if (loop.kind == LoopKind::thread) thread = loop.variable, threads = loop.count;
+        if (loop.kind == LoopKind::thread && (!loop.count.is_constant() || !std::count(loops.begin(), loops.end(), LoopKind::block)))
+            fail("the thread loop " + loop.variable + " has no constant count or is in no block");
+        if (loop.kind == LoopKind::block) shared_bytes = 0;
         note_ranges(loop.variable, loop.count, loop.body);
         // An earlier iteration may have stored what a later one reads.
         walk(loop.body, [&](const TileNode &n) {
@@ -259,13 +269,24 @@ private:
             inside = scope;
             visit(loop.body);
         });
-        divergent.erase(loop.variable);
+        if (loop.kind == LoopKind::thread) thread.clear();
         loops.pop_back();
-        if (independent(loop.kind)) check_races(loop, inside, first, depth);
+        if (independent(loop.kind) && !loop.count.is_constant(1)) check_races(loop, inside, first, depth);
         // What is inside the loop's own buffers is of no interest outside.
         accesses.erase(std::remove_if(accesses.begin() + static_cast<std::ptrdiff_t>(first), accesses.end(),
                                       [&](const TileAccess &a) { return !outlives(a.buffer, depth); }),
                        accesses.end());
+    }
+
+    // Registers that live across thread loops: their first axis is the thread.
+    bool of_thread(const Declared &d) const { return gpu && d.buffer.space == Space::registers && !d.in_thread; }
+
+    void check_thread(const std::string &name, const std::vector<Expr> &index) const {
+        auto it = buffers.find(name);
+        if (it == buffers.end() || !of_thread(it->second)) return;
+        const Expr &extent = it->second.buffer.extents[0];
+        bool own = !index.empty() && index[0].kind() == ExprKind::variable && index[0]->name == thread;
+        if (!own || !equal(threads, extent)) fail(at(name, index) + " is in registers of another thread");
     }
 
     bool outlives(const std::string &buffer, size_t depth) const {
@@ -281,6 +302,7 @@ private:
         digits_within(loop.variable, loop.body, digits);
         for (auto &[name, list] : by_buffer) {
             if (std::none_of(list.begin(), list.end(), [](const TileAccess *a) { return a->store; })) continue;
+            if (of_thread(buffers.at(name))) continue;  // the first index is the thread
             auto conflict = find_conflict(facts, inside, digits, list);
             if (!conflict) continue;
             auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
@@ -291,6 +313,8 @@ private:
 
     void store(const std::string &name, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
         const Buffer &b = find(name);
+        if (gpu && thread.empty()) fail(at(name, index) + " is stored to by every thread of a block");
+        check_thread(name, index);
         if (value.type() != b.dtype) fail("a store to " + name + " has another type than the buffer");
         if (is_given(b) && !writable.count(name)) fail(name + " is an input and is stored to");
         check(value);
@@ -324,28 +348,22 @@ private:
 
     void visit(const Barrier &n) {
         if (!gpu) fail("barriers are not for " + program.target);
-        if (in_divergent) fail("a barrier is under a condition that differs between threads");
+        if (!thread.empty()) fail("a barrier is inside the thread loop " + thread + ", where threads do not wait for one another");
         std::erase_if(pending, [&](const auto &p) { return p.second <= n.awaited; });
     }
 
     void visit(const Guard &n) {
         check(n.condition);
-        bool differs = false;
-        for (const std::string &v : variables_in(n.condition)) differs |= divergent.count(v) > 0;
-        in_divergent += differs;
         std::set<std::string> before = stored;
         within({nullptr, "", {}, {}, {}, n.condition}, [&] { visit(n.then); });
         std::set<std::string> after = stored;
         stored = before;
         within({nullptr, "", {}, {}, {}, !n.condition}, [&] { visit(n.otherwise); });
         stored.insert(after.begin(), after.end());
-        in_divergent -= differs;
     }
 
     void visit(const Let &n) {
         check(n.value);
-        for (const std::string &v : variables_in(n.value))
-            if (divergent.count(v)) divergent.insert(n.variable);
         auto digit = ranges.find(n.variable);
         TileScope more{nullptr, n.variable, n.value, n.value, {}, {}};
         std::vector<Expr> helpful;  // a minimum by its sides: the prover need not look at cases then
@@ -372,15 +390,24 @@ private:
         }
         if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
         within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });
-        divergent.erase(n.variable);
     }
 
     void visit(const Alloc &n) {
         const Buffer &b = n.buffer;
         int64_t bytes = 0;
+        if (gpu && b.space == Space::shared) {
+            int64_t shared = size_of(b.dtype);
+            for (const Expr &e : b.extents) {
+                if (!e.is_constant()) fail(b.name + " is in shared memory and has no constant extents");
+                shared *= std::max<int64_t>(0, e->value.integer);
+            }
+            if ((shared_bytes += (shared + 15) / 16 * 16) > target_named(program.target).shared_bytes) fail("a block needs more shared memory than " + program.target + " has");
+        }
         if (b.space == Space::registers || b.space == Space::stack) {
             bytes = size_of(b.dtype);
-            for (const Expr &e : b.extents) {
+            std::vector<Expr> extents = b.extents;
+            if (gpu && thread.empty() && !extents.empty()) extents.erase(extents.begin());  // those of one thread
+            for (const Expr &e : extents) {
                 if (!e.is_constant() || e->value.integer < 0) fail(b.name + " is in " + name_of(b.space) + " and has no constant extents");
                 bytes = std::min(bytes * e->value.integer, stack_bytes_limit + 1);
             }

@@ -48,7 +48,18 @@ const std::vector<Target> &built_in() {
         arm64.name = arm64.arch = "arm64";
         arm64.vector_registers = 32;
         arm64.l1_bytes = 64 << 10, arm64.l2_bytes = 1 << 20, arm64.l3_bytes = 32 << 20;
-        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64};
+
+        // What every OpenCL 1.2 device for graphics has. The vectors of a GPU are four elements: one access to memory.
+        Target opencl;
+        opencl.name = opencl.arch = "opencl";
+        opencl.shared_bytes = 32 << 10, opencl.most_threads = 256;
+        Target sm80 = opencl;
+        sm80.name = "cuda-sm80", sm80.arch = "cuda";
+        sm80.shared_bytes = 48 << 10, sm80.most_threads = 1024;
+        sm80.l2_bytes = 40 << 20;
+        Target sm86 = sm80;
+        sm86.name = "cuda-sm86", sm86.l2_bytes = 6 << 20;
+        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64, opencl, sm80, sm86};
     }();
     return targets;
 }

@@ -35,21 +35,25 @@ const std::vector<std::string> &memory_names();
 
 struct Target {
     std::string name;                   // "avx512", "avx512+avx512_bf16"
-    std::string arch;                   // "x86-64", "arm64"
+    std::string arch;                   // "x86-64", "arm64"; of GPUs "opencl" or "cuda"
     std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
     int vector_bytes = 16;
     int vector_registers = 16;
     int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 8 << 20;  // data caches; l3: all of it
+    int64_t shared_bytes = 0;  // GPU: memory that the threads of a block share
+    int64_t most_threads = 0;  // GPU: of a block
     std::optional<Measured> measured;
 
     bool has(const std::string &feature) const;
+    bool is_gpu() const { return most_threads > 0; }
     friend bool operator==(const Target &, const Target &) = default;
 };
 
 // "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
 // has fma), any of them with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
-// operating system support, under its own name and with the caches of this machine; or a target file, "<path>.json"
-// (target_file.h). UserError target.unknown, target.unknown-feature, and those of the file.
+// operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
+// have no features; or a target file, "<path>.json" (target_file.h). UserError target.unknown, target.unknown-feature, and those
+// of the file.
 Target target_named(const std::string &name);
 std::vector<std::string> target_names();
 

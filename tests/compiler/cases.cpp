@@ -323,4 +323,37 @@ private:
 
 std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
 
+std::vector<Case> gpu_cases() {
+    // The schedules of CPUs, without what only CPUs have: threads share out what is in vectors and in register tiles.
+    std::vector<Case> all = Cases(4).all;
+    for (Case &c : all) {
+        c.name += "_threads";
+        for (auto &[stage, knobs] : c.stages) {
+            knobs.parallel.clear(), knobs.loops.clear();
+            auto outside = [](std::string &loop) { if (loop.starts_with("micro")) loop = "block"; };
+            if (knobs.place) outside(knobs.place->loop);
+            for (auto &[operand, pack] : knobs.pack) outside(pack.at);
+        }
+    }
+    Numerics f32;
+    auto add = [&](const std::string &name, const Algorithm &algorithm, std::vector<std::string> dims, const std::vector<std::vector<int64_t>> &values) -> Case & {
+        all.push_back({name, algorithm, {}, {}});
+        for (auto &v : values) {
+            Extents e;
+            for (size_t i = 0; i < dims.size(); i++) e[dims[i]] = v[i];
+            all.back().shapes.push_back(e);
+        }
+        return all.back();
+    };
+    std::vector<std::vector<int64_t>> mnk = {{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 17, 5}, {33, 31, 17}, {65, 66, 33}, {64, 64, 16}};
+    Knobs tile;
+    tile.block = {{"M", 16}, {"N", 32}}, tile.micro = {{"M", 4}, {"N", 4}}, tile.vector = {{"N", 4}};
+    add("matmul_blocks", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = tile;
+    Knobs staged = tile;
+    staged.k = {{"K", 8}};
+    staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
+    add("matmul_staged", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = staged;
+    return all;
+}
+
 }  // namespace tessera::test

@@ -7,4 +7,7 @@ namespace tessera::test {
 // `lanes`: f32 in one vector of the target.
 std::vector<Case> library_cases(int64_t lanes);
 
+// The same for targets that are GPUs.
+std::vector<Case> gpu_cases();
+
 }  // namespace tessera::test

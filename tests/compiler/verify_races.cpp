@@ -27,4 +27,18 @@ TEST_CASE("iterations are apart where one axis tells them apart") {
     CHECK_FALSE(apart({min(i, Expr(3))}, 1));
 }
 
+TEST_CASE("threads that step over one another are apart") {
+    Expr j = variable("j");
+    auto t = std::make_shared<TileScope>(TileScope{nullptr, "t", Expr(0), Expr(7), Expr(8), {}});
+    Scope scope = std::make_shared<TileScope>(TileScope{t, "j", Expr(0), extent("N") - 1, extent("N"), {}});
+    auto meets = [&](const Expr &index) {
+        TileAccess access{"b", {index}, true, scope};
+        return find_conflict(Bounds(std::vector<Dim>{symbolic_dim("N")}), t, {"t"}, {&access}).has_value();
+    };
+    CHECK_FALSE(meets(j * 8 + variable("t")));
+    CHECK_FALSE(meets(j * 32 + variable("t") * 4 + 3));
+    CHECK(meets(j * 7 + variable("t")));
+    CHECK(meets(j + variable("t")));
+}
+
 }  // namespace tessera

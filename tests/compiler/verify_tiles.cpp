@@ -77,20 +77,41 @@ TEST_CASE("a state is read where it is stored") {
     CHECK_THROWS_WITH(verify(p), Catch::Contains("is stored from another element of the same state"));
 }
 
+static TileProgram on_gpu(TileBody body) {
+    TileProgram p = over_n(std::move(body));
+    p.target = "cuda-sm80";
+    return p;
+}
+
+static void refused_on_gpu(TileBody body, const std::string &words) { CHECK_THROWS_WITH(verify(on_gpu(std::move(body))), Catch::Contains(words)); }
+
 TEST_CASE("copies on a GPU are awaited by all threads") {
     Buffer b{"b", DType::f32, {Expr(8)}, Space::shared};
     auto program = [&](TileBody after) {
         TileBody body = {loop("i", 8, LoopKind::thread, {tile_node(Copy{"b", {i}, load_or("x", DType::f32, {i}, i < N, constant(DType::f32, 0)), {}, true, 0})})};
         body.insert(body.end(), after.begin(), after.end());
-        TileProgram p = over_n({tile_node(Alloc{b, body})});
-        p.target = "cuda";
-        return p;
+        return TileBody{loop("all", 1, LoopKind::block, {tile_node(Alloc{b, body})})};
     };
-    auto use = loop("k", N, LoopKind::serial, {set("y", variable("k"), at("b", 0))});
-    CHECK_THROWS_WITH(verify(program({use})), Catch::Contains("b is read while a copy to it is under way"));
-    CHECK_NOTHROW(verify(program({tile_node(Barrier{Space::shared, 0}), use})));
+    auto use = loop("k", N, LoopKind::serial, {loop("t", 1, LoopKind::thread, {set("y", variable("k"), at("b", 0))})});
+    refused_on_gpu(program({use}), "b is read while a copy to it is under way");
+    CHECK_NOTHROW(verify(on_gpu(program({tile_node(Barrier{Space::shared, 0}), use}))));
     auto divergent = loop("t", 8, LoopKind::thread, {tile_node(Guard{variable("t") < Expr(4), {tile_node(Barrier{Space::shared, 0})}, {}})});
-    CHECK_THROWS_WITH(verify(program({divergent})), Catch::Contains("a barrier is under a condition that differs between threads"));
+    refused_on_gpu(program({divergent}), "a barrier is inside the thread loop t, where threads do not wait for one another");
+}
+
+TEST_CASE("threads of a block") {
+    Buffer b{"b", DType::f32, {Expr(8)}, Space::shared}, own{"own", DType::f32, {Expr(8), Expr(2)}, Space::registers};
+    auto block = [&](TileBody body) { return TileBody{loop("all", 1, LoopKind::block, std::move(body))}; };
+    auto fill = loop("i", 8, LoopKind::thread, {set("b", i, constant(DType::f32, 0))});
+    auto turn = loop("t", 8, LoopKind::thread, {set("y", variable("t"), at("b", Expr(7) - variable("t")), variable("t") < N)});
+    refused_on_gpu(block({tile_node(Alloc{b, {fill, turn}})}), "threads may meet in b without a barrier between them");
+    CHECK_NOTHROW(verify(on_gpu(block({tile_node(Alloc{b, {fill, tile_node(Barrier{}), turn}})}))));
+    refused_on_gpu(block({tile_node(Alloc{b, {set("b", 0, constant(DType::f32, 0))}})}), "b[0] is stored to by every thread of a block");
+    refused_on_gpu({loop("t", 8, LoopKind::thread, {})}, "the thread loop t has no constant count or is in no block");
+    auto other = loop("t", 8, LoopKind::thread, {tile_node(Compute{"own", {Expr(7) - variable("t"), 0}, constant(DType::f32, 0), {}})});
+    refused_on_gpu(block({tile_node(Alloc{own, {other}})}), "own[7 - t, 0] is in registers of another thread");
+    b.extents = {Expr(1 << 16)};
+    refused_on_gpu(block({tile_node(Alloc{b, {}})}), "a block needs more shared memory than cuda-sm80 has");
 }
 
 }  // namespace tessera
