@@ -1,4 +1,4 @@
-#include "runtime/kernel.h"
+#include "runtime/gpu.h"
 
 typedef struct Status {
     int kind, argument, dimension;
@@ -33,6 +33,7 @@ static const char *const kind_names[TESS_STATUS_KIND_COUNT] = {
     "task",
     "index",
     "kernel",
+    "gpu",
 };
 
 static const char *const dtype_names[] = {"",   "f32", "f64", "bf16", "f16",
@@ -135,6 +136,25 @@ static void put_context(Text *text, int detail) {
             break;
         default:
             put(text, "is malformed");
+    }
+}
+
+static void put_gpu(Text *text, int detail) {
+    switch (detail) {
+        case TESS_GPU_NONE:
+            put(text, "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is)");
+            break;
+        case TESS_GPU_PRECISION:
+            put(text, "the device does not round as IEEE 754 says, flushes denormals or has no f64; use another");
+            break;
+        case TESS_GPU_BUILD:
+            put(text, "the device's compiler refuses the kernel; update its driver");
+            break;
+        case TESS_GPU_MEMORY:
+            put(text, "the device has no room for the arguments");
+            break;
+        default:
+            put(text, "the device cannot run the kernel");
     }
 }
 
@@ -248,6 +268,9 @@ static void put_reason(Text *text, Status s, const char *const *names) {
         case TESS_KERNEL:
             put(text,
                 "the kernel does not fit this runtime library; link the one that came with it");
+            break;
+        case TESS_GPU:
+            put_gpu(text, s.detail);
             break;
         default:
             put(text, "no status of a kernel");

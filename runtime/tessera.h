@@ -234,6 +234,7 @@ typedef enum TessStatusKind {
     TESS_TASK,                 /**< the kernel's code or the pool gave a code that is no status */
     TESS_INDEX,                /**< an index that the kernel read as data is out of bounds */
     TESS_KERNEL,               /**< the kernel and this library do not belong together */
+    TESS_GPU,                  /**< there is no device for the kernel, or it cannot run it */
     TESS_STATUS_KIND_COUNT
 } TessStatusKind;
 

@@ -14,6 +14,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/reference.h"
+#include "compiler/emit_gpu.h"
 #include "compiler/emit_library.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
@@ -253,9 +254,20 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
         glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
         glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
     }
-    if (build.compiler.empty()) emit_library(targets, {folder / "libkernels.a", {}});
     write_text(folder / "kernels.h", header_of("kernels", targets));
-    if (target.arch != host_arch()) {
+    std::string code = (folder / "libkernels.a").string(), more;
+    if (target.is_gpu()) {
+        // PoCL's default device gives wrong results where shared memory is filled inside a loop.
+        setenv("POCL_DEVICES", "basic", 0);
+        setenv("POCL_CACHE_DIR", (std::filesystem::temp_directory_path() / "tessera-test-pocl").c_str(), 0);
+        GpuSource source = tessera::kernels_of(targets[0].kernels, target);
+        code = (folder / "kernels.c").string(), more = std::string(" '") + TESSERA_OPENCL_LIBRARY + "' -lOpenCL";
+        write_text(code, host_of(targets[0].kernels, target, source.kernels, source.uses_double));
+        write_text(folder / "kernels.cl", source.kernels);
+    } else if (build.compiler.empty()) {
+        emit_library(targets, {code, {}});
+    }
+    if (!target.is_gpu() && target.arch != host_arch()) {
         const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
         write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head + ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
         foreign = std::make_unique<Foreign>(folder, toolchain_for(target.arch));
@@ -263,13 +275,13 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     }
     write_text(folder / "glue.c", glue);
     std::string at = folder.string();
-    std::string code = at + "/libkernels.a", folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
+    std::string folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
     if (!build.compiler.empty()) {
         write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
         code = at + "/kernels.o";
         run_compiler(build.compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -fPIC " + build.options + " -c -o '" + code + "' '" + at + "/kernels.c'" + folders, at + "/log");
     }
-    run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at + "/kernels.so' '" + at + "/glue.c' '" + code + "' '" +
+    run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at + "/kernels.so' '" + at + "/glue.c' '" + code + "'" + more + " '" +
                      TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm", at + "/log");
     library = dlopen((at + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) throw std::runtime_error(dlerror());
