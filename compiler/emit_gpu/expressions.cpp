@@ -98,7 +98,7 @@ FN float odd_f32(double x) {
 )";
 
 std::string definitions(bool cuda, bool uses_double) {
-    std::string text = cuda ? "#define FN static __device__ __forceinline__\n"
+    std::string text = cuda ? "#define FN static __device__ __forceinline__\n#pragma nv_diag_suppress 177, 550 /* not every kernel needs every function */\n"
                               "typedef unsigned char uchar;\ntypedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
                               "#define as_int __float_as_int\n#define as_float __int_as_float\n#define as_long __double_as_longlong\n#define as_double __longlong_as_double\n"
                             : "#pragma OPENCL FP_CONTRACT OFF\n#define FN static inline\n";
@@ -203,7 +203,7 @@ Expressions::Piece Expressions::node(const Expr &e) {
     case ExprKind::load: {
         size_t rank = e->args.size() - (e->guarded ? 2 : 0);
         std::vector<std::string> index;
-        for (size_t i = 0; i < rank; i++) index.push_back(inner(e->args[i], prefix));
+        for (size_t i = 0; i < rank; i++) index.push_back(inner(e->args[i], anything));
         Piece read{element(e->name, index), primary};
         if (e.type() == DType::boolean) read = {read.text + " != 0", comparison};
         if (!e->guarded) return read;

@@ -89,7 +89,10 @@ private:
             return text;
         }
         auto product = [](const std::string &a, const std::string &b) { return a == "0" ? std::string("0") : b == "1" ? a : a + "*" + b; };
-        auto total = [](const std::string &a, const std::string &b) { return a == "0" || a.empty() ? b : b == "0" ? a : a + " + " + b; };
+        auto total = [](const std::string &a, const std::string &term) {
+            const std::string b = term.find('?') == std::string::npos ? term : "(" + term + ")";
+            return a == "0" || a.empty() ? b : b == "0" ? a : a + " + " + b;
+        };
         std::string position;
         for (size_t i = 0; i < index.size(); i++) {
             auto grouped = [](const std::string &t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };

@@ -153,6 +153,8 @@ bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> 
     return true;
 }
 
+bool has_opencl() { return TESSERA_OPENCL_LIBRARY[0] != 0; }
+
 std::vector<Target> targets() {
     std::vector<Target> result;
     for (const char *name : {"x86-64", "avx2", "avx512"})

@@ -85,6 +85,8 @@ private:
     int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const;
 };
 
+// Whether kernels for OpenCL can be linked here.
+bool has_opencl();
 // Those of x86-64, avx2 and avx512 that this machine has.
 std::vector<Target> targets();
 // Whether kernels for the target can be linked and emulated here; if not, says on stdout that the test is skipped and why.

@@ -28,25 +28,4 @@ TEST_CASE("a tile program for a GPU computes what its algorithm says") {
     }
 }
 
-TEST_CASE("emitted code equals the tile program: opencl") {
-    Target target = target_named("opencl");
-    std::vector<Case> cases = gpu_cases();
-    if (const char *only = getenv("ONLY")) std::erase_if(cases, [&](const Case &c) { return c.name != only; });
-    std::vector<TileProgram> programs;
-    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
-    Loaded library(programs, target);
-    for (size_t i = 0; i < cases.size(); i++) {
-        const Case &c = cases[i];
-        uint32_t seed = 0;
-        for (const Extents &shape : c.shapes) {
-            INFO(c.name << " " << text(shape));
-            Parameters parameters = make_parameters(c.algorithm, ++seed);
-            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
-            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
-            for (const Layout &layout : {Layout{}, Layout{false, 2, 3, 1}})
-                CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
-        }
-    }
-}
-
 }  // namespace tessera::test

@@ -1,0 +1,74 @@
+// Kernels for GPUs: what comes out of OpenCL on PoCL equals the tile program bit by bit; what goes to NVIDIA's assembler is
+// accepted, in registers.
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "compiler/emit_gpu.h"
+#include "tests/compiler/cases.h"
+
+namespace tessera::test {
+
+static std::string text(const Extents &shape) {
+    std::string t;
+    for (auto &[dim, n] : shape) t += dim + "=" + std::to_string(n) + " ";
+    return t;
+}
+
+TEST_CASE("emitted code equals the tile program: opencl") {
+    if (!has_opencl()) {
+        WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
+        return;
+    }
+    Target target = target_named("opencl");
+    std::vector<Case> cases = gpu_cases();
+    std::vector<TileProgram> programs;
+    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    Loaded library(programs, target);
+    for (size_t i = 0; i < cases.size(); i++) {
+        const Case &c = cases[i];
+        uint32_t seed = 0;
+        for (const Extents &shape : c.shapes) {
+            INFO(c.name << " " << text(shape));
+            Parameters parameters = make_parameters(c.algorithm, ++seed);
+            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
+            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
+            Layout layout = seed % 2 ? Layout{} : Layout{false, 2, 3, 1};
+            CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
+        }
+    }
+}
+
+// The log of nvcc with what its assembler says of each function.
+static std::string assembled(const std::string &source, const std::string &arch) {
+    std::string folder = (std::filesystem::temp_directory_path() / "tessera-cuda-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()));
+    std::ofstream(folder + "/kernels.cu") << source;
+    std::string command = std::string("'") + TESSERA_NVCC + "' -arch=" + arch + " -fmad=false -cubin -Xptxas -v,-warn-spills -o '" + folder + "/kernels.cubin' '" + folder + "/kernels.cu' > '" + folder + "/log' 2>&1";
+    int failed = std::system(command.c_str());
+    std::ifstream log(folder + "/log");
+    std::string said(std::istreambuf_iterator<char>(log), {});
+    std::filesystem::remove_all(folder);
+    return failed ? "failed: " + said : said;
+}
+
+TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers") {
+    if (std::string(TESSERA_NVCC).empty()) {
+        WARN("there is no nvcc: not compiled");
+        return;
+    }
+    for (const char *arch : {"sm_80", "sm_86"}) {
+        Target target = target_named(std::string("cuda-sm") + (arch + 3));
+        std::vector<Kernel> kernels;
+        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c.name, c.algorithm, c.stages, target)}}});
+        std::string said = assembled(kernels_of(kernels, target).kernels, arch);
+        INFO(said);
+        CHECK(said.find("failed") == std::string::npos);
+        CHECK(said.find("warning") == std::string::npos);
+        CHECK(said.find("Compiling entry function 'matmul_staged_0' for '" + std::string(arch) + "'") != std::string::npos);
+    }
+}
+
+}  // namespace tessera::test
