@@ -13,6 +13,7 @@
 #include "algorithms/hash.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
+#include "generators/gpu_files.h"
 #include "generators/manifest.h"
 #include "generators/output_folder.h"
 
@@ -71,6 +72,26 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
     return text + "\n";
 }
 
+// Source instead of a library: the application's compiler and the device's make the rest.
+static void generate_for_gpu(const PreparedKernel &prepared, const GenerateOptions &options, const OutputFolder &out) {
+    const std::string name = prepared.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
+    if (options.emit_assembly)
+        throw UserError("command.assembly", "target '" + prepared.target.name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+    std::map<std::string, std::string> files = gpu_files(prepared, options.limits);
+    files[header] = header_of(name, {prepared.kernel});
+    const std::string about = manifest_of(prepared, files);
+    files[manifest] = about;
+    if (options.emit_tiles) files[tiles] = tiles_text(prepared.kernel);
+    for (const auto &[file, text] : files) out.write(file, text);
+    if (!options.depfile.empty()) {
+        out.write(name + ".d", depfile_of(options.out + "/" + host, prepared.ancestry, options.kernel.target));
+        out.publish(name + ".d", options.depfile);
+    }
+    for (const auto &[file, text] : files)
+        if (file != host) out.publish(file);
+    out.publish(host);
+}
+
 void generate(const Registry &registry, const GenerateOptions &options) {
     const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
     const bool c = options.emit == Emit::c;
@@ -81,6 +102,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
+    if (prepared.target.is_gpu()) return generate_for_gpu(prepared, options, out);
 
     EmitOptions emit{out.staged(library), {}};
     if (options.emit_assembly) emit.assembly = out.staged(assembly);

@@ -95,6 +95,8 @@ struct RuntimeTable {
 }  // namespace
 
 void check_runs_here(const Target &target) {
+    if (target.is_gpu())
+        throw UserError("command.target", "target '" + target.name + "': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for " + target.name + ".");
     if (target.arch != host_arch())
         throw UserError("command.target", "target '" + target.name + "': this machine is " + host_arch() + ", so its code cannot run here. Choose --target host, or generate it and run it on a machine of the target's kind.");
     const std::vector<std::string> have = host_features();

@@ -33,6 +33,7 @@ std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Targe
         if (other.arch != target.arch) continue;
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
     }
+    if (target.is_gpu()) nearest.push_back("opencl");  // whose blocks fit every GPU
     auto fits = [&](const Schedule &schedule) {
         try {
             const ResolvedSchedule resolved = resolve(schedule, library);

@@ -8,6 +8,7 @@
 #include "algorithms/error.h"
 #include "algorithms/print.h"
 #include "compiler/lower.h"
+#include "compiler/emit_gpu.h"
 #include "generators/generate.h"
 #include "generators/output_folder.h"
 #include "schedules/merge.h"
@@ -21,6 +22,7 @@ static std::string schedule_text(const Registry &registry, const KernelOptions &
 }
 
 static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
+    if (p.target.is_gpu()) return kernels_of({p.kernel}, p.target).kernels;
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
     emit_limited({p}, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
@@ -45,7 +47,7 @@ Command show_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles, c or assembly")
+    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
         ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
         ->capture_default_str();
     line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();

@@ -63,6 +63,19 @@ static int load(TessGpuProgram *program) {
     return TESS_OK;
 }
 
+/* Two buffers over the same memory are undefined in OpenCL, so an input that is given twice has one. */
+static void *same_input(const TessGpuRun *run, int64_t tensor, const void *address, uint64_t bytes) {
+    int64_t t;
+    for (t = 0; t < tensor; ++t) {
+        void *other;
+        uint64_t other_bytes;
+        tess_gpu1_memory(run->spec, run->frame, t, &other, &other_bytes);
+        if (run->buffers[t] == NULL || other != address || other_bytes != bytes) continue;
+        return clRetainMemObject(run->buffers[t]) == CL_SUCCESS ? run->buffers[t] : NULL;
+    }
+    return NULL;
+}
+
 int tess_opencl1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame) {
     const int64_t tensors = spec[TESS_SPEC_N_TENSORS];
     int64_t t;
@@ -86,6 +99,8 @@ int tess_opencl1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *
         cl_int error;
         tess_gpu1_memory(spec, frame, t, &address, &bytes);
         if (bytes == 0) continue;
+        run->buffers[t] = same_input(run, t, address, bytes);
+        if (run->buffers[t] != NULL) continue;
         run->buffers[t] = clCreateBuffer(here.context, access | CL_MEM_USE_HOST_PTR, bytes, address, &error);
         if (error != CL_SUCCESS) {
             run->buffers[t] = NULL;

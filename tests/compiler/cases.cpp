@@ -1,9 +1,13 @@
 #include "tests/compiler/cases.h"
 
+#include <filesystem>
+
 #include "algorithms/convolution.h"
 #include "algorithms/library/library.h"
 #include "algorithms/print.h"
 #include "algorithms/tile_functions.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
 
 namespace tessera::test {
 
@@ -323,18 +327,21 @@ private:
 
 std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
 
-std::vector<Case> gpu_cases() {
-    // The schedules of CPUs, without what only CPUs have: threads share out what is in vectors and in register tiles.
-    std::vector<Case> all = Cases(4).all;
-    for (Case &c : all) {
-        c.name += "_threads";
-        for (auto &[stage, knobs] : c.stages) {
-            knobs.parallel.clear(), knobs.loops.clear();
-            auto outside = [](std::string &loop) { if (loop.starts_with("micro")) loop = "block"; };
-            if (knobs.place) outside(knobs.place->loop);
-            for (auto &[operand, pack] : knobs.pack) outside(pack.at);
-        }
+std::map<std::string, Knobs> for_gpu(std::map<std::string, Knobs> stages) {
+    for (auto &[stage, knobs] : stages) {
+        knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear();
+        auto outside = [](std::string &loop) {
+            if (loop.starts_with("micro")) loop = "block";
+        };
+        if (knobs.place) outside(knobs.place->loop);
+        for (auto &[operand, pack] : knobs.pack) outside(pack.at);
     }
+    return stages;
+}
+
+std::vector<Case> gpu_cases() {
+    std::vector<Case> all = Cases(4).all;
+    for (Case &c : all) c.name += "_threads", c.stages = for_gpu(c.stages);
     Numerics f32;
     auto add = [&](const std::string &name, const Algorithm &algorithm, std::vector<std::string> dims, const std::vector<std::vector<int64_t>> &values) -> Case & {
         all.push_back({name, algorithm, {}, {}});
@@ -353,6 +360,29 @@ std::vector<Case> gpu_cases() {
     staged.k = {{"K", 8}};
     staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
     add("matmul_staged", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = staged;
+
+    // Those that ship.
+    Library schedules;
+    schedules.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
+    auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims, const std::vector<std::vector<int64_t>> &values) {
+        add(name + "_shipped", algorithm, dims, values).stages = resolve(schedules.find(name + "/opencl"), schedules).stages;
+    };
+    std::vector<std::vector<int64_t>> large = {{0, 5, 3}, {2, 3, 0}, {1, 1, 1}, {63, 65, 17}, {67, 130, 33}}, rows = {{0, 3}, {3, 0}, {1, 1}, {2, 255}, {3, 257}, {2, 601}};
+    shipped("matmul", library::matmul(f32), {"M", "N", "K"}, large);
+    shipped("linear", library::linear(f32), {"M", "N", "K"}, large);
+    shipped("linear_gelu", library::linear_gelu(f32), {"M", "N", "K"}, large);
+    shipped("gemv", library::gemv(f32), {"M", "K"}, rows);
+    shipped("softmax", library::softmax(f32), {"M", "N"}, rows);
+    shipped("layernorm", library::layernorm(f32), {"M", "N"}, rows);
+    shipped("residual_layernorm", library::residual_layernorm(f32), {"M", "N"}, rows);
+    shipped("rmsnorm", library::rmsnorm(f32), {"M", "N"}, rows);
+    shipped("column_sum", library::column_sum(f32), {"M", "N"}, rows);
+    shipped("cumulative_sum", library::cumulative_sum(f32), {"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {65, 7}, {131, 3}});
+    shipped("segmented_sum", library::segmented_sum(f32), {"B", "T", "N"}, {{0, 1, 3}, {1, 1, 1}, {3, 9, 65}, {4, 2, 131}});
+    shipped("ring_append", library::ring_append(f32), {"B", "W", "T", "D"}, {{0, 1, 1, 1}, {1, 1, 1, 1}, {2, 3, 5, 65}, {3, 7, 2, 131}});
+    std::vector<std::vector<int64_t>> heads = {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 31, 33, 5, 9}, {2, 33, 65, 8, 33}};
+    shipped("attention", library::attention(f32), {"H", "S", "T", "D", "E"}, heads);
+    shipped("attention_causal", library::attention_causal(f32), {"H", "S", "T", "D", "E"}, heads);
     return all;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "algorithms/error.h"
+#include "tests/compiler/cases.h"
 #include "tests/compiler/random_case.h"
 
 namespace tessera::test {
@@ -99,10 +100,16 @@ static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases
     return {at, WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : said.substr(start)};
 }
 
+static Case built_for(const RandomCase &c, const Target &target) {
+    Case built = build(c);
+    if (target.is_gpu()) built.stages = for_gpu(built.stages);
+    return built;
+}
+
 // What is wrong with one case, tile program first; then its code, made `by` something.
 static std::string wrong_with(const RandomCase &c, const Target &target, const Build *by) {
     try {
-        Case built = build(c);
+        Case built = built_for(c, target);
         std::string wrong = check_program(built, target);
         if (!wrong.empty()) return wrong == "refused" || wrong == "unproved" ? "" : wrong;
         return by ? check_codes({built}, target, *by).second : "";
@@ -143,7 +150,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         const Build &by = builds[batches / all.size() % builds.size()];
         while (!waiting.empty()) {
             std::vector<Case> cases;
-            for (const RandomCase &c : waiting) cases.push_back(build(c));
+            for (const RandomCase &c : waiting) cases.push_back(built_for(c, target));
             auto [at, wrong] = check_codes(cases, target, by);
             if (wrong.empty()) break;
             INFO(wrong);
@@ -158,7 +165,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         Case built;
         try {
             c = random_case("random_" + std::to_string(made + refused + unproved), random, target.vector_bytes / 4);
-            built = build(c);
+            built = built_for(c, target);
         } catch (const UserError &) {
             continue;
         }
@@ -179,6 +186,10 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
 }
 
 TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
+
+TEST_CASE("random schedules of random algorithms keep their meaning: opencl") {
+    if (has_opencl()) check_random({target_named("opencl")}, 20);
+}
 
 TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.][arm64]") {
     if (Target target = target_named("arm64"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
