@@ -54,6 +54,23 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 
+TEST_CASE("schedules that a GPU cannot follow") {
+    Algorithm a = library::matmul({});
+    auto refused = [&](const std::function<void(Knobs &)> &change, const std::vector<std::string> &parts) {
+        check_words([&] { lower(a, {{"y", with(change)}}, target_named("opencl")); }, parts);
+    };
+    refused([](Knobs &k) { k.parallel = {"M"}; }, {"error[schedule.gpu]: y: 'parallel' is not for opencl; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place."});
+    refused([](Knobs &k) { k.swizzle = "xor"; }, {"error[schedule.gpu]: y: 'swizzle' is not for opencl"});
+    refused([](Knobs &k) { k.stages = 2; }, {"error[schedule.gpu]: y: 'stages' is not for opencl"});
+    refused([](Knobs &k) { k.pack["w"] = {"micro", {}}; }, {"error[schedule.gpu]: y: a pack of 'w' in micro, a thread's part of a block's tile and no loop, is not for opencl"});
+    refused([](Knobs &k) { k.micro = {{"M", 2}}, k.loops = {"micro.M", "N"}; },
+            {"error[schedule.threads]: y: 'loops' lists 'micro.M', and on opencl micro is a thread's part of a block's tile and no loop; list block.M or delete 'loops'."});
+    refused([](Knobs &k) { k.block = {{"M", 10}}, k.micro = {{"M", 4}}; }, {"error[schedule.threads]: y: block M = 10 must be a multiple of micro M = 4, which is one thread's part of it."});
+    refused([](Knobs &k) { k.block = {{"N", 12}}, k.micro = {{"N", 6}}, k.vector = {{"N", 4}}; }, {"error[schedule.threads]: y: micro N = 6 must be a multiple of vector N = 4."});
+    refused([](Knobs &k) { k.block = {{"M", 64}}, k.warps = 1; }, {"error[schedule.threads]: y: block needs 64 threads and warps = 1 gives 32; make micro larger, block smaller or warps more."});
+    refused([](Knobs &k) { k.block = {{"M", 512}}; }, {"error[schedule.threads]: y: a block of 512 threads is more than the 256 of opencl; make micro larger or block smaller."});
+}
+
 TEST_CASE("places that are none") {
     Algorithm two = library::rmsnorm({});
     two.outputs = {"scale", "y"};

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/kernel.h"
+#include "runtime/gpu.h"
 #include "tests/runtime/toy_kernel.h"
 
 using namespace tessera::test;
@@ -117,6 +117,14 @@ TEST_CASE("the words of every kind") {
           "argument 0: an index in its data is out of bounds");
     CHECK(reason(TESS_KERNEL) ==
           "the kernel does not fit this runtime library; link the one that came with it");
+    CHECK(reason(TESS_GPU, TESS_GPU_NONE) ==
+          "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is)");
+    CHECK(reason(TESS_GPU, TESS_GPU_PRECISION) ==
+          "the device does not round as IEEE 754 says, flushes denormals or has no f64; use another");
+    CHECK(reason(TESS_GPU, TESS_GPU_BUILD) ==
+          "the device's compiler refuses the kernel; update its driver");
+    CHECK(reason(TESS_GPU, TESS_GPU_MEMORY) == "the device has no room for the arguments");
+    CHECK(reason(TESS_GPU, TESS_GPU_LAUNCH) == "the device cannot run the kernel");
 }
 
 TEST_CASE("a message is cut where the buffer ends, and its whole length is returned") {

@@ -48,6 +48,17 @@ TEST_CASE("the host is a built-in target that this processor satisfies") {
     CHECK(host.l1_bytes > 0);
 }
 
+TEST_CASE("GPUs have blocks, and no features of processors") {
+    for (const char *name : {"opencl", "cuda-sm80", "cuda-sm86"}) {
+        const Target target = target_named(name);
+        CHECK(target.is_gpu());
+        CHECK((target.shared_bytes >= 32 << 10 && target.most_threads >= 256));
+        CHECK(target.features.empty());
+    }
+    CHECK_FALSE(target_named("avx512").is_gpu());
+    check_words([] { target_named("opencl+fma"); }, {"error[target.unknown-feature]: target 'opencl+fma': opencl has no feature 'fma'; its features are none."});
+}
+
 TEST_CASE("features can be added to a target, in any order and more than once") {
     const Target target = target_named("avx512+avx512_bf16+avx512_vnni+fma");
     CHECK(target.name == "avx512+avx512_vnni+avx512_bf16");
@@ -57,7 +68,7 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, opencl, cuda-sm80, cuda-sm86, host", "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
     check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});
     check_words([] { target_named("arm64+avx2"); }, {"target 'arm64+avx2': arm64 has no feature 'avx2'; its features are asimdhp, asimddp, i8mm, bf16."});

@@ -1,0 +1,71 @@
+#include "generators/gpu_files.h"
+
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/hash.h"
+#include "generators/installed_program.h"
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static const char *app = R"(#include <stdio.h>
+#include "matmul.h"
+int main(void) {
+    float x[6] = {1, 2, 3, 4, 5, 6}, w[6] = {1, 0, 0, 1, 1, 1}, y[4];
+    const int64_t xs[2] = {2, 3}, ws[2] = {3, 2}, ys[2] = {2, 2};
+    const TessTensorDesc dx = tess_dense(x, TESS_F32, 2, xs), dw = tess_dense(w, TESS_F32, 2, ws), dy = tess_dense(y, TESS_F32, 2, ys);
+    int status = 0, i;
+    char words[200];
+    for (i = 0; i < 2 && status == 0; i++) status = matmul(&dx, &dw, &dy, NULL);
+    tess_status_message(status, matmul_argument_names, words, sizeof words);
+    printf("%s: %g %g %g %g\n", words, status ? 0 : y[0], status ? 0 : y[1], status ? 0 : y[2], status ? 0 : y[3]);
+    return 0;
+}
+)";
+
+TEST_CASE("a kernel for OpenCL is source that an application compiles and runs") {
+    const TemporaryFolder folder;
+    const std::string out = folder.path().string();
+    const Outcome outcome = generator({"generate", "matmul", "--target", "opencl", "--schedule", "none", "--out", out});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(files_in(out) == "matmul.c matmul.cl matmul.h matmul.manifest.json");
+    const auto manifest = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"));
+    CHECK(manifest["target"]["name"] == "opencl");
+    for (const char *name : {"matmul.c", "matmul.cl", "matmul.h"}) CHECK(manifest["files"][name] == sha256(read_file(out + "/" + name)));
+    CHECK_THAT(read_file(out + "/matmul.cl"), Catch::Contains("#pragma OPENCL FP_CONTRACT OFF") && Catch::Contains("__kernel"));
+    if (std::string(TESSERA_OPENCL_LIBRARY).empty()) return;
+    write_file(folder.path() / "app.c", app);
+    const std::string root = TESSERA_SOURCE_DIR;
+    const Outcome built = shell("cd '" + out + "' && cc -std=c99 -Wall -Wextra -Werror -I'" + root + "' -I'" + root + "/runtime' -o app app.c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY +
+                                "' -lOpenCL -lpthread");
+    INFO(built.err);
+    REQUIRE(built.code == 0);
+    const std::string pocl = "POCL_DEVICES=basic POCL_CACHE_DIR='" + out + "/cache' ";
+    CHECK(shell(pocl + "'" + out + "/app'").out == "ok: 4 5 10 11\n");
+    CHECK(shell("OCL_ICD_VENDORS='" + out + "/none' '" + out + "/app'").out == "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is): 0 0 0 0\n");
+}
+
+TEST_CASE("a kernel for CUDA is source and PTX") {
+    const TemporaryFolder folder;
+    const std::string out = folder.path().string();
+    if (!installed_program({"nvcc"})) {
+        check_refused({"generate", "matmul", "--target", "cuda-sm80", "--schedule", "none", "--out", out},
+                      {"error[command.nvcc]: target 'cuda-sm80': nvcc makes the PTX, and there is none on the PATH; install the CUDA toolkit (12 or later) and add its bin folder."});
+        return;
+    }
+    REQUIRE(generator({"generate", "matmul", "--target", "cuda-sm80", "--schedule", "none", "--out", out}).code == 0);
+    CHECK(files_in(out) == "matmul.c matmul.cu matmul.h matmul.manifest.json matmul.ptx");
+    CHECK_THAT(read_file(out + "/matmul.ptx"), Catch::Contains(".target sm_80") && Catch::Contains("fma.rn.f32"));
+}
+
+TEST_CASE("what a GPU has no use for: the words") {
+    check_refused({"verify", "matmul", "--target", "opencl", "--schedule", "none"},
+                  {"error[command.target]: target 'opencl': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for opencl."});
+    const TemporaryFolder folder;
+    check_refused({"generate", "matmul", "--target", "opencl", "--schedule", "none", "--emit-assembly", "--out", folder.path().string()},
+                  {"error[command.assembly]: target 'opencl': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly."});
+}
