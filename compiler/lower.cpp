@@ -181,6 +181,7 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
         }
         k.directives.clear();
         if (!target.is_gpu()) continue;
+        if (k.call && *k.call != "inline") throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
         if (!k.parallel.empty()) refuse("'parallel'");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
         auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };

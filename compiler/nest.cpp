@@ -323,7 +323,10 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         inner.size = inner.most = Expr(tile);
         if (!whole_tiles) {
             inner.padded = true, inner.since = state.depth;
-            inner.limit = p.padded ? p.limit : simplify(p.lo + inhabited(p.size), facts);
+            Expr end = simplify(p.lo + inhabited(p.size), facts);
+            inner.limit = p.padded ? p.limit : end;
+            // A team's tile may be larger than what is needed of a placed stage, and than what is placed inside that one.
+            if (p.padded && target.is_gpu()) inner.limit = simplify(min(p.limit, end), facts);
             state.partial.insert(loop.dim);
         }
         return loop_of(v, count, kind, after_loop(state, position));

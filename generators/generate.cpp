@@ -73,18 +73,21 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
 }
 
 // Source instead of a library: the application's compiler and the device's make the rest.
-static void generate_for_gpu(const PreparedKernel &prepared, const GenerateOptions &options, const OutputFolder &out) {
-    const std::string name = prepared.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
+static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const GenerateOptions &options, const OutputFolder &out) {
+    const PreparedKernel &p = prepared[0];
+    const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
+    if (prepared.size() > 1)
+        throw UserError("command.targets", "targets '" + options.kernel.target + "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
     if (options.emit_assembly)
-        throw UserError("command.assembly", "target '" + prepared.target.name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
-    std::map<std::string, std::string> files = gpu_files(prepared, options.limits);
-    files[header] = header_of(name, {prepared.kernel});
-    const std::string about = manifest_of(prepared, files);
+        throw UserError("command.assembly", "target '" + p.target.name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+    std::map<std::string, std::string> files = gpu_files(p, options.limits);
+    files[header] = header_of(name, kernels_of(prepared));
+    const std::string about = manifest_of(prepared, Emit::c, host, files);
     files[manifest] = about;
-    if (options.emit_tiles) files[tiles] = tiles_text(prepared.kernel);
+    if (options.emit_tiles) files[tiles] = tiles_text(prepared);
     for (const auto &[file, text] : files) out.write(file, text);
     if (!options.depfile.empty()) {
-        out.write(name + ".d", depfile_of(options.out + "/" + host, prepared.ancestry, options.kernel.target));
+        out.write(name + ".d", depfile_of(options.out + "/" + host, prepared, options.kernel.target));
         out.publish(name + ".d", options.depfile);
     }
     for (const auto &[file, text] : files)
@@ -102,7 +105,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
-    if (prepared.target.is_gpu()) return generate_for_gpu(prepared, options, out);
+    if (prepared[0].target.is_gpu()) return generate_for_gpu(prepared, options, out);
 
     EmitOptions emit{out.staged(library), {}};
     if (options.emit_assembly) emit.assembly = out.staged(assembly);

@@ -15,7 +15,7 @@ public:
         for (const char *own : {"thread_id", "block_parts", "block_bytes"}) names_.take(own);
         for (const Argument &a : p.arguments) declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
         for (const Tensor &t : p.constants)
-            if (!t.values.empty()) throw UserError("emit.constant", p.name + ": constants are passed as inputs to a GPU's kernel.");
+            if (!t.values.empty()) throw UserError("emit.constant", p.name + ": constant '" + t.name + "': a kernel for a GPU has no constants of its own; declare it as an input.");
         for (const Dim &d : spec_dims(p)) pass("extent", d.name);
         for (const Parameter &q : p.parameters) pass("parameter", q.name);
         expressions_.element = [this](const std::string &buffer, const std::vector<std::string> &index) { return element(buffer, index); };
