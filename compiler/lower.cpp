@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+// What an argument may have (runtime/arguments.c).
+static constexpr int64_t max_extent = INT32_MAX - 65536;
+
 Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents) {
     Algorithm result = algorithm;
     std::vector<std::string> symbolic;
@@ -26,7 +29,7 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
             throw UserError("shape.constraint", algorithm.name + ": dim " + name + " = " + std::to_string(value) + " must be " + rule + ".");
         };
         if (value < it->min) refuse("at least " + std::to_string(it->min));
-        if (value > it->max) refuse("at most " + std::to_string(it->max));
+        if (int64_t most = std::min(it->max, max_extent); value > most) refuse("at most " + std::to_string(most));
         if (value % it->multiple_of) refuse("a multiple of " + std::to_string(it->multiple_of));
         it->kind = DimKind::fixed;
         it->value = value;
@@ -174,6 +177,8 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
         if (k.stages) refuse("'stages'");
         for (const Directive &d : k.directives) {
             std::string dim = d.loop.substr(d.loop.find('.') == std::string::npos ? 0 : d.loop.find('.') + 1);
+            if ((d.op == "unroll" || d.op == "vectorize") && d.factor < 1)
+                throw UserError("schedule.factor", name + ": directive '" + d.id + "' (" + d.op + ") has no factor; say by how much, as in \"factor\": 8.");
             if (d.op == "unroll") k.unroll[dim] = d.factor;
             else if (d.op == "vectorize") k.vector[dim] = d.factor;
             else if (d.op == "parallel") k.parallel.push_back(d.loop);

@@ -182,6 +182,17 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
     } else if (std::holds_alternative<Scan>(stage.body)) {
         state.fold_at = state.loops.size() - 1;
     }
+    // Slices of a reduction continue what earlier ones accumulated; single points of it outside the accumulators do not.
+    for (size_t i = 0; i < state.fold_at && i < state.loops.size(); i++) {
+        const LoopName &loop = state.loops[i];
+        bool scanned = std::holds_alternative<Scan>(stage.body) && loop.dim == std::get<Scan>(stage.body).dim;
+        if (!scanned && (spatial(loop) || tile_of(stage, loop))) continue;
+        std::vector<std::string> order;
+        for (const LoopName &l : state.loops) order.push_back(l.text());
+        throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " + (scanned ? "runs along the scan" : "is a single point of the fold") +
+                            " and stands outside the loop '" + state.loops[state.fold_at - 1].text() + "'; the order is " + join(order) + ". " +
+                            (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself." : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
+    }
     auto is_parallel = [&](const LoopName &l) {
         auto &p = state.knobs->parallel;
         return std::find(p.begin(), p.end(), l.text()) != p.end() || (!l.level.empty() && std::find(p.begin(), p.end(), l.level) != p.end());
@@ -324,9 +335,8 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         if (!whole_tiles) {
             inner.padded = true, inner.since = state.depth;
             Expr end = simplify(p.lo + inhabited(p.size), facts);
-            inner.limit = p.padded ? p.limit : end;
-            // A team's tile may be larger than what is needed of a placed stage, and than what is placed inside that one.
-            if (p.padded && target.is_gpu()) inner.limit = simplify(min(p.limit, end), facts);
+            // A tile may be larger than what is needed of a placed stage, and than what is placed inside that one.
+            inner.limit = p.padded ? simplify(min(p.limit, end), facts) : end;
             state.partial.insert(loop.dim);
         }
         return loop_of(v, count, kind, after_loop(state, position));
@@ -446,7 +456,8 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
         inner.size = inner.most = Expr(lanes);
         if (padded) {
             inner.padded = true, inner.since = state.depth;
-            inner.limit = p.padded ? p.limit : simplify(p.lo + inhabited(p.size), facts);
+            Expr end = simplify(p.lo + inhabited(p.size), facts);
+            inner.limit = p.padded ? simplify(min(p.limit, end), facts) : end;
         }
         return after_loop(state, position);
     };

@@ -73,14 +73,16 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
                 p.lo = simplify(max(p.lo, Expr(0)), facts);
                 p.size = simplify(max(end - p.lo, Expr(0)), facts);
             }
-            if (p.padded) p.limit = extent_of(dims[i]);
+            if (p.padded) p.limit = p.limit.defined() ? simplify(min(p.limit, extent_of(dims[i])), facts) : extent_of(dims[i]);
             box.push_back(p);
             needed[dims[i]] = p;
         }
         auto [it, fresh] = regions.emplace(n->name, box);
         for (size_t i = 0; !fresh && i < box.size(); i++) {
+            auto end = [](const Piece &p) { return p.padded ? p.limit : p.lo + p.size; };
+            Expr limit = simplify(max(end(it->second[i]), end(box[i])), facts);
             it->second[i] = unite(it->second[i], box[i], facts);
-            if (it->second[i].padded) it->second[i].limit = extent_of(dims[i]);
+            if (it->second[i].padded) it->second[i].limit = limit;
         }
     };
     for (const Expr &e : expressions_of(stage)) walk(e, visit);
@@ -151,6 +153,15 @@ static int64_t slack_of(const Knobs &k, const std::string &dim, bool gpu) {
     return 1;
 }
 
+// Whether every outer tile of the dim is whole register tiles, so that all of them start at multiples of theirs.
+static bool starts_aligned(const Knobs &k, const std::string &dim, int64_t unit) {
+    auto divides = [&](const Extents &tiles) {
+        auto it = tiles.find(dim);
+        return it == tiles.end() || it->second % unit == 0;
+    };
+    return divides(k.block) && std::all_of(k.levels.begin(), k.levels.end(), [&](auto &level) { return divides(level.second); });
+}
+
 static Expr round_up(const Expr &e, int64_t unit) { return unit == 1 ? e : (e + Expr(unit - 1)) / Expr(unit) * Expr(unit); }
 
 Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth) {
@@ -166,7 +177,8 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
             throw UserError("schedule.place", stage.name + ": how much of dim '" + d + "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
-        sizes[d] = simplify(round_up(p.most, slack_of(k, d, target.is_gpu())), facts);
+        int64_t unit = slack_of(k, d, target.is_gpu());
+        sizes[d] = simplify(starts_aligned(k, d, unit) ? round_up(p.most, unit) : p.most + Expr(unit - 1), facts);
     }
     r.buffer = {depth == 0 ? result.name : unique(result.name + ".tile"), result.dtype, {}, Space::workspace};
     if (r.layout.empty())

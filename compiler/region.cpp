@@ -42,7 +42,7 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
     Piece result{e, Expr(1), Expr(1), false, {}, 0};
     auto a = affine(e, pieces);
     if (!a) return {};
-    Expr lo = a->rest, size = 1, most = 1;
+    Expr lo = a->rest, size = 1, most = 1, last = a->rest;
     for (auto &[name, c] : a->coefficients) {
         const Piece &p = pieces.at(name);
         if (!p.size.defined()) return {};
@@ -51,7 +51,9 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
         size = size + Expr(step) * (p.size - 1);
         if (most.defined()) most = p.most.defined() ? most + Expr(step) * (p.most - 1) : Expr();
         if (p.padded) result.padded = true, result.since = std::max(result.since, p.since);
+        last = last + Expr(c) * (c < 0 ? p.lo : (p.padded && p.limit.defined() ? p.limit : p.lo + p.size) - 1);
     }
+    if (result.padded) result.limit = simplify(last + 1, facts);
     result.lo = simplify(lo, facts), result.size = simplify(size, facts);
     result.most = most.defined() ? simplify(most, facts) : Expr();
     return result;

@@ -52,8 +52,9 @@ void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which,
     auto named = [&](const Expr &e) { return names.empty() ? e : substitute(e, names); };
     if (scope->variable.empty()) {
         if (which == Facts::ranges) return;
-        facts.assume(named(scope->condition));
+        // What it says of quotients first: simplified under the condition itself, that would be lost.
         assume_quotients(facts, named(scope->condition));
+        facts.assume(named(scope->condition));
         return;
     }
     auto it = names.find(scope->variable);
@@ -103,8 +104,8 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
     for (Scope s = second.scope; s && s != end; s = s->outer) inner.push_back(s.get());
     for (auto s = inner.rbegin(); s != inner.rend(); ++s) {
         if ((*s)->variable.empty()) {
-            facts.assume(substitute((*s)->condition, names));
             assume_quotients(facts, substitute((*s)->condition, names));
+            facts.assume(substitute((*s)->condition, names));
             continue;
         }
         const std::string &name = names.at((*s)->variable)->name;

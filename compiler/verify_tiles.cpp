@@ -18,7 +18,7 @@ bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != Loo
 bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
 bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }
 
-constexpr size_t own_facts_limit = 8;
+constexpr size_t own_facts_limit = 24;
 
 class TileVerifier {
 public:

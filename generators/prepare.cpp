@@ -127,7 +127,10 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     check_c_name(name.empty() ? options.algorithm : name);
     PreparedKernel p = scheduled(registry, options, target);
     p.kernel = lower_variants(name.empty() ? options.algorithm : name, p);
-    for (const KernelVariant &variant : p.kernel.variants) verify(variant.program);
+    for (const KernelVariant &variant : p.kernel.variants)
+        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty() && !options.quiet)
+            std::cerr << "note: " << p.declared.name << ": " << assumed.front() << (assumed.size() > 1 ? ", and " + std::to_string(assumed.size() - 1) + " more" : "")
+                      << "; 'verify' runs the kernel with every index checked\n";
     return p;
 }
 

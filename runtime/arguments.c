@@ -1,6 +1,7 @@
 #include "runtime/arguments.h"
 
-#define MAX_ELEMENTS INT64_C(2147483647)
+/* Room for a tile beyond the end: counts and positions are computed in 32 bits. */
+#define MAX_ELEMENTS INT64_C(2147418111)
 
 static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail) {
     const int place = b->carrier[dim];

@@ -232,7 +232,7 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             break;
         case TESS_TOO_LARGE:
             put(text,
-                "more than 2147483647 elements, or as many from the lowest to the highest address");
+                "more than 2147418111 elements, or as many from the lowest to the highest address");
             break;
         case TESS_WORKSPACE_MISSING:
             put(text, "the kernel needs a workspace, and the context has none");

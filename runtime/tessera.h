@@ -64,7 +64,7 @@ static inline size_t tess_dtype_size(int32_t dtype) {
  *
  *  Element [i0, i1, …] is at data + sum(i * strides[i]) elements. What a kernel accepts:
  *  - any extent >= 0; a tensor without elements may have null data;
- *  - data aligned to its element size; at most 2^31-1 elements, and as many from the lowest to
+ *  - data aligned to its element size; at most 2^31-2^16-1 elements, and as many from the lowest to
  *    the highest address;
  *  - a stride is ignored where its extent is 0 or 1; the last stride must not be negative, and
  *    most kernels want 1;
@@ -224,7 +224,7 @@ typedef enum TessStatusKind {
     TESS_MISALIGNED,           /**< data is not aligned to its element size */
     TESS_OVERLAP,              /**< an output shares memory with another argument */
     TESS_SELF_OVERLAP,         /**< elements of an output share memory */
-    TESS_TOO_LARGE,            /**< above 2^31-1 elements, or so far between two */
+    TESS_TOO_LARGE,            /**< above 2^31-2^16-1 elements, or so far between two */
     TESS_WORKSPACE_MISSING,    /**< the kernel needs a workspace */
     TESS_WORKSPACE_SMALL,      /**< the workspace has too few bytes */
     TESS_WORKSPACE_MISALIGNED, /**< the workspace is not aligned to 64 bytes */

@@ -85,7 +85,10 @@ Extents extents(const json &map, const FieldPlace &where, int64_t high, const st
     return result;
 }
 
-Extents tiles(const json &map, const FieldPlace &where) { return extents(map, where, INT32_MAX, "a tile's extent"); }
+// Kernels count in 32 bits, and arguments leave room for one tile beyond their end (runtime/arguments.c).
+constexpr int64_t max_tile = 65536;
+
+Extents tiles(const json &map, const FieldPlace &where) { return extents(map, where, max_tile, "a tile's extent"); }
 
 Extents lanes(const json &map, const FieldPlace &where) {
     Extents result = extents(map, where, 64, "a number of lanes");
@@ -122,7 +125,7 @@ Split split(const json &value, const FieldPlace &where) {
     const std::string how = choice(field(value, where, "how"), where / "how", ways);
     Split result{static_cast<Split::How>(std::find(ways.begin(), ways.end(), how) - ways.begin()), 0};
     if (result.how != Split::How::passes) {
-        result.size = integer(field(value, where, "size"), where / "size", 1, INT32_MAX, "the size of a piece");
+        result.size = integer(field(value, where, "size"), where / "size", 1, max_tile, "the size of a piece");
     } else if (value.contains("size")) {
         (where / "size").fail("schedule.unknown-field", "a split into passes runs over the whole dim and has no size. Remove it.");
     }

@@ -73,6 +73,9 @@ private:
         gelu.stages["acc"].place = at("y", "micro");
         add("linear_plain", library::linear(f32), mnk).stages["acc"] = tile;
         auto mk = shapes({"M", "K"}, {{0, 3}, {3, 0}, {1, 1}, {7, 15}, {5, 2 * L + 1}, {3, 67}, {17, 4 * L}});
+        // Tiles that do not start at multiples of the vectors inside them.
+        Case &apart = add("linear_tiles_apart", library::linear(f32), mnk);
+        apart.stages["acc"].block = {{"N", L + 2}}, apart.stages["acc"].vector = {{"N", L}};
         Case &lanes = add("gemv_lanes", library::gemv(f32), mk);
         lanes.stages["y"].split["K"] = {How::lanes, 2 * L};
         lanes.stages["y.partial"].micro = {{"K.i", 2 * L}}, lanes.stages["y.partial"].vector = {{"K.i", L}};
@@ -95,6 +98,10 @@ private:
         }
         softmax.stages["exp"].place = at("y", "M"), softmax.stages["exp"].vector = {{"N", L}};
         softmax.stages["y"].vector = {{"N", L}}, softmax.stages["y"].parallel = {"M"};
+        // A producer's register tile is larger than what its consumer needs, and so reads past what lies inside it.
+        Case &larger = add("softmax_larger_tile", library::softmax(f32), mn);
+        larger.stages["y"].micro = {{"M", 13}, {"N", 5}}, larger.stages["sum"].micro = {{"M", 8}};
+        larger.stages["sum"].place = at("y", "micro"), larger.stages["exp"].place = at("y", "micro.M");
         add("layernorm_plain", library::layernorm(f32), mn).stages["y"].vector = {{"N", L}};
         Case &layernorm = add("layernorm_lanes", library::layernorm(f32), mn);
         layernorm.stages["welford"].split["N"] = {How::lanes, L};

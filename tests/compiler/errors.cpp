@@ -71,6 +71,15 @@ TEST_CASE("schedules that a GPU cannot follow") {
     refused([](Knobs &k) { k.block = {{"M", 512}}; }, {"error[schedule.threads]: y: a block of 512 threads is more than the 256 of opencl; make micro larger or block smaller."});
 }
 
+TEST_CASE("loops in an order that cannot accumulate") {
+    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.loops = {"M", "K", "N"}; })}},
+            {"error[schedule.loops]: y: the loop 'K' is a single point of the fold and stands outside the loop 'N'; the order is M, K, N. Put it after the stage's own dims, or cut the dim into slices ('k')."});
+    refused(library::cumulative_sum({}), {{"y", with([](Knobs &k) { k.loops = {"M", "N"}; })}},
+            {"error[schedule.loops]: y: the loop 'N' runs along the scan", "Leave the scanned dim out of 'loops': it is innermost by itself."});
+    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.directives = {{"v", "", "vectorize", "N", 0}}; })}},
+            {"error[schedule.factor]: y: directive 'v' (vectorize) has no factor; say by how much, as in \"factor\": 8."});
+}
+
 TEST_CASE("places that are none") {
     Algorithm two = library::rmsnorm({});
     two.outputs = {"scale", "y"};

@@ -213,7 +213,7 @@ TEST_CASE("whatever does not fit 31 bits is too large") {
     CHECK(too_large(strided(x, {2, 2}, {std::numeric_limits<int64_t>::min(), 1}, TESS_I8)));
     CHECK(too_large(strided(x, {2, 2, 2}, {-most / 2 - 1, most / 2 + 1, 1}, TESS_I8)));
     CHECK(words(check_one(strided(x, {2, 2}, {most, 1}, TESS_I8))) ==
-          "argument 0, dimension 0: more than 2147483647 elements, or as many from the lowest to "
+          "argument 0, dimension 0: more than 2147418111 elements, or as many from the lowest to "
           "the highest address");
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_SELF_OVERLAP) ==
           "strides are too small: elements of an output would share memory");
     CHECK(reason(TESS_TOO_LARGE) ==
-          "more than 2147483647 elements, or as many from the lowest to the highest address");
+          "more than 2147418111 elements, or as many from the lowest to the highest address");
     CHECK(reason(TESS_WORKSPACE_MISSING, 12) ==
           "the kernel needs a workspace, and the context has none; 12 KiB are enough; ask the "
           "kernel's workspace query, with the same arguments and context");

@@ -70,7 +70,7 @@ TEST_CASE("fields that are missing: the words") {
 
 TEST_CASE("values of another type: the words name the pointer, both types and the remedy") {
     refused(R"({"block": 4})", {"error[schedule.type]: schedule 's' at /stages/acc/block: expected an object of dims and a tile's extent; got 4 (number). Write it in braces."});
-    refused(R"({"block": {"a/b~": "4"}})", {"at /stages/acc/block/a~1b~0: expected an integer, a tile's extent from 1 to 2147483647; got \"4\" (string). Write a number without quotes"});
+    refused(R"({"block": {"a/b~": "4"}})", {"at /stages/acc/block/a~1b~0: expected an integer, a tile's extent from 1 to 65536; got \"4\" (string). Write a number without quotes"});
     refused(R"({"block": {"M": 4.0}})", {"got 4.0 (number)."});
     refused(R"({"block": {"M": true}})", {"got true (boolean)."});
     refused(R"({"loops": "block.M"})", {"at /stages/acc/loops: expected an array of strings; got \"block.M\" (string). Write it in brackets"});
@@ -90,13 +90,13 @@ TEST_CASE("values of another type: the words name the pointer, both types and th
 TEST_CASE("numbers out of range: the words") {
     for (const char *value : {"0", "-1", "2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551615"})
         for (const char *knob : {"block", "k", "micro"})
-            refused(std::string("{\"") + knob + "\": {\"M\": " + value + "}}", {std::string("error[schedule.range]: schedule 's' at /stages/acc/") + knob + "/M: expected a tile's extent from 1 to 2147483647; got " + value + ". Choose a number in that range."});
+            refused(std::string("{\"") + knob + "\": {\"M\": " + value + "}}", {std::string("error[schedule.range]: schedule 's' at /stages/acc/") + knob + "/M: expected a tile's extent from 1 to 65536; got " + value + ". Choose a number in that range."});
     refused(R"({"levels": {"inner": {"M": 0}}})", {"at /stages/acc/levels/inner/M: expected a tile's extent"});
     for (const char *lanes : {"0", "-4", "128", "1000000000"}) refused(std::string(R"({"vector": {"N": )") + lanes + "}}", {"error[schedule.range]", "expected a number of lanes from 1 to 64; got " + std::string(lanes)});
     for (const char *lanes : {"3", "48", "63"}) refused(std::string(R"({"vector": {"N": )") + lanes + "}}", {"at /stages/acc/vector/N: expected a power of two from 1 to 64 as the number of lanes; got " + std::string(lanes)});
     refused(R"({"unroll": {"K": 257}})", {"expected a number of unrolled iterations from 1 to 256; got 257."});
     refused(R"({"unroll": {"K": 1000000000}})", {"error[schedule.range]"});
-    refused(R"({"split": {"K": {"how": "chunks", "size": 0}}})", {"at /stages/acc/split/K/size: expected the size of a piece from 1 to 2147483647; got 0."});
+    refused(R"({"split": {"K": {"how": "chunks", "size": 0}}})", {"at /stages/acc/split/K/size: expected the size of a piece from 1 to 65536; got 0."});
     refused(R"({"split": {"K": {"how": "lanes", "size": -1}}})", {"got -1."});
     refused(R"({"warps": 1000000000})", {"expected a number of warps from 1 to 32"});
     refused(R"({"stages": 0})", {"at /stages/acc/stages: expected a number of pipeline stages from 1 to 64"});
