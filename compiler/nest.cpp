@@ -182,17 +182,6 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
     } else if (std::holds_alternative<Scan>(stage.body)) {
         state.fold_at = state.loops.size() - 1;
     }
-    // Slices of a reduction continue what earlier ones accumulated; single points of it outside the accumulators do not.
-    for (size_t i = 0; i < state.fold_at && i < state.loops.size(); i++) {
-        const LoopName &loop = state.loops[i];
-        bool scanned = std::holds_alternative<Scan>(stage.body) && loop.dim == std::get<Scan>(stage.body).dim;
-        if (!scanned && (spatial(loop) || tile_of(stage, loop))) continue;
-        std::vector<std::string> order;
-        for (const LoopName &l : state.loops) order.push_back(l.text());
-        throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " + (scanned ? "runs along the scan" : "is a single point of the fold") +
-                            " and stands outside the loop '" + state.loops[state.fold_at - 1].text() + "'; the order is " + join(order) + ". " +
-                            (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself." : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
-    }
     auto is_parallel = [&](const LoopName &l) {
         auto &p = state.knobs->parallel;
         return std::find(p.begin(), p.end(), l.text()) != p.end() || (!l.level.empty() && std::find(p.begin(), p.end(), l.level) != p.end());
@@ -390,10 +379,25 @@ static bool runs_backward(const Stage &stage, const std::string &dim) {
     return scan && scan->dim == dim && scan->direction == ScanDirection::backward;
 }
 
+// Slices of a reduction continue what earlier ones accumulated; single points of it outside the accumulators do not.
+void Nests::check_accumulates(const State &state, size_t position) const {
+    const Stage &stage = *state.stage;
+    const LoopName &loop = state.loops[position];
+    auto *scan = std::get_if<Scan>(&stage.body);
+    const bool scanned = scan && loop.dim == scan->dim;
+    if (position >= state.fold_at || !is_fold(stage) || (is_spatial(stage, loop.dim) && !scanned)) return;
+    std::vector<std::string> order;
+    for (const LoopName &l : state.loops) order.push_back(l.text());
+    throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " + (scanned ? "runs along the scan" : "is a single point of the fold") +
+                        " and stands outside the loop '" + state.loops[state.fold_at - (scanned ? 0 : 1)].text() + "'; the order is " + join(order) + ". " +
+                        (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself." : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
+}
+
 TileBody Nests::emit_points(const State &before, size_t position) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
     LoopKind kind = kind_at(before, position);
+    check_accumulates(before, position);
     if (position + 1 == before.loops.size() && instruction_of(before)) return emit_groups(before, position, instruction_of(before)->group);
     // `count` iterations from index `first`, in groups of `group` unrolled ones.
     auto run = [&](const Expr &first, const Expr &count, bool where_holds, int64_t group) -> TileBody {

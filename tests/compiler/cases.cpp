@@ -75,7 +75,7 @@ private:
         auto mk = shapes({"M", "K"}, {{0, 3}, {3, 0}, {1, 1}, {7, 15}, {5, 2 * L + 1}, {3, 67}, {17, 4 * L}});
         // Tiles that do not start at multiples of the vectors inside them.
         Case &apart = add("linear_tiles_apart", library::linear(f32), mnk);
-        apart.stages["acc"].block = {{"N", L + 2}}, apart.stages["acc"].vector = {{"N", L}};
+        apart.stages["acc"].levels = {{"tile", {{"N", L + 2}}}}, apart.stages["acc"].vector = {{"N", L}};
         Case &lanes = add("gemv_lanes", library::gemv(f32), mk);
         lanes.stages["y"].split["K"] = {How::lanes, 2 * L};
         lanes.stages["y.partial"].micro = {{"K.i", 2 * L}}, lanes.stages["y.partial"].vector = {{"K.i", L}};

@@ -31,9 +31,12 @@ TEST_CASE("a tile program computes what its algorithm says") {
 static void check_target(const Target &target, const Build &build = {}, size_t first = 0, size_t each = 1, std::vector<Layout> layouts = {}) {
     if (layouts.empty()) layouts = {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1}};
     std::vector<Case> all = library_cases(target.vector_bytes / 4), cases;
-    for (size_t i = first; i < all.size(); i += each) cases.push_back(all[i]);
     std::vector<TileProgram> programs;
-    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    for (size_t i = first; i < all.size(); i += each) {
+        TileProgram program = lowered(all[i].name, all[i].algorithm, all[i].stages, target);
+        if (!build.compiler.empty() && !program.programs.empty()) continue;  // C has its calls inlined
+        programs.push_back(program), cases.push_back(all[i]);
+    }
     Loaded library(programs, target, build);
     for (size_t i = 0; i < cases.size(); i++) {
         const Case &c = cases[i];

@@ -34,7 +34,7 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     REQUIRE(outcome.code == 0);
     CHECK(files_in(out) == "matmul.c matmul.cl matmul.h matmul.manifest.json");
     const auto manifest = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"));
-    CHECK(manifest["target"]["name"] == "opencl");
+    CHECK(manifest["targets"][0]["name"] == "opencl");
     for (const char *name : {"matmul.c", "matmul.cl", "matmul.h"}) CHECK(manifest["files"][name] == sha256(read_file(out + "/" + name)));
     CHECK_THAT(read_file(out + "/matmul.cl"), Catch::Contains("#pragma OPENCL FP_CONTRACT OFF") && Catch::Contains("__kernel"));
     if (std::string(TESSERA_OPENCL_LIBRARY).empty()) return;

@@ -43,6 +43,6 @@ TEST_CASE("show says which schedule it took") {
 
 TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
-    check_refused({"show", "matmul", "--what", "colour"}, {"error[command.arguments]: tessera-generator show: --what: colour not in {algorithm,schedule,tiles,assembly}"});
+    check_refused({"show", "matmul", "--what", "colour"}, {"error[command.arguments]: tessera-generator show: --what: colour not in {algorithm,schedule,tiles,c,assembly}"});
     check_refused({"show", "matmul", "--shape", "N=-1"}, {"error[command.shape]: --shape 'N=-1'"});
 }
