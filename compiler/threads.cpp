@@ -87,7 +87,9 @@ Nests::Team Nests::team_of(const State &state) const {
         const Expr &size = state.pieces.at(d).size;
         require(size.is_constant(), "a tile of a block has constant extents (" + state.stage->name + "." + d + ")");
         int64_t micro = state.knobs->micro.count(d) ? state.knobs->micro.at(d) : 1;
-        require(size->value.integer % micro == 0, "threads have equal parts of a tile (" + state.stage->name + "." + d + ")");
+        if (size->value.integer % micro)
+            throw UserError("schedule.threads", state.stage->name + ": a tile of " + std::to_string(size->value.integer) + " along " + d + " is not made of whole parts of " +
+                                std::to_string(micro) + ", one for each thread; use levels, micro and vector that divide one another.");
         int64_t n = size->value.integer / micro;
         if (n == 1) continue;
         team.along.emplace_back(d, n);
