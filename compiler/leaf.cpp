@@ -105,13 +105,15 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         std::map<std::string, Expr> safe = at;
         std::set<std::string> used;
         for (const Expr &i : index) used.merge(variables_in(i));
-        // A buffer of ours that has room for the whole tile is read as it is: what lies past the limit ends in points that
-        // nobody stores.
-        bool roomy = where.buffer.space != Space::argument && where.buffer.space != Space::constant && has_room(where, index, at);
+        std::optional<bool> roomy;
         for (const std::string &d : used) {
             auto p = point.padded.find(d);
             if (p == point.padded.end()) p = state.pieces.find(d);
-            if (roomy || p == state.pieces.end() || !p->second.padded || where.depth >= p->second.since) continue;
+            if (p == state.pieces.end() || !p->second.padded || where.depth >= p->second.since) continue;
+            // A buffer of ours that has room for the whole tile is read as it is: what lies past the limit ends in points that
+            // nobody stores.
+            if (!roomy) roomy = has_room(where, index, at);
+            if (*roomy) break;
             // Past the limit there is nothing to read. Lanes of a contiguous read are masked; anything else reads the last element instead.
             bool contiguous = d == point.vector_dim && index.back().kind() == ExprKind::variable && index.back()->name == d;
             for (size_t i = 0; i + 1 < rank; i++) contiguous &= !uses_variable(index[i], d);
@@ -157,8 +159,9 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
     return true;
 }
 
-// Whether the buffer holds the element at `index` wherever the loops are, limits aside.
+// Whether it is a buffer of ours that holds the element at `index` wherever the loops are, limits aside.
 bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
+    if (where.buffer.space == Space::argument || where.buffer.space == Space::constant) return false;
     std::vector<Expr> placed;
     for (const Expr &i : index) placed.push_back(simplify(substitute(resolve(i), at), facts));
     std::vector<Expr> axes = locate(where, placed);

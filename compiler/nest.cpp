@@ -270,6 +270,13 @@ static Expr inhabited(const Expr &size) {
     return size;
 }
 
+// Where a tile that is cut from a piece and may run past it has to stop. A tile may be larger than what is needed of a placed
+// stage, and than what is placed inside that one.
+static Expr limit_in(const Piece &piece, const Bounds &facts) {
+    Expr end = simplify(piece.lo + inhabited(piece.size), facts);
+    return piece.padded ? simplify(min(piece.limit, end), facts) : end;
+}
+
 static bool divides(int64_t tile, const Expr &size, const Bounds &facts) {
     return simplify(size % Expr(tile), facts).is_constant(0);
 }
@@ -323,9 +330,7 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         inner.size = inner.most = Expr(tile);
         if (!whole_tiles) {
             inner.padded = true, inner.since = state.depth;
-            Expr end = simplify(p.lo + inhabited(p.size), facts);
-            // A tile may be larger than what is needed of a placed stage, and than what is placed inside that one.
-            inner.limit = p.padded ? simplify(min(p.limit, end), facts) : end;
+            inner.limit = limit_in(p, facts);
             state.partial.insert(loop.dim);
         }
         return loop_of(v, count, kind, after_loop(state, position));
@@ -460,8 +465,7 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
         inner.size = inner.most = Expr(lanes);
         if (padded) {
             inner.padded = true, inner.since = state.depth;
-            Expr end = simplify(p.lo + inhabited(p.size), facts);
-            inner.limit = p.padded ? simplify(min(p.limit, end), facts) : end;
+            inner.limit = limit_in(p, facts);
         }
         return after_loop(state, position);
     };
