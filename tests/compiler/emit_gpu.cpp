@@ -8,14 +8,9 @@
 
 #include "compiler/emit_gpu.h"
 #include "tests/compiler/cases.h"
+#include "tests/compiler/laws.h"
 
 namespace tessera::test {
-
-static std::string text(const Extents &shape) {
-    std::string t;
-    for (auto &[dim, n] : shape) t += dim + "=" + std::to_string(n) + " ";
-    return t;
-}
 
 TEST_CASE("emitted code equals the tile program: opencl") {
     if (!has_opencl()) {
@@ -27,18 +22,7 @@ TEST_CASE("emitted code equals the tile program: opencl") {
     std::vector<TileProgram> programs;
     for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
     Loaded library(programs, target);
-    for (size_t i = 0; i < cases.size(); i++) {
-        const Case &c = cases[i];
-        uint32_t seed = 0;
-        for (const Extents &shape : c.shapes) {
-            INFO(c.name << " " << text(shape));
-            Parameters parameters = make_parameters(c.algorithm, ++seed);
-            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
-            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
-            Layout layout = seed % 2 ? Layout{} : Layout{false, 2, 3, 1};
-            CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
-        }
-    }
+    check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{} : Layout{false, 2, 3, 1}}; });
 }
 
 // The log of nvcc with what its assembler says of each function.

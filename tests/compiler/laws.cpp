@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/compiler/cases.h"
+#include "tests/compiler/laws.h"
 
 namespace tessera::test {
 
@@ -12,12 +13,12 @@ static std::string text(const Extents &shape) {
     return t;
 }
 
-TEST_CASE("a tile program computes what its algorithm says") {
-    Target target = target_named("avx2");
-    for (const Case &c : library_cases(8)) {
+void check_programs(const std::vector<Case> &cases, const Target &target) {
+    for (const Case &c : cases) {
+        INFO(c.name);
         TileProgram program = lowered(c.name, c.algorithm, c.stages, target);
         for (const Extents &shape : c.shapes) {
-            INFO(c.name << " " << text(shape));
+            INFO(text(shape));
             Parameters parameters = make_parameters(c.algorithm, 1);
             Arrays inputs = make_inputs(c.algorithm, shape, 1);
             Arrays reference = run_reference(c.algorithm, shape, inputs, parameters);
@@ -27,6 +28,23 @@ TEST_CASE("a tile program computes what its algorithm says") {
         }
     }
 }
+
+void check_code(const std::vector<Case> &cases, const std::vector<TileProgram> &programs, const Loaded &code,
+                const std::function<std::vector<Layout>(uint32_t number)> &layouts) {
+    for (size_t i = 0; i < cases.size(); i++) {
+        const Case &c = cases[i];
+        uint32_t seed = 0;
+        for (const Extents &shape : c.shapes) {
+            INFO(c.name << " " << text(shape));
+            Parameters parameters = make_parameters(c.algorithm, ++seed);
+            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
+            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
+            for (const Layout &layout : layouts(seed)) CHECK(differ_in_bits(code.run(programs[i], shape, inputs, parameters, layout), expected) == "");
+        }
+    }
+}
+
+TEST_CASE("a tile program computes what its algorithm says") { check_programs(library_cases(8), target_named("avx2")); }
 
 static void check_target(const Target &target, const Build &build = {}, size_t first = 0, size_t each = 1, std::vector<Layout> layouts = {}) {
     if (layouts.empty()) layouts = {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1}};
@@ -38,17 +56,8 @@ static void check_target(const Target &target, const Build &build = {}, size_t f
         programs.push_back(program), cases.push_back(all[i]);
     }
     Loaded library(programs, target, build);
-    for (size_t i = 0; i < cases.size(); i++) {
-        const Case &c = cases[i];
-        uint32_t seed = 0;
-        for (const Extents &shape : c.shapes) {
-            INFO(c.name << " " << text(shape) << " " << build.compiler << " " << build.options);
-            Parameters parameters = make_parameters(c.algorithm, ++seed);
-            Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
-            Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
-            for (const Layout &layout : layouts) CHECK(differ_in_bits(library.run(programs[i], shape, inputs, parameters, layout), expected) == "");
-        }
-    }
+    INFO(build.compiler << " " << build.options);
+    check_code(cases, programs, library, [&](uint32_t) { return layouts; });
 }
 
 static void check_native(const std::string &name) {
