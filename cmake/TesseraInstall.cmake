@@ -20,8 +20,8 @@ install(FILES runtime/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu.h runtime/opencl.c runtime/cuda.c DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
-install(DIRECTORY algorithms schedules compiler generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
-  FILES_MATCHING PATTERN "*.h" PATTERN emit EXCLUDE PATTERN emit_gpu EXCLUDE)
+install(DIRECTORY algorithms schedules compiler bench generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
+  FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN emit EXCLUDE PATTERN emit_gpu EXCLUDE)
 install(DIRECTORY schedules/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
 get_target_property(runtime_sources tessera_runtime SOURCES)

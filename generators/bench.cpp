@@ -12,7 +12,7 @@
 
 #include "algorithms/error.h"
 #include "generators/comparison.h"
-#include "generators/work.h"
+#include "bench/work.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bench/steady.h"
-#include "generators/machine.h"
+#include "bench/machine.h"
 #include "schedules/target.h"
 
 namespace tessera {

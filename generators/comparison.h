@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "generators/inputs.h"
+#include "bench/inputs.h"
 #include "generators/loaded_kernel.h"
 
 namespace tessera {

@@ -9,8 +9,8 @@
 
 #include "algorithms/error.h"
 #include "algorithms/json_parse.h"
-#include "generators/limited.h"
-#include "generators/output_folder.h"
+#include "bench/limited.h"
+#include "bench/output_folder.h"
 
 namespace tessera {
 

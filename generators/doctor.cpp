@@ -12,7 +12,7 @@
 #include "algorithms/error.h"
 #include "generators/calibrate.h"
 #include "generators/findings.h"
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 #include "schedules/target_file.h"
 
 namespace tessera {

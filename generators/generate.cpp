@@ -15,7 +15,7 @@
 #include "compiler/header.h"
 #include "generators/gpu_files.h"
 #include "generators/manifest.h"
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 
 namespace tessera {
 

@@ -1,7 +1,7 @@
 // generate: a kernel's static library, C header and manifest.
 #pragma once
 #include "generators/command.h"
-#include "generators/limited.h"
+#include "bench/limited.h"
 #include "generators/manifest.h"
 #include "generators/prepare.h"
 

@@ -11,7 +11,7 @@
 #include "algorithms/error.h"
 #include "compiler/emit_gpu.h"
 #include "generators/installed_program.h"
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 
 extern char **environ;
 

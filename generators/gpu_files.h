@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "generators/limited.h"
+#include "bench/limited.h"
 #include "generators/prepare.h"
 
 namespace tessera {

@@ -7,8 +7,8 @@
 #include <regex>
 #include <sstream>
 
-#include "generators/limited.h"
-#include "generators/output_folder.h"
+#include "bench/limited.h"
+#include "bench/output_folder.h"
 
 namespace tessera {
 

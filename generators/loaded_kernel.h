@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "algorithms/array.h"
-#include "generators/limited.h"
-#include "generators/output_folder.h"
+#include "bench/limited.h"
+#include "bench/output_folder.h"
 #include "generators/prepare.h"
 #include "runtime/tessera.h"
 

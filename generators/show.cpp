@@ -10,7 +10,7 @@
 #include "compiler/lower.h"
 #include "compiler/emit_gpu.h"
 #include "generators/generate.h"
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 #include "schedules/merge.h"
 
 namespace tessera {

@@ -1,9 +1,5 @@
 #include "tests/generators/harness.h"
 
-#include <sys/wait.h>
-
-#include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -12,8 +8,6 @@
 #include "generators/generator.h"
 
 namespace tessera::test {
-
-namespace fs = std::filesystem;
 
 Registry sample_registry() {
     Registry registry;
@@ -53,26 +47,7 @@ Outcome generator(const std::vector<std::string> &arguments, const Registry &reg
     return {code, out.text(), err.text()};
 }
 
-Outcome shell(const std::string &command) {
-    const TemporaryFolder folder;
-    const fs::path out = folder.path() / "out", err = folder.path() / "err";
-    const int status = std::system(("( " + command + " ) >" + out.string() + " 2>" + err.string()).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
-}
-
 Outcome stock_generator(const std::string &arguments, const std::string &before) { return shell(before + "'" + TESSERA_GENERATOR + "' " + arguments); }
-
-void write_file(const fs::path &file, const std::string &text) {
-    fs::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-}
-
-std::string files_in(const fs::path &folder) {
-    std::vector<std::string> names;
-    for (const auto &entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names.empty() ? "" : join(names, " ");
-}
 
 void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code, const Registry &registry) {
     const Outcome outcome = generator(arguments, registry);

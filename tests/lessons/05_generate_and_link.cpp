@@ -20,7 +20,7 @@
 #include "algorithms/tile_functions.h"
 #include "compiler/interpret.h"
 #include "generators/generate.h"
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 #include "runtime/tessera.h"
 
 using namespace tessera;

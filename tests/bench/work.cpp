@@ -1,9 +1,10 @@
-#include "generators/work.h"
+#include "bench/work.h"
+
+#include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
-#include "tests/generators/harness.h"
 
 using namespace tessera;
 

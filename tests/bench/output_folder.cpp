@@ -1,8 +1,10 @@
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
+
+#include <catch2/catch.hpp>
 
 #include <unistd.h>
 
-#include "tests/generators/harness.h"
+#include "tests/bench/shell.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;

@@ -1,4 +1,6 @@
-#include "generators/inputs.h"
+#include "bench/inputs.h"
+
+#include <catch2/catch.hpp>
 
 #include <set>
 
@@ -6,7 +8,6 @@
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
-#include "tests/generators/harness.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;

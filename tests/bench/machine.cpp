@@ -1,7 +1,8 @@
-#include "generators/machine.h"
+#include "bench/machine.h"
+
+#include <catch2/catch.hpp>
 
 #include "runtime/tessera.h"
-#include "tests/generators/harness.h"
 
 using namespace tessera;
 

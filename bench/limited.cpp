@@ -1,4 +1,4 @@
-#include "generators/limited.h"
+#include "bench/limited.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "generators/inputs.h"
+#include "bench/inputs.h"
 
 namespace tessera {
 

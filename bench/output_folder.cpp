@@ -1,4 +1,4 @@
-#include "generators/output_folder.h"
+#include "bench/output_folder.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "generators/work.h"
+#include "bench/work.h"
 
 #include <set>
 

@@ -1,4 +1,6 @@
-#include "generators/limited.h"
+#include "bench/limited.h"
+
+#include <catch2/catch.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +9,8 @@
 #include <csignal>
 #include <thread>
 
-#include "tests/generators/harness.h"
+#include "bench/output_folder.h"
+#include "tests/bench/shell.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-#include "generators/machine.h"
+#include "bench/machine.h"
 
 #include <hwloc.h>
 #include <sys/utsname.h>

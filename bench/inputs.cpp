@@ -1,4 +1,4 @@
-#include "generators/inputs.h"
+#include "bench/inputs.h"
 
 #include <algorithm>
 
