@@ -1,5 +1,6 @@
 #include "bench/limited.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -9,7 +10,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -66,22 +67,6 @@ void write_all(int descriptor, const std::string &text) {
     _exit(code);
 }
 
-// All that the child reports, until it ends; false when the time is over first.
-bool read_until(int report, std::chrono::steady_clock::time_point end, std::string &text) {
-    char part[4096];
-    while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-        if (left <= 0) return false;
-        pollfd wait{report, POLLIN, 0};
-        if (poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30))) < 0 && errno == EINTR) continue;
-        if (wait.revents == 0) continue;
-        const ssize_t n = read(report, part, sizeof part);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return true;
-        text.append(part, static_cast<size_t>(n));
-    }
-}
-
 [[noreturn]] void rethrow(const std::string &subject, const std::string &text) {
     const size_t newline = text.find('\n');
     if (newline != std::string::npos && newline > 0) throw UserError(text.substr(0, newline), text.substr(newline + 1));
@@ -97,38 +82,77 @@ Activity compiling(const std::string &kernel) {
     return {kernel, "compiling", "compile.limit", "Unroll less (smaller micro tiles, fewer variants), or raise --compile-limit-s"};
 }
 
-void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) {
+LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work) : activity_(activity), limits_(limits) {
     int ends[2];
-    if (pipe(ends) != 0) throw InternalError(activity.subject + ": a pipe to the process for " + activity.doing + ": " + std::strerror(errno));
-    const pid_t child = fork();
-    if (child < 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0) throw InternalError(activity.subject + ": a pipe to the process for " + activity.doing + ": " + std::strerror(errno));
+    child_ = fork();
+    if (child_ < 0) {
         close(ends[0]), close(ends[1]);
         throw InternalError(activity.subject + ": starting the process for " + activity.doing + ": " + std::string(std::strerror(errno)));
     }
-    if (child == 0) {
+    if (child_ == 0) {
         close(ends[0]);
         run_child(limits, work, ends[1]);
     }
     close(ends[1]);
-    setpgid(child, child);  // here too, so that the group exists whoever runs first
-    std::string text;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limits.seconds));
-    const bool in_time = read_until(ends[0], end, text);
-    close(ends[0]);
-    if (!in_time) kill(-child, SIGKILL);
+    report_ = ends[0];
+    setpgid(child_, child_);  // here too, so that the group exists whoever runs first
+    end_ = Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limits.seconds));
+}
+
+LimitedProcess::~LimitedProcess() {
+    if (report_ >= 0) close(report_);
+    if (child_ < 0) return;
+    kill(-child_, SIGKILL);
+    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
+}
+
+int64_t LimitedProcess::milliseconds_left() const { return std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count(), 0, 1 << 30); }
+
+// Reads what is there; whether there may be more.
+bool LimitedProcess::read_report() {
+    char part[4096];
+    const ssize_t n = read(report_, part, sizeof part);
+    if (n > 0) text_.append(part, static_cast<size_t>(n));
+    closed_ = n == 0 || (n < 0 && errno != EINTR);
+    return !closed_;
+}
+
+size_t LimitedProcess::wait_for_any(const std::vector<LimitedProcess *> &processes) {
+    while (true) {
+        int64_t least = 1 << 30;
+        std::vector<pollfd> waits;
+        for (size_t i = 0; i < processes.size(); i++) {
+            if (processes[i]->closed_ || processes[i]->milliseconds_left() == 0) return i;
+            least = std::min(least, processes[i]->milliseconds_left());
+            waits.push_back({processes[i]->report_, POLLIN, 0});
+        }
+        if (poll(waits.data(), waits.size(), static_cast<int>(least)) < 0) continue;
+        for (size_t i = 0; i < processes.size(); i++)
+            if (waits[i].revents != 0 && !processes[i]->read_report()) return i;
+    }
+}
+
+void LimitedProcess::finish() {
+    wait_for_any({this});
+    const bool in_time = closed_;
+    if (!in_time) kill(-child_, SIGKILL);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
+    child_ = -1;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && in_time) return;
     auto over = [&](const std::string &limit) {
-        throw UserError(activity.id, fmt::format("{}: {} was stopped; expected it to {}. {}.", activity.subject, activity.doing, limit, activity.remedy));
+        throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}.", activity_.subject, activity_.doing, limit, activity_.remedy));
     };
-    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) over(fmt::format("end within {:g} s", limits.seconds));
+    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) over(fmt::format("end within {:g} s", limits_.seconds));
     if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory)
-        over(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits.memory_bytes) / (1u << 30)));
-    const std::string process = activity.subject + ": the process for " + activity.doing;
+        over(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits_.memory_bytes) / (1u << 30)));
+    const std::string process = activity_.subject + ": the process for " + activity_.doing;
     if (WIFSIGNALED(status)) throw InternalError(fmt::format("{} ended by signal {} ({})", process, WTERMSIG(status), strsignal(WTERMSIG(status))));
     if (WEXITSTATUS(status) != failed) throw InternalError(fmt::format("{} ended with code {}", process, WEXITSTATUS(status)));
-    rethrow(activity.subject, text);
+    rethrow(activity_.subject, text_);
 }
+
+void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) { LimitedProcess(activity, limits, work).finish(); }
 
 }  // namespace tessera

@@ -1,9 +1,11 @@
 // Running a step that may explode, in a process that can be killed: unrolled code has taken compilers from a second to
 // most of an hour.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -19,9 +21,34 @@ struct Activity {
 };
 Activity compiling(const std::string &kernel);
 
-// Runs `work` in a child process; what it writes to files stays, all else is lost. A UserError or InternalError that
-// `work` throws is thrown here. UserError of the activity's id when a limit ends it (every process that it started ends
-// too); InternalError names the signal or the exit code when it ends in another way. The caller has no other threads.
+// `work` in a child process; what it writes to files stays, all else is lost. The caller has no other threads.
+class LimitedProcess {
+public:
+    LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work);
+    ~LimitedProcess();  // ends it, and every process that it started
+    LimitedProcess(const LimitedProcess &) = delete;
+    LimitedProcess &operator=(const LimitedProcess &) = delete;
+
+    // Waits until it ends or reaches a limit. A UserError or InternalError that `work` throws is thrown here. UserError of the
+    // activity's id when a limit ends it (every process that it started ends too); InternalError names the signal or the exit
+    // code when it ends in another way.
+    void finish();
+    // Waits until one of them can finish without waiting; gives its position. There is at least one.
+    static size_t wait_for_any(const std::vector<LimitedProcess *> &processes);
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Activity activity_;
+    Limits limits_;
+    Clock::time_point end_;
+    int child_ = -1, report_ = -1;
+    std::string text_;
+    bool closed_ = false;  // it says nothing more
+    bool read_report();
+    int64_t milliseconds_left() const;
+};
+
+// Starts and finishes one.
 void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work);
 
 }  // namespace tessera
