@@ -270,6 +270,12 @@ std::set<std::string> variables_in(const Expr &e) {
 
 bool uses_variable(const Expr &e, const std::string &name) { return variables_in(e).count(name) > 0; }
 
+bool has_load(const Expr &e) {
+    bool found = false;
+    walk(e, [&](const Expr &n) { found |= n.kind() == ExprKind::load; });
+    return found;
+}
+
 static std::string list(const std::vector<Expr> &args, size_t count) {
     std::string text;
     for (size_t i = 0; i < count; i++) text += (i ? ", " : "") + to_string(args[i]);

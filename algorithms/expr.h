@@ -116,6 +116,7 @@ Expr read_where(const Expr &e, const Expr &guard);
 void walk(const Expr &e, const std::function<void(const Expr &)> &visit);
 std::set<std::string> variables_in(const Expr &e);
 bool uses_variable(const Expr &e, const std::string &name);
+bool has_load(const Expr &e);
 
 // "fma(x[m, k], w[k, n], acc)": the text form.
 std::string to_string(const Expr &e);

@@ -67,9 +67,7 @@ Piece Nests::whole(const std::string &dim, const Pieces &outer) const {
     }
     p.most = upper_bound(size, range, free);
     if (p.most.defined() && !variables_in(p.most).empty()) p.most = Expr();
-    bool loads = false;
-    if (p.most.defined()) walk(p.most, [&](const Expr &n) { loads |= n.kind() == ExprKind::load; });
-    if (loads) p.most = Expr();
+    if (p.most.defined() && has_load(p.most)) p.most = Expr();
     if (p.size.defined()) {
         Expr at_point = substitute(size, point);
         p.size = simplify(rewrite(at_point, [&](const Expr &n) -> Expr {

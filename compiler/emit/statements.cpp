@@ -80,8 +80,11 @@ private:
             return one.defined() ? one : make(ForType::Unrolled, emit(loop.body));
         }
         case LoopKind::vector: {
-            Stmt one = vector_instruction(loop, program.features, addresses, values);
-            return one.defined() ? one : make(ForType::Vectorized, emit(loop.body));
+            if (Stmt one = vector_instruction(loop, program.features, addresses, values); one.defined()) return one;
+            values.enter_lanes(loop.variable, loop.count->value.integer);
+            Stmt body = emit(loop.body);
+            values.leave_lanes();
+            return make(ForType::Vectorized, body);
         }
         case LoopKind::parallel: {
             bool outer = in_task;

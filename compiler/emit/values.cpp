@@ -76,10 +76,26 @@ static HExpr as(H::Type t, const HExpr &e) { return e.type() == t ? e : H::reint
 static const char *llvm_suffix(H::Type t) { return t.bits() == 64 ? "f64" : "f32"; }
 
 HExpr Values::emit(const Expr &e) {
-    auto it = done.find(e.get());
+    const Key key{e.get(), context.get()};
+    auto it = done.find(key);
     if (it != done.end()) return it->second;
-    kept.push_back(e);
-    return done[e.get()] = emit_node(e);
+    kept.emplace_back(e, context);
+    return done[key] = emit_node(e);
+}
+
+void Values::enter_lanes(const std::string &variable, int64_t count) {
+    lane = variable, lanes = count;
+    done.clear(), kept.clear();
+}
+
+bool Values::varies(const HExpr &e) const { return lanes && expr_uses_var(e, lane); }
+
+HExpr Values::in_some_lane(const HExpr &condition) const {
+    if (!varies(condition)) return condition;
+    if (const And *both = condition.as<And>(); both && (!varies(both->a) || !varies(both->b))) return in_some_lane(both->a) && in_some_lane(both->b);
+    HExpr some = const_false();
+    for (int64_t i = 0; i < lanes; i++) some = some || Halide::Internal::substitute(lane, make_const(H::Int(32), i), condition);
+    return some;
 }
 
 static HExpr emit_constant(const Scalar &s) {
@@ -120,15 +136,25 @@ HExpr Values::emit_node(const Expr &e) {
     }
 }
 
+// Nothing is read where the guard fails, nor by the index: what that loads may have been proved inside under the guard only.
 HExpr Values::emit_load(const Expr &e) {
-    size_t rank = e->args.size() - (e->guarded ? 2 : 0);
+    const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
+    const HExpr outer = context, own = e->guarded ? emit(e->args[rank]) : HExpr();
+    const HExpr guard = own.defined() && outer.defined() ? outer && own : own.defined() ? own : outer;
     std::vector<HExpr> index;
-    for (size_t i = 0; i < rank; i++) index.push_back(emit(e->args[i]));
-    HExpr guard = e->guarded ? emit(e->args[rank]) : const_true();
-    HExpr value = Load::make(stored_type(e.type()), e->name, addresses.flat(e->name, index), H::Buffer<>(), addresses.origin(e->name), guard,
-                             ModulusRemainder());
+    for (size_t i = 0; i < rank; i++) {
+        if (has_load(e->args[i])) context = guard;
+        index.push_back(emit(e->args[i]));
+        context = outer;
+    }
+    const HExpr position = addresses.flat(e->name, index);
+    // One element for all lanes is read where some lane needs it: Halide has no such load under a condition of many lanes.
+    HExpr needed = guard.defined() ? guard : const_true();
+    if (!varies(position)) needed = in_some_lane(needed);
+    HExpr value = Load::make(stored_type(e.type()), e->name, position, H::Buffer<>(), addresses.origin(e->name), needed, ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
-    return e->guarded ? Select::make(guard, value, emit(e->args[rank + 1])) : value;
+    if (!guard.defined()) return value;
+    return own.defined() ? Select::make(guard, value, emit(e->args[rank + 1])) : Select::make(needed, value, make_zero(value.type()));
 }
 
 // A data-dependent 64-bit index is clamped before it is narrowed.

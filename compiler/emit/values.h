@@ -45,19 +45,28 @@ class Values {
 public:
     explicit Values(const Addresses &addresses) : addresses(addresses) {}
     Halide::Expr emit(const Expr &e);
+    // What follows is inside a vector loop, or in none.
+    void enter_lanes(const std::string &variable, int64_t count);
+    void leave_lanes() { enter_lanes("", 0); }
     // The stored form of a value.
     Halide::Expr stored(DType type, const Halide::Expr &value) const;
 
 private:
     const Addresses &addresses;
-    std::map<const Expr::Node *, Halide::Expr> done;
-    std::vector<Expr> kept;  // so that addresses of nodes stay unique while `done` refers to them
+    std::string lane;        // the variable of the vector loop around, and its count
+    int64_t lanes = 0;
+    Halide::Expr context;    // loads happen only where it holds; undefined: everywhere
+    using Key = std::pair<const Expr::Node *, const Halide::Internal::IRNode *>;
+    std::map<Key, Halide::Expr> done;  // under each context
+    std::vector<std::pair<Expr, Halide::Expr>> kept;  // so that addresses of nodes stay unique while `done` refers to them
 
     Halide::Expr emit_node(const Expr &e);
     Halide::Expr emit_operation(const Expr &e);
     Halide::Expr emit_cast(const Expr &e);
     Halide::Expr emit_load(const Expr &e);
     Halide::Expr emit_bounded(const Expr &e);
+    bool varies(const Halide::Expr &e) const;  // from lane to lane
+    Halide::Expr in_some_lane(const Halide::Expr &condition) const;
 };
 
 }  // namespace tessera::emit

@@ -47,8 +47,13 @@ Run::Value Run::widened(const Value &v, int lanes) {
 
 Run::Value Run::negated(const Value &v) { return make(v.type, {{"-", -1, 0}, operand(v, primary)}, prefix); }
 
+Run::Value Run::both(const Value &a, const Value &b) {
+    const int lanes = std::max(a.lanes(), b.lanes());
+    return infix({DType::boolean, lanes}, widened(a, lanes), lanes ? " & " : " && ", widened(b, lanes), conditional, prefix, prefix);
+}
+
 Run::Value Run::emit(const Expr &e) {
-    const auto key = std::make_pair(e.get(), context_.get());
+    const auto key = std::make_pair(e.get(), context_.term);
     if (auto it = done_.find(key); it != done_.end()) return it->second;
     kept_.push_back(e);
     return done_[key] = emit_node(e);
@@ -164,18 +169,18 @@ Run::Value Run::emit_operation(const Expr &e) {
         return call(type, operations_.select(type), x);
     }
     if (element == DType::boolean) {
-        const char *no = lanes ? "~" : "!", *both = lanes ? " & " : " && ", *either = lanes ? " | " : " || ";
+        const char *no = lanes ? "~" : "!", *either = lanes ? " | " : " || ";
         auto inverted = [&](const Value &v) { return make(type, {{no, -1, 0}, operand(v, primary)}, prefix); };
         switch (e->op) {
         case Op::logical_not: return inverted(x[0]);
         case Op::bit_and:
-        case Op::min: return infix(type, x[0], both, x[1], conditional, prefix, prefix);
+        case Op::min: return both(x[0], x[1]);
         case Op::bit_or:
         case Op::max: return infix(type, x[0], either, x[1], conditional, prefix, prefix);
         case Op::bit_xor:
         case Op::ne: return infix(type, x[0], " ^ ", x[1], conditional, prefix, prefix);
         case Op::eq: return inverted(infix(type, x[0], " ^ ", x[1], conditional, prefix, prefix));
-        case Op::lt: return infix(type, inverted(x[0]), both, x[1], conditional, prefix, prefix);
+        case Op::lt: return both(inverted(x[0]), x[1]);
         case Op::le: return infix(type, inverted(x[0]), either, x[1], conditional, prefix, prefix);
         default: throw InternalError("no such operation on bools");
         }

@@ -92,8 +92,8 @@ private:
     std::map<std::string, int> versions_;
     std::vector<std::vector<Piece>> statements_;
     std::optional<Lanes> lanes_;
-    Expr context_;  // loads happen only where it holds
-    std::map<std::pair<const Expr::Node *, const Expr::Node *>, Value> done_;
+    Value context_;  // loads happen only where it holds; no term: everywhere
+    std::map<std::pair<const Expr::Node *, int>, Value> done_;  // under each context
     std::vector<Expr> kept_;
 
     Value make(CType type, std::vector<Piece> pieces, int precedence, bool cheap = false, const std::string &hint = "", const std::string &key = "");
@@ -109,6 +109,7 @@ private:
     Value compare(Op op, const Expr &a, const Expr &b);
     Value widened(const Value &v, int lanes);
     Value negated(const Value &v);
+    Value both(const Value &a, const Value &b);  // of conditions
     bool varies(const Expr &e) const { return lanes_ && uses_variable(e, lanes_->variable); }
     std::optional<Linear> linear(const Expr &e) const;
     Expr flat(const Place &place, const std::string &buffer, const std::vector<Expr> &index) const;

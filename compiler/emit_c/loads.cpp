@@ -55,18 +55,11 @@ std::vector<Run::Piece> Run::access(const Expr &position, const std::string &buf
     return pieces;
 }
 
-static bool has_load(const std::vector<Expr> &all) {
-    bool found = false;
-    for (const Expr &e : all) walk(e, [&](const Expr &n) { found |= n.kind() == ExprKind::load; });
-    return found;
-}
-
 Run::Value Run::emit_load(const Expr &e) {
     const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
     const std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
     const Place &place = scope_.place(e->name);
     const Expr own = e->guarded ? e->args[rank] : Expr(), fill_expression = e->guarded ? e->args[rank + 1] : constant(e.type(), 0);
-    const Expr guard = context_.defined() && own.defined() ? context_ && own : own.defined() ? own : context_;
     const Expr position = flat(place, e->name, index);
     const std::string version = e->name + "@" + std::to_string(versions_[e->name]);
     const int count = varies(position) || (own.defined() && (varies(own) || varies(fill_expression))) ? lanes_->count : 0;
@@ -84,8 +77,10 @@ Run::Value Run::emit_load(const Expr &e) {
         if (g.lanes()) return call(type, operations_.select(type), {g, read, fill});
         return make(type, {operand(g, prefix), {" ? ", -1, 0}, operand(read, prefix), {" : ", -1, 0}, operand(fill, prefix)}, conditional);
     }
-    const Expr outer = context_;
-    if (guard.defined() && has_load({position})) context_ = guard, kept_.push_back(guard);
+    const Value outer = context_;
+    Value guard = own.defined() ? emit(own) : outer;
+    if (own.defined() && outer.term >= 0) guard = both(outer, guard);
+    if (has_load(position)) context_ = guard;
     const std::string hint = identifier(e->name);
     std::string how;
     std::vector<Piece> where;
@@ -96,26 +91,25 @@ Run::Value Run::emit_load(const Expr &e) {
     if (!count) {
         std::vector<Piece> pieces = {{scope_.pointer(e->name) + "[", -1, 0}, operand(scalar_position), {e.type() == DType::boolean ? "] != 0" : "]", -1, 0}};
         const int precedence = e.type() == DType::boolean ? relation : primary;
-        if (!guard.defined()) return make(type, std::move(pieces), precedence, false, hint, version);
-        g = emit(guard);
+        if (guard.term < 0) return make(type, std::move(pieces), precedence, false, hint, version);
+        g = guard;
         if (g.lanes()) g = call({DType::boolean, 0}, operations_.any(g.lanes()), {g});  // some lane needs it
         const Value fill = emit(fill_expression);
         pieces.insert(pieces.begin(), {operand(g, prefix), {" ? ", -1, 0}});
         pieces.push_back({" : ", -1, 0}), pieces.push_back(operand(fill, prefix));
         return make(type, std::move(pieces), conditional, false, hint, version);
     }
-    if (guard.defined()) g = emit(guard);
-    const bool masked = guard.defined() && g.lanes();
+    const bool guarded = guard.term >= 0, masked = guarded && guard.lanes();
     where.insert(where.begin(), {operations_.load(type, how, masked) + "(", -1, 0});
-    if (masked) where.push_back({", ", -1, 0}), where.push_back(operand(g));
+    if (masked) where.push_back({", ", -1, 0}), where.push_back(operand(guard));
     where.push_back({")", -1, 0});
-    if (!guard.defined()) return make(type, std::move(where), primary, false, hint, version);
+    if (!guarded) return make(type, std::move(where), primary, false, hint, version);
     if (masked) {
         read = make(type, std::move(where), primary, false, hint, version);
         const bool zero = fill_expression.is_constant() && fill_expression->value.integer == 0 && fill_expression->value.real == 0 && !std::signbit(fill_expression->value.real);
-        return zero ? read : call(type, operations_.select(type), {g, read, widened(emit(fill_expression), count)});
+        return zero ? read : call(type, operations_.select(type), {guard, read, widened(emit(fill_expression), count)});
     }
-    where.insert(where.begin(), {operand(g, prefix), {" ? ", -1, 0}});
+    where.insert(where.begin(), {operand(guard, prefix), {" ? ", -1, 0}});
     where.push_back({" : ", -1, 0}), where.push_back(operand(widened(emit(fill_expression), count), prefix));
     return make(type, std::move(where), conditional, false, hint, version);
 }

@@ -158,6 +158,8 @@ TEST_CASE("expr: a guard that always holds vanishes") {
     CHECK(equal(plain, load("t", DType::f32, {i})));
     Expr guarded = load_or("t", DType::f32, {i}, j < Expr(4), real(0));
     CHECK(guarded->guarded);
+    CHECK(has_load(guarded + real(1)));
+    CHECK_FALSE(has_load(i + j));
     CHECK(equal(substitute(guarded, {{"j", Expr(3)}}), load("t", DType::f32, {i})));
     CHECK(substitute(guarded, {{"j", Expr(4)}})->guarded);
 }

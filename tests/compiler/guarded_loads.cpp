@@ -1,0 +1,145 @@
+// A guarded load reads nothing where its guard fails, nor does what its index loads: indices there lie outside of their buffers.
+#include <catch2/catch.hpp>
+
+#include "algorithms/builder.h"
+#include "compiler/verify_tiles.h"
+#include "tests/compiler/cases.h"
+
+namespace tessera::test {
+
+// What is loaded: from x through the places p, of which there are fewer than points; where `inside` says so.
+struct Gather {
+    std::string name;
+    std::vector<std::string> dims;         // of the result
+    std::vector<std::string> place_dims;   // of p
+    Expr value;
+    std::vector<std::string> lanes;        // dims to vectorise, each in a case of its own
+};
+
+static std::vector<Gather> gathers() {
+    const Expr m = variable("M"), n = variable("N"), P = extent("P"), Q = extent("Q"), T = extent("T");
+    auto p = [](std::vector<Expr> index) { return load("p", DType::i32, std::move(index)); };
+    auto x = [&](const Expr &place, const Expr &guard) { return load_or("x", DType::f32, {bounded(place, 0, T)}, guard, constant(DType::f32, -1)); };
+    // The place is read where there is one; it decides whether q has an element there, which is the position in x.
+    const Expr first = cast(DType::index, load_or("p", DType::i32, {m}, m < P, constant_int(DType::i32, -1)));
+    const Expr second = load("q", DType::i32, {first});
+    const Expr third = load_or("q", DType::i32, {bounded(p({m}), 0, Q)}, n < Q, constant_int(DType::i32, 2));
+    return {
+        {"by_row", {"M"}, {"P"}, x(p({m}), m < P), {"M"}},
+        {"by_sum", {"M", "N"}, {"P"}, x(p({m}), m + n < P), {"M", "N"}},
+        {"of_rows", {"M", "N"}, {"P", "N"}, x(p({m, n}), m < P), {"M", "N"}},
+        {"of_columns", {"M", "N"}, {"M", "P"}, x(p({m, n}), n < P), {"M", "N"}},
+        {"twice", {"M"}, {"P"}, x(second, Expr(0) <= first && first < Q), {"M"}},
+        {"twice_by_sum", {"M", "N"}, {"P"}, x(second, Expr(0) <= first && first + n < Q), {"M", "N"}},
+        {"under_another", {"M", "N"}, {"P"}, load_or("x", DType::f32, {bounded(third, 0, T)}, m + n < P, constant(DType::f32, 0)), {"M", "N"}},
+    };
+}
+
+static Algorithm algorithm_of(const Gather &g) {
+    Builder f(g.name);
+    std::vector<Dim> dims, places;
+    for (const std::string &d : g.dims) dims.push_back(f.dim(d));
+    for (const std::string &d : g.place_dims) places.push_back(f.dim(d));
+    Dim T = symbolic_dim("T");
+    T.min = 1;
+    f.input("x", {f.dim(T)}), f.input("p", places, DType::i32), f.input("q", {f.dim("Q")}, DType::i32);
+    return f.output("y", f.tile(g.value, dims)).build();
+}
+
+static std::vector<Case> cases_for(const Target &target) {
+    std::vector<Case> all;
+    const int64_t lanes = target.is_gpu() ? 4 : target.vector_bytes / 4;
+    for (const Gather &g : gathers()) {
+        const Algorithm a = algorithm_of(g);
+        std::vector<Extents> shapes;
+        for (int64_t p : {int64_t{0}, int64_t{1}, lanes - 1, lanes + 2}) shapes.push_back({{"M", 2 * lanes + 1}, {"N", lanes + 3}, {"P", p}, {"Q", 2}, {"T", 3}});
+        shapes.push_back({{"M", 1}, {"N", lanes}, {"P", 3}, {"Q", 0}, {"T", 1}});
+        all.push_back({g.name + "_plain", a, {}, shapes});
+        for (const std::string &d : g.lanes) {
+            Case c{g.name + "_lanes_" + d, a, {}, shapes};
+            c.stages["y"].vector = {{d, lanes}};
+            if (g.dims.size() > 1) c.stages["y"].micro = {{d, lanes}, {d == "M" ? "N" : "M", 2}};
+            all.push_back(c);
+        }
+    }
+    for (Case &c : all) {
+        if (target.is_gpu()) c.stages = for_gpu(c.stages);
+        for (Extents &shape : c.shapes) std::erase_if(shape, [&](const auto &e) { return !c.algorithm.find_dim(e.first); });
+    }
+    return all;
+}
+
+// Places far from every buffer beside those that are inside.
+static Arrays hostile_inputs(const Algorithm &a, const Extents &shape, uint32_t seed) {
+    Arrays inputs = make_inputs(a, shape, seed);
+    const int64_t far[] = {1 << 28, -(1 << 28)};  // sums with them are still positions
+    for (const char *name : {"p", "q"}) {
+        auto it = inputs.find(name);
+        if (it == inputs.end()) continue;
+        for (int64_t i = 0; i < it->second.size(); i++) {
+            const int64_t at = i + seed;
+            it->second.set(i, Scalar::of_integer(DType::i32, at % 3 == 0 ? far[at / 3 % 2] : at % 2));
+        }
+    }
+    return inputs;
+}
+
+static void check(const Target &target, const Build &build = {}) {
+    const std::vector<Case> cases = cases_for(target);
+    std::vector<TileProgram> programs;
+    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    const Loaded code(programs, target, build);
+    for (size_t i = 0; i < cases.size(); i++) {
+        uint32_t seed = 0;
+        for (const Extents &shape : cases[i].shapes) {
+            INFO(target.name << " " << build.compiler << " " << cases[i].name << " " << Catch::Detail::stringify(shape));
+            const Arrays inputs = hostile_inputs(cases[i].algorithm, shape, seed++), expected = run_interpreter(programs[i], shape, inputs, {});
+            CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, inputs, {})) == "");
+            for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 0, 1, 1}}) CHECK(differ_in_bits(code.run(programs[i], shape, inputs, {}, layout), expected) == "");
+        }
+    }
+}
+
+TEST_CASE("what a guarded load's index loads is guarded too") {
+    for (const Target &target : targets()) check(target);
+}
+
+TEST_CASE("what a guarded load's index loads is guarded too: C") {
+    for (const Target &target : targets()) check(target, {"gcc", "-O1"});
+}
+
+TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy interleaves") {
+    const Expr r = variable("r"), u = variable("u"), v = variable("v"), P = extent("P"), T = extent("T");
+    const Expr place = bounded(cast(DType::index, load("p", DType::i32, {r})), 0, T - 15);
+    const Expr value = load_or("x", DType::f32, {place + u * 8 + v}, r + v < P, constant(DType::f32, -1));
+    auto loop = [](const std::string &name, int64_t count, LoopKind kind, TileBody body) { return tile_node(Loop{name, Expr(count), kind, 0, std::move(body)}); };
+    TileProgram program;
+    program.name = "interleaved";
+    program.dims = {symbolic_dim("P"), symbolic_dim("T"), fixed_dim("Y", 64)};
+    program.dims[1].min = 16;
+    auto argument = [](const std::string &name, DType type, const std::string &dim, bool written) { return Argument{{name, type, {dim}, Role::input, {}}, written, !written}; };
+    program.arguments = {argument("x", DType::f32, "T", false), argument("p", DType::i32, "P", false), argument("y", DType::f32, "Y", true)};
+    program.body = {loop("r", 4, LoopKind::serial, {loop("u", 2, LoopKind::unrolled, {loop("v", 8, LoopKind::vector, {tile_node(Copy{"y", {r * 16 + v * 2 + u}, value, {}, false, 0})})})})};
+    for (const Target &target : targets()) {
+        program.target = target.name;
+        CHECK(verify(program).empty());
+        const Loaded code({program}, target);
+        for (int64_t p = 0; p <= 4; p++) {
+            const Extents shape{{"P", p}, {"T", 18}};
+            Arrays inputs{{"x", Array(DType::f32, {18})}, {"p", Array(DType::i32, {p})}};
+            for (int64_t i = 0; i < 18; i++) inputs.at("x").set(i, Scalar::of_real(DType::f32, static_cast<double>(i)));
+            for (int64_t i = 0; i < p; i++) inputs.at("p").set(i, Scalar::of_integer(DType::i32, i % 3));
+            CHECK(differ_in_bits(code.run(program, shape, inputs, {}, Layout{}), run_interpreter(program, shape, inputs, {})) == "");
+        }
+    }
+}
+
+TEST_CASE("what a guarded load's index loads is guarded too: opencl") {
+    if (has_opencl()) check(target_named("opencl"));
+}
+
+TEST_CASE("what a guarded load's index loads is guarded too: arm64", "[.][arm64]") {
+    if (const Target target = target_named("arm64"); can_emulate(target)) check(target);
+}
+
+}  // namespace tessera::test
