@@ -289,6 +289,11 @@ Interval range_of(const Linear &form, const Bounds &b) {
     return sum;
 }
 
+int sign_of(const Linear &form, const Bounds &b) {
+    Interval i = range_of(form, b);
+    return i.lo >= 0 ? 1 : i.hi <= 0 ? -1 : 0;
+}
+
 static int64_t declared_multiple(const Expr &e, const Bounds &b) {
     auto arg = [&](size_t i) { return multiple_of(linear_form(e->args[i], b), b); };
     if (e.kind() == ExprKind::extent) return b.find_extent(e->name).multiple_of;

@@ -83,5 +83,15 @@ struct Bounds::Memo {
 Interval range_of(const Linear &form, const Bounds &bounds);
 Interval range_of_atom(const Expr &atom, const Bounds &bounds);
 int64_t multiple_of(const Linear &form, const Bounds &bounds);
+// 1 where the form is known to be >= 0, -1 where it is <= 0, otherwise 0.
+int sign_of(const Linear &form, const Bounds &bounds);
+
+// A form as factor * inside + outside.
+struct Factored {
+    Expr factor;
+    Linear inside, outside;
+    int sign = 0;  // of inside
+    Linear at(const Linear &value) const { return inside * value + outside; }  // the form where the factor is that
+};
 
 }  // namespace tessera

@@ -32,8 +32,8 @@ Linear Linear::atom(const Expr &e) {
     return a;
 }
 
-// a + b * factor, one merge of two sorted lists.
-static Linear combine(const Linear &a, const Linear &b, int64_t factor) {
+// One merge of two sorted lists.
+Linear combine(const Linear &a, const Linear &b, int64_t factor) {
     Linear sum;
     sum.constant = add_checked(a.constant, multiply_checked(b.constant, factor));
     sum.terms.reserve(a.terms.size() + b.terms.size());

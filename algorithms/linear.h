@@ -31,6 +31,7 @@ Linear operator+(const Linear &a, const Linear &b);
 Linear operator-(const Linear &a, const Linear &b);
 Linear operator*(const Linear &a, const Linear &b);
 Linear operator*(const Linear &a, int64_t factor);
+Linear combine(const Linear &a, const Linear &b, int64_t factor);  // a + b * factor
 bool same(const Linear &a, const Linear &b);
 
 int64_t floor_quotient(int64_t a, int64_t b);  // b > 0

@@ -1,6 +1,7 @@
 #include "algorithms/prove.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 namespace tessera {
@@ -11,68 +12,81 @@ constexpr int most_steps = 300;     // nodes of one proof
 constexpr int most_uses = 4;        // facts subtracted along one branch
 constexpr int64_t narrow = 1 << 20;  // a range worth using for a quotient beside its symbolic bound
 
-int sign_of(const Linear &form, const Bounds &b) {
-    Interval i = range_of(form, b);
-    return i.lo >= 0 ? 1 : i.hi <= 0 ? -1 : 0;
-}
+// Each is >= 0. They are handed on by every step, so they are not copied: those of the Bounds stay there, the others in the Prover.
+using Facts = std::vector<const Linear *>;
 
-using Facts = std::vector<Linear>;
-
-Facts with(Facts facts, const Linear &fact) {
-    facts.push_back(fact);
-    return facts;
-}
-
-// x = factor * inside + outside.
-struct Split {
-    Expr factor;
-    Linear inside, outside;
-    int sign = 0;  // of inside
-    Linear at(const Linear &value) const { return inside * value + outside; }
-};
+bool same_divisor(const Expr &a, const Expr &b) { return a.is_operation(Op::div) && b.is_operation(Op::div) && equal(a->args[1], b->args[1]); }
 
 class Prover {
 public:
     explicit Prover(const Bounds &bounds) : b(bounds) {}
-    bool nonnegative(Linear x, const Facts &facts, int uses);
+    bool nonnegative(const Linear &x) {
+        Facts facts;
+        for (const Linear &fact : b.facts()) facts.push_back(&fact);
+        return nonnegative(x, facts, 0);
+    }
 
 private:
+    bool nonnegative(Linear x, const Facts &facts, int uses);
     bool by_fact(const Linear &x, const Facts &facts, int uses);
-    bool by_atom(const Split &s, const Facts &facts, int uses);
-    bool by_minimum(const Split &s, const Facts &facts, int uses);
-    bool by_quotient(const Split &s, const Facts &facts, int uses);
-    bool by_remainder(const Split &s, const Facts &facts, int uses);
-    bool by_size(const Split &s, const Facts &facts, int uses);
-    bool by_variable(const Split &s, const Facts &facts, int uses);
-    bool by_range(const Split &s, const Facts &facts, int uses);
-    Facts under(const Expr &condition, bool holds, const Facts &facts) const;
-    bool compound(const Expr &f, const Linear &) const;
+    bool by_atom(const Factored &s, const Facts &facts, int uses);
+    bool by_minimum(const Factored &s, const Facts &facts, int uses);
+    bool by_quotient(const Factored &s, const Facts &facts, int uses);
+    bool by_two_quotients(const Factored &s, const Facts &facts, int uses);
+    bool by_whole_quotient(const Factored &s, const Facts &facts, int uses);
+    bool by_remainder(const Factored &s, const Facts &facts, int uses);
+    bool by_size(const Factored &s, const Facts &facts, int uses);
+    bool by_variable(const Factored &s, const Facts &facts, int uses);
+    bool by_range(const Factored &s, const Facts &facts, int uses);
+    Facts with(Facts facts, Linear fact) {
+        made.push_back(std::move(fact));
+        facts.push_back(&made.back());
+        return facts;
+    }
+    Facts under(const Expr &condition, bool holds, const Facts &facts);
+    Facts not_empty(const Bounds::Range &range, const Facts &facts);
+    Facts without(const Linear &dropped, const Linear &kept, const Facts &facts);
+    // What becomes one of several forms, without loss, and what is estimated.
+    bool chosen(const Expr &f, const Linear &) const;
+    bool estimated(const Expr &f, const Linear &) const { return f.is_operation(Op::div) || f.is_operation(Op::mod); }
     bool ranged(const Expr &f, const Linear &) const { return f.kind() == ExprKind::variable && b.find(f->name); }
-    // A derived extent whose size has a quotient, or the like, that x has too: they may cancel, which estimates would not.
+    // A derived extent whose size, or a variable whose range, has a quotient or the like that x has too: they may cancel, which
+    // estimates would not.
     bool cancelling(const Expr &f, const Linear &x) const;
+    bool compounds_meet(const Linear &x, const Linear &y) const;
     bool sized(const Expr &f, const Linear &) const { return f.kind() == ExprKind::extent && b.find_extent(f->name).size.defined(); }
     int rank(const Expr &f) const { return f.kind() == ExprKind::variable && b.find(f->name) ? b.find(f->name)->rank : 0; }
     Linear form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
+    std::deque<Linear> made;
     int steps = 0;
 };
 
-bool Prover::compound(const Expr &f, const Linear &) const {
-    if (f.kind() == ExprKind::bounded) return true;
-    return f.is_operation(Op::min) || f.is_operation(Op::max) || f.is_operation(Op::select) || f.is_operation(Op::div) ||
-           f.is_operation(Op::mod);
+bool Prover::chosen(const Expr &f, const Linear &) const {
+    return f.kind() == ExprKind::bounded || f.is_operation(Op::min) || f.is_operation(Op::max) || f.is_operation(Op::select);
+}
+
+bool Prover::compounds_meet(const Linear &x, const Linear &y) const {
+    auto alone = [&](const Linear::Term &t) { return t.factors.size() == 1 && (chosen(t.factors[0], x) || estimated(t.factors[0], x)); };
+    auto meet = [](const Expr &f, const Expr &g) { return equal(f, g) || same_divisor(f, g); };
+    return std::any_of(y.terms.begin(), y.terms.end(), [&](const Linear::Term &t) {
+        return alone(t) && std::any_of(x.terms.begin(), x.terms.end(), [&](const Linear::Term &mine) {
+            return alone(mine) && meet(t.factors[0], mine.factors[0]);
+        });
+    });
 }
 
 bool Prover::cancelling(const Expr &f, const Linear &x) const {
-    if (!sized(f, x)) return false;
-    const Linear size = form(b.find_extent(f->name).size);
-    auto alone = [&](const Linear::Term &t) { return t.factors.size() == 1 && compound(t.factors[0], x); };
-    return std::any_of(size.terms.begin(), size.terms.end(), [&](const Linear::Term &t) {
-        return alone(t) && std::any_of(x.terms.begin(), x.terms.end(), [&](const Linear::Term &mine) {
-            return alone(mine) && equal(t.factors[0], mine.factors[0]);
-        });
-    });
+    if (sized(f, x)) return compounds_meet(x, form(b.find_extent(f->name).size));
+    const Bounds::Range *range = ranged(f, x) ? b.find(f->name) : nullptr;
+    if (!range) return false;
+    const bool low = range->lo.defined() && compounds_meet(x, range->lo_form);
+    const bool high = range->hi.defined() && compounds_meet(x, range->hi_form);
+    Linear inside, outside;
+    if ((!low && !high) || !split_by(x, f, inside, outside)) return false;
+    const int sign = sign_of(inside, b);  // which end it is replaced by
+    return (sign >= 0 && low) || (sign <= 0 && high);
 }
 
 bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
@@ -84,8 +98,8 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     }
     if (range_of(x, b).lo >= 0) return true;
     if (by_fact(x, facts, uses)) return true;
-    for (auto kind : {&Prover::cancelling, &Prover::compound, &Prover::ranged, &Prover::sized}) {
-        Split s;
+    for (auto kind : {&Prover::cancelling, &Prover::chosen, &Prover::estimated, &Prover::ranged, &Prover::sized}) {
+        Factored s;
         for (const Linear::Term &t : x.terms)
             for (const Expr &f : t.factors)
                 if ((this->*kind)(f, x) && (!s.factor.defined() || rank(f) > rank(s.factor))) s.factor = f;
@@ -103,12 +117,13 @@ bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
     if (uses >= most_uses) return false;
     std::vector<std::pair<Linear, size_t>> left;
     for (size_t i = 0; i < facts.size(); i++) {
-        if (facts[i].is_constant()) {
-            if (facts[i].constant < 0) return true;
+        const Linear &fact = *facts[i];
+        if (fact.is_constant()) {
+            if (fact.constant < 0) return true;
             continue;
         }
         int64_t last_p = 0, last_q = 0;
-        for (const Linear::Term &t : facts[i].terms) {
+        for (const Linear::Term &t : fact.terms) {
             auto mine = std::find_if(x.terms.begin(), x.terms.end(), [&](const Linear::Term &m) {
                 return std::equal(m.factors.begin(), m.factors.end(), t.factors.begin(), t.factors.end(), equal);
             });
@@ -117,8 +132,10 @@ bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
             int64_t p = std::abs(t.coefficient) / g, q = std::abs(mine->coefficient) / g;
             if (p == last_p && q == last_q) continue;
             last_p = p, last_q = q;
-            left.emplace_back(x * p - facts[i] * q + Linear(p - 1), i);
-            if (range_of(left.back().first, b).lo >= 0) return true;
+            Linear rest = combine(p == 1 ? x : x * p, fact, -q);
+            if (p > 1) rest = rest + Linear(p - 1);
+            if (range_of(rest, b).lo >= 0) return true;
+            left.emplace_back(std::move(rest), i);
         }
     }
     std::stable_sort(left.begin(), left.end(), [](auto &m, auto &n) { return m.first.terms.size() < n.first.terms.size(); });
@@ -131,7 +148,7 @@ bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
     return false;
 }
 
-bool Prover::by_atom(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_atom(const Factored &s, const Facts &facts, int uses) {
     const Expr &f = s.factor;
     if (f.is_operation(Op::min) || f.is_operation(Op::max)) return by_minimum(s, facts, uses);
     if (f.is_operation(Op::div)) return by_quotient(s, facts, uses);
@@ -148,26 +165,79 @@ bool Prover::by_atom(const Split &s, const Facts &facts, int uses) {
     return nonnegative(s.at(lo), facts, uses) && nonnegative(s.at(last), facts, uses);
 }
 
-bool Prover::by_minimum(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_minimum(const Factored &s, const Facts &facts, int uses) {
     Linear p = form(s.factor->args[0]), q = form(s.factor->args[1]);
     bool least = s.factor.is_operation(Op::min);
     // The factor is below (above) both operands, so one of them is enough on this side.
     if (s.sign == (least ? -1 : 1) && (nonnegative(s.at(p), facts, uses) || nonnegative(s.at(q), facts, uses))) return true;
     Linear p_is_it = least ? q - p : p - q;
-    return nonnegative(s.at(p), with(facts, p_is_it), uses) && nonnegative(s.at(q), with(facts, p_is_it * -1), uses);
+    return nonnegative(s.at(p), with(without(q, p, facts), p_is_it), uses) &&
+           nonnegative(s.at(q), with(without(p, q, facts), p_is_it * -1), uses);
+}
+
+// A range that is not empty; and what is so of a quotient y/d says something of y.
+Facts Prover::not_empty(const Bounds::Range &range, const Facts &facts) {
+    Facts known = with(facts, range.hi_form - range.lo_form);
+    const Linear &fact = *known.back();
+    for (const Linear::Term &t : fact.terms) {
+        if (t.factors.size() != 1 || !t.factors[0].is_operation(Op::div)) continue;
+        const Linear y = form(t.factors[0]->args[0]), d = form(t.factors[0]->args[1]);
+        Linear inside, outside;
+        if (!d.is_constant() || d.constant < 1 || !split_by(fact, t.factors[0], inside, outside) || !inside.is_constant()) continue;
+        return with(known, inside * (t.coefficient > 0 ? y : y - d + Linear(1)) + outside * d);
+    }
+    return known;
+}
+
+// The facts and what the variables say that are in `dropped` only.
+Facts Prover::without(const Linear &dropped, const Linear &kept, const Facts &facts) {
+    Facts known = facts;
+    for (const Linear::Term &t : dropped.terms)
+        for (const Expr &f : t.factors) {
+            const Bounds::Range *range = ranged(f, dropped) ? b.find(f->name) : nullptr;
+            if (!range || !range->lo.defined() || !range->hi.defined() || range_of(range->hi_form - range->lo_form, b).lo >= 0) continue;
+            if (Linear inside, outside; split_by(kept, f, inside, outside) && !inside.terms.empty()) continue;
+            known = not_empty(*range, known);
+        }
+    return known;
 }
 
 // For f = y/d with d >= 1: y - d + 1 <= d*f <= y; and x >= 0 when d*x > -d.
-bool Prover::by_quotient(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_quotient(const Factored &s, const Facts &facts, int uses) {
     Linear y = form(s.factor->args[0]), d = form(s.factor->args[1]);
     if (by_range(s, facts, uses)) return true;
     if (range_of(d, b).lo < 1 || s.sign == 0) return false;
+    if (by_two_quotients(s, facts, uses) || by_whole_quotient(s, facts, uses)) return true;
     bool exact = d.is_constant() && multiple_of(y, b) % d.constant == 0;
     Linear scaled = s.sign < 0 || exact ? y : y - d + Linear(1);
     return nonnegative(s.inside * scaled + s.outside * d + d - Linear(1), facts, uses);
 }
 
-bool Prover::by_remainder(const Split &s, const Facts &facts, int uses) {
+// y/d >= z/d + c where y >= z + c*d: estimates of both would lose what they have in common.
+bool Prover::by_two_quotients(const Factored &s, const Facts &facts, int uses) {
+    if (!s.inside.is_constant()) return false;
+    for (const Linear::Term &t : s.outside.terms) {
+        const bool opposite = (t.coefficient > 0) != (s.inside.constant > 0);
+        if (!opposite || t.factors.size() != 1 || !same_divisor(t.factors[0], s.factor)) continue;
+        const Expr &more = t.coefficient > 0 ? t.factors[0] : s.factor, &less = t.coefficient > 0 ? s.factor : t.factors[0];
+        const int64_t k = std::min(std::abs(t.coefficient), std::abs(s.inside.constant));
+        const Linear rest = s.at(Linear::atom(s.factor)) - (Linear::atom(more) - Linear::atom(less)) * k;
+        const Linear slack = form(s.factor->args[1]) * (rest.is_constant() ? floor_quotient(rest.constant, k) : 0);
+        if (!nonnegative(form(more->args[0]) - form(less->args[0]) + slack, facts, uses)) continue;
+        if (rest.is_constant() || nonnegative(rest, facts, uses)) return true;
+    }
+    return false;
+}
+
+// k*(y/d) + r where r is at least a constant: the quotient it takes is a whole number, of which y is a whole multiple.
+bool Prover::by_whole_quotient(const Factored &s, const Facts &facts, int uses) {
+    const int64_t least = range_of(s.outside, b).lo;
+    if (!s.inside.is_constant() || s.outside.is_constant() || least <= -narrow || least >= narrow) return false;
+    const Linear y = form(s.factor->args[0]), d = form(s.factor->args[1]), end = d * floor_quotient(least, std::abs(s.inside.constant));
+    return nonnegative(s.inside.constant > 0 ? y + end : end + d - Linear(1) - y, facts, uses);
+}
+
+bool Prover::by_remainder(const Factored &s, const Facts &facts, int uses) {
     Linear y = form(s.factor->args[0]), d = form(s.factor->args[1]);
     if (by_range(s, facts, uses)) return true;
     if (range_of(d, b).lo < 1) return false;
@@ -177,7 +247,7 @@ bool Prover::by_remainder(const Split &s, const Facts &facts, int uses) {
 }
 
 // The constant range of an atom, where it is narrow enough to be meant.
-bool Prover::by_range(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_range(const Factored &s, const Facts &facts, int uses) {
     Interval i = range_of_atom(s.factor, b);
     if (i.lo < -narrow || i.hi > narrow) return false;
     if (s.sign) return nonnegative(s.at(s.sign > 0 ? i.lo : i.hi), facts, uses);
@@ -185,14 +255,16 @@ bool Prover::by_range(const Split &s, const Facts &facts, int uses) {
 }
 
 // The extent of a derived dim is max(size, 0), so it is one of them.
-bool Prover::by_size(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_size(const Factored &s, const Facts &facts, int uses) {
     Linear size = form(b.find_extent(s.factor->name).size);
     auto in_case = [&](const Linear &value, const Linear &fact) {
-        Facts changed{fact};
-        for (const Linear &other : facts) {
-            Split t{s.factor, {}, {}, 0};
-            changed.push_back(split_by(other, s.factor, t.inside, t.outside) ? t.at(value) : other);
-            if (changed.back().is_constant() && changed.back().constant < 0) return true;
+        Facts changed = with({}, fact);
+        for (const Linear *other : facts) {
+            Factored t{s.factor, {}, {}, 0};
+            const bool concerned = split_by(*other, s.factor, t.inside, t.outside) && !same(t.inside, Linear());
+            if (concerned) changed = with(std::move(changed), t.at(value));
+            else changed.push_back(other);
+            if (changed.back()->is_constant() && changed.back()->constant < 0) return true;
         }
         return nonnegative(s.at(value), changed, uses);
     };
@@ -200,7 +272,7 @@ bool Prover::by_size(const Split &s, const Facts &facts, int uses) {
 }
 
 // The facts and what a comparison says where it holds, or where it does not.
-Facts Prover::under(const Expr &c, bool holds, const Facts &facts) const {
+Facts Prover::under(const Expr &c, bool holds, const Facts &facts) {
     bool strict = c.is_operation(Op::lt);
     if ((!strict && !c.is_operation(Op::le)) || c->args[0].type() != DType::index) return facts;
     Linear d = form(c->args[1]) - form(c->args[0]);
@@ -209,7 +281,7 @@ Facts Prover::under(const Expr &c, bool holds, const Facts &facts) const {
 
 // The sum is linear in the variable, so it is least at an end of the range. Innermost variables go first: the ends of
 // their ranges may use the others. That the variable has a value says that its range is not empty.
-bool Prover::by_variable(const Split &s, const Facts &facts, int uses) {
+bool Prover::by_variable(const Factored &s, const Facts &facts, int uses) {
     const Bounds::Range *range = b.find(s.factor->name);
     bool lo = range->lo.defined(), hi = range->hi.defined();
     Facts known = lo && hi ? with(facts, range->hi_form - range->lo_form) : facts;
@@ -218,121 +290,7 @@ bool Prover::by_variable(const Split &s, const Facts &facts, int uses) {
     return lo && hi && nonnegative(s.at(range->lo_form), known, uses) && nonnegative(s.at(range->hi_form), known, uses);
 }
 
-struct Unknown {};
-
-// e without `variables`, on the side `direction` of it (-1 below, +1 above).
-class Eliminator {
-public:
-    Eliminator(const Bounds &bounds, const std::set<std::string> &variables) : b(bounds), gone(variables) {}
-    Linear bound(Linear x, int direction);
-
-private:
-    bool varies(const Expr &e) const {
-        for (const std::string &name : variables_in(e))
-            if (gone.count(name)) return true;
-        return false;
-    }
-    Linear bound_atom(const Expr &f, int direction);
-    Linear tighter(const Split &s, int direction);
-    Linear form(const Expr &e) const { return linear_form(e, b); }
-
-    const Bounds &b;
-    const std::set<std::string> &gone;
-    int steps = 0;
-};
-
-Linear Eliminator::bound(Linear x, int direction) {
-    while (++steps <= most_steps) {
-        Split s;
-        const Bounds::Range *range = nullptr;
-        for (const Linear::Term &t : x.terms)
-            for (const Expr &f : t.factors) {
-                bool is_variable = f.kind() == ExprKind::variable;
-                if (!varies(f) || (s.factor.defined() && s.factor.kind() != ExprKind::variable)) continue;
-                const Bounds::Range *r = is_variable ? b.find(f->name) : nullptr;
-                if (is_variable && !r) throw Unknown{};
-                if (!is_variable || !s.factor.defined() || r->rank > range->rank) s.factor = f, range = r;
-            }
-        if (!s.factor.defined()) return x;
-        if (!split_by(x, s.factor, s.inside, s.outside)) throw Unknown{};
-        s.sign = sign_of(s.inside, b);
-        if (!range) {
-            if (s.sign == 0) throw Unknown{};
-            // A minimum is below both operands, each of which may cancel what the rest of the sum has.
-            if (s.factor.is_operation(direction * s.sign > 0 ? Op::min : Op::max)) return tighter(s, direction);
-            x = s.at(bound_atom(s.factor, direction * s.sign));
-        } else if (s.sign) {
-            bool low = s.sign * direction < 0;
-            if (!(low ? range->lo : range->hi).defined()) throw Unknown{};
-            x = s.at(low ? range->lo_form : range->hi_form);
-        } else {
-            if (!range->lo.defined() || !range->hi.defined()) throw Unknown{};
-            Expr p = to_expr(bound(s.at(range->lo_form), direction)), q = to_expr(bound(s.at(range->hi_form), direction));
-            return form(direction > 0 ? max(p, q) : min(p, q));
-        }
-    }
-    throw Unknown{};
-}
-
-// The better of the bounds that the two operands of a minimum or maximum give.
-Linear Eliminator::tighter(const Split &s, int direction) {
-    std::optional<Expr> found;
-    for (const Expr &operand : s.factor->args) {
-        try {
-            Expr one = to_expr(bound(s.at(form(operand)), direction));
-            found = !found ? one : direction > 0 ? min(*found, one) : max(*found, one);
-        } catch (Unknown) {
-        }
-    }
-    if (!found) throw Unknown{};
-    return form(*found);
-}
-
-Linear Eliminator::bound_atom(const Expr &f, int direction) {
-    auto side = [&](size_t i) { return to_expr(bound(form(f->args[i]), direction)); };
-    Interval range = range_of_atom(f, b);
-    if (f.is_operation(Op::min) || f.is_operation(Op::max)) return form(operation(f->op, {side(0), side(1)}));
-    if (f.is_operation(Op::select)) {
-        if (!varies(f->args[0])) return form(select(f->args[0], side(1), side(2)));
-        return form(direction > 0 ? max(side(1), side(2)) : min(side(1), side(2)));
-    }
-    bool by_constant_sign = f.is_operation(Op::div) || f.is_operation(Op::mod);
-    if (by_constant_sign && !varies(f->args[1]) && range_of(form(f->args[1]), b).lo >= 1) {
-        if (f.is_operation(Op::div)) return form(side(0) / f->args[1]);
-        if (direction > 0 && !range.finite()) return form(f->args[1]) - Linear(1);
-    }
-    if (f.kind() == ExprKind::bounded && range_of(form(f->args[2]) - form(f->args[1]), b).lo >= 1)
-        return direction > 0 ? bound(form(f->args[2]), direction) - Linear(1) : bound(form(f->args[1]), direction);
-    int64_t end = direction > 0 ? range.hi : range.lo;
-    if (end >= Interval::unbounded || end <= -Interval::unbounded) throw Unknown{};
-    return Linear(end);
-}
-
-Expr one_side(const Expr &e, const Bounds &b, const std::set<std::string> &variables, int direction) {
-    try {
-        Linear form = linear_form(e, b);
-        try {
-            return to_expr(Eliminator(b, variables).bound(form, direction));
-        } catch (Unknown) {
-            Interval i = range_of(form, b);
-            int64_t end = direction > 0 ? i.hi : i.lo;
-            bool known = end < Interval::unbounded && end > -Interval::unbounded;
-            return known ? Expr(end) : Expr();
-        }
-    } catch (LinearOverflow) {
-        return {};
-    }
-}
-
 }  // namespace
-
-Expr lower_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) {
-    return one_side(e, b, variables, -1);
-}
-
-Expr upper_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) {
-    return one_side(e, b, variables, 1);
-}
 
 std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const Bounds &b) {
     try {
@@ -345,7 +303,7 @@ std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const B
 
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
     try {
-        return Prover(b).nonnegative(form, b.facts(), 0);
+        return Prover(b).nonnegative(form);
     } catch (LinearOverflow) {
         return false;
     }

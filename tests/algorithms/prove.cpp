@@ -75,8 +75,8 @@ struct Generator {
     }
 };
 
-// Variables i in 0..=|M|-1, j in i..=i+3, k in 0..=5, s in |M|-2..=|M|/2 over |M| in 0..=6 and |N| in {0, 4, 8}, whose
-// divisor is declared or assumed.
+// Variables i in 0..=|M|-1, j in i..=i+3, k in 0..=5, s in |M|-2..=|M|/2, t in 0..=(|M|+3)/4-1 over |M| in 0..=6 and |N| in
+// {0, 4, 8}, whose divisor is declared or assumed.
 struct Domain {
     Bounds bounds;
     std::vector<Values> points;
@@ -89,6 +89,7 @@ struct Domain {
         bounds.set("j", v("i"), v("i") + 3);
         bounds.set("k", 0, 5);
         bounds.set("s", extent("M") - 2, extent("M") / 2);
+        bounds.set("t", 0, (extent("M") + 3) / 4 - 1);
         bounds.assume(v("k") + 1 <= extent("N"));
         for (int64_t M = 0; M <= 6; M++)
             for (int64_t N = 0; N <= 8; N += 4)
@@ -96,8 +97,9 @@ struct Domain {
                     for (int64_t j = i; j <= i + 3; j++)
                         for (int64_t k = 0; k <= 5; k++)
                             for (int64_t s = M - 2; s <= M / 2; s++)
-                                if (k + 1 <= N)
-                                    points.push_back({{"i", i}, {"j", j}, {"k", k}, {"s", s}, {"|M|", M}, {"|N|", N}});
+                                for (int64_t t = 0; t < (M + 3) / 4; t++)
+                                    if (k + 1 <= N)
+                                        points.push_back({{"i", i}, {"j", j}, {"k", k}, {"s", s}, {"t", t}, {"|M|", M}, {"|N|", N}});
     }
 };
 
@@ -106,7 +108,7 @@ const Domain &domain(int n = 0) {
     return n % 2 ? assumed : declared;
 }
 
-const std::vector<Expr> leaves = {v("i"), v("j"), v("k"), v("s"), extent("M"), extent("N")};
+const std::vector<Expr> leaves = {v("i"), v("j"), v("k"), v("s"), v("t"), extent("M"), extent("N")};
 
 }  // namespace
 
@@ -338,6 +340,58 @@ TEST_CASE("a derived extent cancels a quotient that its size has") {
     b.set("p", 0, min(Expr(3), positions - variable("block") * Expr(3)) - 1);
     CHECK(prove(variable("block") * Expr(3) + variable("p") < extent("P"), b));
     CHECK_FALSE(prove(variable("block") * Expr(3) + variable("p") + 1 < extent("P"), b));
+}
+
+TEST_CASE("a variable cancels a quotient that its range has") {
+    const Expr whole = (extent("E") + 7) / 8;
+    Bounds b;
+    b.set("e", 0, whole - 1);
+    b.set("lane", 0, 7);
+    CHECK(prove(v("e") * 8 + v("lane") < whole * 8, b));
+    CHECK_FALSE(prove(v("e") * 8 + v("lane") + 1 < whole * 8, b));
+}
+
+TEST_CASE("quotients by one divisor are in the order of their dividends") {
+    const Expr T = extent("T"), x = v("x"), y = v("y"), tile = min(Expr(128), T - v("o") * 128);
+    Bounds b;
+    b.set("o", 0, (T + 127) / 128 - 1);
+    b.set("t", 0, (tile + 3) / 4 - 1);
+    b.set("u", 0, 3);
+    const Expr at = v("t") * 4 + v("u"), room = (min(Expr(128), T) + 3) / 4 * 4;
+    CHECK(prove(at < room, b));
+    CHECK_FALSE(prove(at + 1 < room, b));
+    Bounds order;
+    order.assume(x + 7 <= y);
+    CHECK(prove(x / 5 + 1 <= y / 5, order));
+    CHECK_FALSE(prove(x / 5 + 2 <= y / 5, order));
+    CHECK_FALSE(prove(x / 8 + 1 <= y / 8, order));
+    order.assume(Expr(3) <= extent("D"));
+    CHECK(prove(x / extent("D") <= y / extent("D"), order));
+}
+
+TEST_CASE("a variable has a value: also where the minimum that uses it is its other operand") {
+    const Expr M = extent("M"), window = extent("W") - extent("S");
+    Bounds b;
+    b.set("m", 0, (M + 7) / 8 - 1);
+    b.set("u", 0, 7);
+    CHECK(prove(Expr(0) <= min(v("m") * 8 + v("u"), M - 1), b));
+    CHECK_FALSE(prove(Expr(0) <= min(v("m") * 8 + v("u"), M - 2), b));
+    b.set("q", 0, window / 6);
+    b.set("s", 0, extent("S") - 1);
+    CHECK(prove(Expr(0) <= v("s") + min(v("q") * 6 + v("u"), window), b));
+    CHECK_FALSE(prove(Expr(0) < v("s") + min(v("q") * 6 + v("u"), window), b));
+}
+
+TEST_CASE("a quotient is a whole number") {
+    const Expr D = extent("W") - extent("S"), at = min(v("q") * 6 + v("u"), D / 2 + 3) * 2 + v("s");
+    Bounds b;
+    b.set("q", 0, (D / 2 + 3) / 6);
+    b.set("u", 0, 5);
+    b.set("s", 0, extent("S") - 1);
+    CHECK(prove(Expr(0) <= at, b));
+    CHECK_FALSE(prove(Expr(0) < at, b));
+    CHECK(prove(at < D / 2 * 2 + extent("S") + 6, b));
+    CHECK_FALSE(prove(at + 1 < D / 2 * 2 + extent("S") + 6, b));
 }
 
 TEST_CASE("law: what is proved holds") {

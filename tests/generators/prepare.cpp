@@ -1,4 +1,7 @@
 #include "generators/prepare.h"
+
+#include <nlohmann/json.hpp>
+
 #include "algorithms/library/library.h"
 
 #include "algorithms/error.h"
@@ -104,4 +107,36 @@ TEST_CASE("a schedule is checked against its algorithm and target before it is l
     refuse("matmul/dim", "error[schedule.unknown-dim]");
     refuse("matmul/feature", "error[schedule.requires]");
     refuse("matmul/layernorm", "error[schedule.algorithm]");
+}
+
+// The target that a schedule is named after: attention/two_pass_avx2 is for avx2.
+static std::string target_of(const std::string &schedule) {
+    std::string found;
+    for (const std::string &target : target_names())
+        if (schedule.ends_with(target) && target.size() > found.size()) found = target;
+    return found;
+}
+
+TEST_CASE("every index of every schedule that ships is proved") {
+    const nlohmann::json list = nlohmann::json::parse(stock_generator("list --json").out);
+    std::string commands;
+    size_t count = 0;
+    for (const auto &algorithm : list.at("algorithms"))
+        for (const std::string schedule : algorithm.at("schedules")) {
+            std::vector<std::string> options = {""};
+            if (!algorithm.at("options").empty()) options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
+            const std::string name = algorithm.at("name"), target = target_of(schedule);
+            const std::string numerics = schedule.find("/bf16/") == std::string::npos ? "f32" : "bf16";
+            INFO(schedule);
+            REQUIRE(!target.empty());
+            for (const std::string &option : options) {
+                commands += "'" TESSERA_GENERATOR "' show " + name + " --schedule " + schedule + " --target " + target;
+                commands += " --numerics " + numerics + option + " --what tiles 2>&1 > /dev/null || exit 1; ";
+                count++;
+            }
+        }
+    CHECK(count > 70);
+    const Outcome outcome = shell(commands);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == "");
 }
