@@ -1,5 +1,5 @@
 // Random algorithms × random schedules: reference, tile program and emitted code agree. TESSERA_RANDOM_PROGRAMS,
-// TESSERA_RANDOM_C_PROGRAMS and TESSERA_RANDOM_SEED make it run longer and elsewhere.
+// TESSERA_RANDOM_C_PROGRAMS, TESSERA_RANDOM_OPENCL_PROGRAMS and TESSERA_RANDOM_SEED make it run longer and elsewhere.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
 TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
 
 TEST_CASE("random schedules of random algorithms keep their meaning: opencl") {
-    if (has_opencl()) check_random({target_named("opencl")}, 20);
+    if (has_opencl()) check_random({target_named("opencl")}, number("TESSERA_RANDOM_OPENCL_PROGRAMS", 20));
 }
 
 TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.][arm64]") {
