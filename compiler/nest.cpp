@@ -341,10 +341,14 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
         return loop_of(v, count, kind, after_loop(state, position));
     }
     std::string name = unique(v + ".size");
+    // That the loop runs is known inside it only.
+    Bounds outside = facts;
     facts.set(name, Expr(outer_slice ? 0 : 1), Expr(tile));
     if (!outer_slice) facts.assume(variable(name) <= simplify(inhabited(p.size) - start, facts));
     inner.size = variable(name);
-    return loop_of(v, count, kind, {tile_node(Let{name, left_over, after_loop(state, position)})});
+    TileBody body = after_loop(state, position);
+    facts = outside;
+    return loop_of(v, count, kind, {tile_node(Let{name, left_over, std::move(body)})});
 }
 
 // The innermost reduced dim, in the groups of an instruction family: whole groups first, then one of what is left over

@@ -101,6 +101,23 @@ TEST_CASE("a new version of a state") {
     check_golden("update", library::ring_append({}), {{"append", append}}, {{"D", 16}});
 }
 
+TEST_CASE("that a producer's tiles have points is forgotten after them") {
+    Builder f("shifted");
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile copy = f.input("x", {M, N}).named("copy");
+    const Expr before = variable("M") - Expr(2);
+    Expr value = load_or("copy", DType::f32, {before, variable("N")}, Expr(0) <= before && before < extent("M"), constant(DType::f32, 0));
+    const Algorithm a = f.output("y", f.tile(value, {M, N}).named("moved")).build();
+    std::map<std::string, Knobs> stages;
+    stages["copy"].block = {{"M", 6}, {"N", 1}}, stages["copy"].place = Place{Place::Kind::at, "moved", "N"};
+    const TileProgram program = lowered("shifted", a, stages, target_named("avx2"));
+    for (int64_t m : {1, 2, 3, 9}) {
+        const Extents shape{{"M", m}, {"N", 2}};
+        const Arrays inputs = make_inputs(a, shape, 1);
+        CHECK(differ_in_bits(run_interpreter(program, shape, inputs, {}), run_reference(a, shape, inputs, {})) == "");
+    }
+}
+
 TEST_CASE("extents are bound by name") {
     Algorithm a = bind_extents(library::matmul({}), {{"K", 64}});
     CHECK(a.dim("K").kind == DimKind::fixed);
