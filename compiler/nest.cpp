@@ -241,7 +241,15 @@ TileBody Nests::emit(const State &state, size_t position) {
     return emit_loop(state, position);
 }
 
-TileBody Nests::emit_loop(const State &before, size_t position) {
+// What is known inside a loop is not so after it: a loop that does not run shows nothing about extents.
+TileBody Nests::emit_loop(const State &state, size_t position) {
+    const Bounds outside = facts;
+    TileBody body = loop_at(state, position);
+    facts = outside;
+    return body;
+}
+
+TileBody Nests::loop_at(const State &before, size_t position) {
     State state = before;
     const LoopName &loop = state.loops[position];
     if (!state.pieces.count(loop.dim)) {

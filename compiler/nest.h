@@ -78,6 +78,7 @@ private:
     TileBody realize(const Stage &stage, const Pieces &pieces, int depth);
     TileBody emit(const State &state, size_t position);
     TileBody emit_loop(const State &state, size_t position);
+    TileBody loop_at(const State &state, size_t position);
     TileBody emit_tiles(const State &state, size_t position, int64_t tile);
     TileBody emit_points(const State &state, size_t position);
     TileBody emit_groups(const State &state, size_t position, int group);

@@ -170,6 +170,7 @@ private:
                 require(e.is_constant(), "stack storage has constant extents");
                 count *= e->value.integer;
             }
+            count = std::max<int64_t>(count, 1);  // Halide would put storage of no elements on its heap
             return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(), emit(alloc.body));
         }
         if (b.space != Space::workspace) throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");

@@ -7,6 +7,7 @@
 #include "algorithms/library/library.h"
 #include "algorithms/print.h"
 #include "algorithms/tile_functions.h"
+#include "compiler/lower.h"
 #include "schedules/library.h"
 #include "schedules/merge.h"
 
@@ -117,7 +118,7 @@ private:
 
     void attentions() {
         Numerics f32;
-        auto hstde = shapes({"H", "S", "T", "D", "E"}, {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 5, 7, 3, 2}, {2, 13, 9, 4, L + 1}, {1, 17, 33, 8, L - 1}});
+        auto hstde = shapes({"H", "S", "T", "D", "E"}, {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 5, 7, 3, 2}, {2, 13, 9, 4, L + 1}, {1, 17, 33, 8, L - 1}, {1, 5, 9, 0, 3}});
         add("attention_plain", library::attention(f32), hstde);
         for (bool causal : {false, true}) {
             Case &c = add(causal ? "attention_causal_online" : "attention_online", causal ? library::attention_causal(f32) : library::attention(f32), hstde);
@@ -139,6 +140,11 @@ private:
         }
         Case &passes = add("attention_passes", library::attention(f32), hstde);
         passes.stages["online_softmax"].split["T"] = {How::passes, 0};
+        // Without keys' dims every score is the sum of nothing, whatever loops over those dims came before.
+        Case &slices = add("attention_slices", library::attention(f32), hstde);
+        slices.stages["scaled"].levels = {{"tile", {{"D", 16}}}}, slices.stages["scores"].k = {{"D", 3}};
+        Case &empty = add("attention_without_dims", bind_extents(library::attention(f32), {{"D", 0}}), shapes({"H", "S", "T", "E"}, {{1, 5, 7, 3}, {2, 9, 0, 1}}));
+        empty.stages["scores"].k = {{"D", 3}}, empty.stages["scores"].micro = {{"T", 4}}, empty.stages["scaled"].place = at("scores", "k.D");
     }
 
     // Tables in the kernel: read by row, by a computed position, as a scalar, in 2-byte and 1-byte types, and one inside a callee.
