@@ -1,6 +1,7 @@
 #include "bench/inputs.h"
 
 #include <algorithm>
+#include <set>
 
 #include "algorithms/error.h"
 
@@ -62,10 +63,11 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
         if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
     RandomNumbers random(seed);
     std::vector<DimExtents> shapes;
+    std::set<DimExtents> seen;
     auto add = [&](const std::vector<int64_t> &wanted) {
         DimExtents shape;
         for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
-        if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end() && static_cast<int>(shapes.size()) < count) shapes.push_back(shape);
+        if (static_cast<int>(shapes.size()) < count && seen.insert(shape).second) shapes.push_back(shape);
     };
     auto pick = [&] {
         std::vector<int64_t> extents;
@@ -80,7 +82,7 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
         extents[empty] = 0;
         add(extents);
     }
-    for (int i = 0; i < 4 * count; i++) add(pick());
+    for (int64_t i = 0; i < 4 * int64_t{count}; i++) add(pick());
     return shapes;
 }
 

@@ -60,7 +60,19 @@ void OutputFolder::publish(const std::string &file, const fs::path &place) const
     if (error) refuse(place, error.message());
 }
 
-TemporaryFolder::TemporaryFolder() : path_(unique_folder(fs::temp_directory_path() / "tessera-")) {}
+// What TMPDIR names, or /tmp.
+static fs::path temporary_folder() {
+    const char *named = std::getenv("TMPDIR");
+    const fs::path folder = named && *named ? named : "/tmp";
+    std::string text = (folder / "tessera-XXXXXX").string();
+    if (!mkdtemp(text.data()))
+        throw UserError("output.temporary", "folder '" + folder.string() + "'" + (named && *named ? ", which TMPDIR names" : "") +
+                                                ": expected one for temporary files; " + std::strerror(errno) +
+                                                ". Set TMPDIR to a folder that can be written to.");
+    return text;
+}
+
+TemporaryFolder::TemporaryFolder() : path_(temporary_folder()) {}
 
 TemporaryFolder::~TemporaryFolder() {
     std::error_code ignored;

@@ -28,7 +28,7 @@ private:
 // Removed with all that is in it at the end of its life.
 class TemporaryFolder {
 public:
-    TemporaryFolder();
+    TemporaryFolder();  // in $TMPDIR or /tmp; UserError output.temporary
     ~TemporaryFolder();
     TemporaryFolder(const TemporaryFolder &) = delete;
     TemporaryFolder &operator=(const TemporaryFolder &) = delete;

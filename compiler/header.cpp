@@ -25,10 +25,16 @@ bool is_c_name(const std::string &name) {
     return !reserved_words().count(name);
 }
 
+static constexpr size_t longest_name = 200;
+
 void check_c_name(const std::string &name) {
     if (!is_c_name(name))
         throw UserError("emit.name", "a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '" + name +
                                          "'; give another one with --name.");
+    if (name.size() > longest_name)
+        throw UserError("emit.name", "a kernel's name must have at most " + std::to_string(longest_name) +
+                                         " characters, since files are named after it; '" + name.substr(0, 20) + "…' has " +
+                                         std::to_string(name.size()) + ". Give another one with --name.");
 }
 
 // An argument's name in C; scopes and parts have dots.

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 
 #include "algorithms/error.h"
@@ -55,7 +57,11 @@ static int run(int argc, char **argv, const Registry &registry) {
 int generator_main(int argc, char **argv, const Registry &registry) {
     try {
         const int code = run(argc, argv, registry);
-        std::cout.flush();
+        errno = 0;
+        if (!std::cout.flush())
+            throw UserError("output.stdout", "standard output: expected to write all of it; " +
+                                                 std::string(errno ? std::strerror(errno) : "writing failed") +
+                                                 ". Make room, or send it elsewhere.");
         return code;
     } catch (const UserError &error) {
         std::cerr << error.what() << "\n";

@@ -117,7 +117,7 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
 
 LoadedKernel::LoadedKernel(const fs::path &object, const TileProgram &program) : program_(program) {
     handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-    require(handle_, "a kernel that was just linked can be loaded");
+    if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
     call_ = reinterpret_cast<Call>(dlsym(handle_, "tessera_call"));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
     require(call_ && table, "a loaded kernel has its caller");

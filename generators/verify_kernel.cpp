@@ -40,7 +40,6 @@ ordered_json json_of(const Comparison &c) {
 ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, options.compile, folder);
-    const std::vector<DimExtents> shapes = shapes_of(p, options);
     std::vector<int32_t> threads = {1};
     if (options.threads > 1) threads.push_back(options.threads);
     const OutputFolder out(folder.path());
@@ -48,7 +47,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     run_limited(running, options.run, [&] {
         const LoadedKernel kernel(object, p.kernel.variants[0].program);
         ordered_json all = ordered_json::array();
-        for (const DimExtents &shape : shapes) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
+        for (const DimExtents &shape : shapes_of(p, options)) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
         out.write("results.json", all.dump());
     });
     return ordered_json::parse(out.read("results.json"));

@@ -38,6 +38,17 @@ TEST_CASE("a temporary folder is removed") {
     CHECK(!std::filesystem::exists(path));
 }
 
+TEST_CASE("a temporary folder's errors") {
+    const char *before = getenv("TMPDIR");
+    const std::string saved = before ? before : "";
+    for (const char *none : {"/nowhere", "/proc"}) {
+        setenv("TMPDIR", none, 1);
+        check_words([] { TemporaryFolder folder; }, {std::string("error[output.temporary]: folder '") + none + "', which TMPDIR names: expected one for temporary files; ", "Set TMPDIR to a folder that can be written to."});
+    }
+    if (before) setenv("TMPDIR", saved.c_str(), 1);
+    else unsetenv("TMPDIR");
+}
+
 TEST_CASE("an output folder's errors") {
     const TemporaryFolder folder;
     write_file(folder.path() / "file", "");

@@ -41,6 +41,15 @@ TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an
     check_refused({"show", "broken"}, {"something unknown was thrown"}, 3, throwing([] { throw 3; }));
 }
 
+TEST_CASE("output that cannot be written is an error of every command") {
+    for (const char *command : {"list", "list --json", "show matmul", "show matmul --what tiles", "explain matmul/avx2", "doctor", "--help", "--version"}) {
+        const Outcome outcome = stock_generator(std::string(command) + " > /dev/full");
+        INFO(command << "\n" << outcome.err);
+        CHECK(outcome.code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains("error[output.stdout]: standard output: expected to write all of it; ") && Catch::Contains(". Make room, or send it elsewhere."));
+    }
+}
+
 TEST_CASE("the stock generator knows the standard library") {
     const Outcome outcome = stock_generator("list");
     CHECK(outcome.code == 0);

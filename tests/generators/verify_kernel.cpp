@@ -32,6 +32,7 @@ TEST_CASE("verify's errors") {
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=1"}, {"error[command.extents]: matmul: dim N has no extent"});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=500", "N=500", "K=500", "--run-limit-s", "0.05"},
                   {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s. Verify fewer or smaller shapes, or raise --run-limit-s."});
+    check_refused({"verify", "matmul", "--schedule", "none", "--shapes", "2000000000", "--run-limit-s", "0.05"}, {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s."});
     const std::vector<std::string> have = host_features();
     for (const std::string &feature : known_features("x86-64"))
         if (std::find(have.begin(), have.end(), feature) == have.end())
