@@ -4,6 +4,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "schedules/notation.h"
 
 namespace tessera {
 
@@ -35,11 +36,10 @@ public:
     }
     std::string dim(const std::string &name) const { return find_dim(name).value_or(name); }
 
-    // "K.o", "block.N" or "block": what comes before a dim is a level.
     std::string loop(const std::string &text) const {
-        if (auto whole = find_dim(text)) return *whole;
-        size_t dot = text.find('.');
-        return dot == std::string::npos ? text : text.substr(0, dot + 1) + dim(text.substr(dot + 1));
+        LoopName name = parse_loop(text, [&](const std::string &d) { return find_dim(d).has_value(); });
+        name.dim = dim(name.dim);
+        return name.text();
     }
 
     Knobs operator()(const Knobs &given) const {

@@ -75,11 +75,15 @@ std::vector<std::string> instruction_names() {
     return names;
 }
 
+bool is_sum_of_products(const Monoid &m) {
+    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.step.size() != 1) return false;
+    const DType type = m.parts[0].identity.type;
+    return equal(m.step[0], fma(input(0, type), input(1, type), left(0, type)));
+}
+
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {
-    const Monoid &m = reduce.monoid;
-    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.parts[0].identity.type != family.accumulator) return {};
-    Expr step = fma(input(0, family.accumulator), input(1, family.accumulator), left(0, family.accumulator));
-    if (m.step.size() != 1 || !equal(m.step[0], step) || reduce.inputs.size() != 2) return {};
+    if (!is_sum_of_products(reduce.monoid) || reduce.monoid.parts[0].identity.type != family.accumulator || reduce.inputs.size() != 2)
+        return {};
     std::vector<Expr> operands;
     for (const Expr &e : reduce.inputs) {
         if (e.kind() != ExprKind::cast) return {};

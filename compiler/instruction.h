@@ -32,6 +32,8 @@ const std::vector<Instruction> &instructions();
 const Instruction *find_instruction(const std::string &name);
 std::vector<std::string> instruction_names();
 
+// Whether the monoid adds a * b with one rounding.
+bool is_sum_of_products(const Monoid &monoid);
 // The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
 // the family's order; nothing where the fold is no such sum.
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);

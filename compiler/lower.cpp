@@ -9,6 +9,7 @@
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
 #include "compiler/split.h"
+#include "schedules/directives.h"
 
 namespace tessera {
 
@@ -163,10 +164,15 @@ Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &st
     return rewrite_stages(inline_calls(algorithm), stages, target);
 }
 
+static void check_calls(const std::map<std::string, Knobs> &stages, const Target &target) {
+    for (auto &[name, k] : stages)
+        if (target.is_gpu() && k.call && *k.call != "inline")
+            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+}
+
 // Directives become the knobs that say the same; what has no meaning on the target is refused.
-static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> &stages, const Target &target) {
-    std::map<std::string, Knobs> result = stages;
-    for (auto &[name, k] : result) {
+static void expand_directives(std::map<std::string, Knobs> &stages, const Algorithm &a, const Target &target) {
+    for (auto &[name, k] : stages) {
         auto refuse = [&, stage = name](const std::string &what) {
             if (target.is_gpu())
                 throw UserError("schedule.gpu", stage + ": " + what + " is not for " + target.name + "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
@@ -175,25 +181,23 @@ static std::map<std::string, Knobs> expanded(const std::map<std::string, Knobs> 
         if (k.warps && !target.is_gpu()) refuse("'warps'");
         if (k.swizzle) refuse("'swizzle'");
         if (k.stages) refuse("'stages'");
-        for (const Directive &d : k.directives) {
-            std::string dim = d.loop.substr(d.loop.find('.') == std::string::npos ? 0 : d.loop.find('.') + 1);
-            if ((d.op == "unroll" || d.op == "vectorize") && d.factor < 1)
-                throw UserError("schedule.factor", name + ": directive '" + d.id + "' (" + d.op + ") has no factor; say by how much, as in \"factor\": 8.");
-            if (d.op == "unroll") k.unroll[dim] = d.factor;
-            else if (d.op == "vectorize") k.vector[dim] = d.factor;
-            else if (d.op == "parallel") k.parallel.push_back(d.loop);
-            else if (d.op == "prefetch") refuse("directive '" + d.id + "' (prefetch)");
-        }
-        k.directives.clear();
+        k = with_directives(
+            k, [&](const std::string &d) { return a.find_dim(d) != nullptr; },
+            [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });
+        for (const Directive &d : k.directives) refuse("directive '" + d.id + "' (" + d.op + ")");
         if (!target.is_gpu()) continue;
-        if (k.call && *k.call != "inline") throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
         if (!k.parallel.empty()) refuse("'parallel'");
+        for (auto &[dim, policy] : k.tail)
+            if (policy == Tail::loop) refuse("'tail' with the policy loop");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
         auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };
         no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
         for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
     }
-    return result;
+}
+
+static bool is_on(const Instruction &family, const Target &target) {
+    return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
 }
 
 // Every instruction family that the schedule names exists, on this target, for this fold.
@@ -205,12 +209,23 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
         if (!family)
             refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_names()) + "." +
                    did_you_mean(*k.instruction, instruction_names()));
-        if (family->group == 1) continue;
-        if (std::none_of(family->features.begin(), family->features.end(), [&](auto &f) { return target.has(f); }))
-            refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" + target.name +
-                   "' has not; generate for '" + target.name + "+" + family->features[0] + "', or delete the knob (null).");
+        if (!is_on(*family, target)) {
+            std::vector<std::string> own;
+            for (const Instruction &i : instructions())
+                if (is_on(i, target)) own.push_back(i.name);
+            const std::string with =
+                known_features(target.arch).empty() ? "" : "generate for '" + target.name + "+" + family->features[0] + "', or ";
+            refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
+                   target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
+        }
         const Stage *stage = a.find_stage(name);
         auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;
+        if (family->group == 1) {
+            if (!reduce || !is_sum_of_products(reduce->monoid))
+                refuse("the instruction family " + family->name +
+                       " sums products, each added with one rounding; this stage is no such sum. Delete the knob (null).");
+            continue;
+        }
         if (!reduce || !reduce->at.empty() || reduce->where.defined() || !operands_for(*family, *reduce))
             refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " + name_of(family->second) +
                    " elements in " + name_of(family->accumulator) + ", each cast once and unconditionally; this stage is no such sum.");
@@ -288,7 +303,8 @@ static bool comes_of(const std::string &name, const std::set<std::string> &stage
 }
 
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
-    std::map<std::string, Knobs> stages = expanded(knobs, target);
+    std::map<std::string, Knobs> stages = knobs;
+    check_calls(stages, target);
     PartlyInlined inlined = inline_calls(algorithm, emitted_once(algorithm, stages));
     std::vector<Callee> callees = take_callees(inlined.algorithm, stages);
     std::set<std::string> called;  // the results of calls, which stages load as if they were inputs
@@ -296,6 +312,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
     for (const Call &call : a.calls)
         for (const Tensor &t : results_of(call)) a.tensors.push_back(t), called.insert(t.name);
     a = rewrite_stages(a, stages, target);
+    expand_directives(stages, a, target);
     check_instructions(a, stages, target);
     TileProgram program;
     program.name = algorithm.name;

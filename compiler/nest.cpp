@@ -142,13 +142,8 @@ std::vector<LoopName> Nests::loops_of(const Stage &stage) const {
         for (auto &[name, extents] : k.levels) level(name, extents, stage.dims), level(name, extents, folded);
         if (!target.is_gpu()) level("micro", k.micro, stage.dims);  // there it is a thread's part of a block's tile
     }
-    for (const std::string &text : k.loops) {
-        size_t dot = text.find('.');
-        LoopName name{"", text};
-        // A derived dim's name has dots too ("K.o"): the level is what comes before a known dim.
-        if (dot != std::string::npos && !algorithm.find_dim(text)) name = {text.substr(0, dot), text.substr(dot + 1)};
-        loops.push_back(name);
-    }
+    for (const std::string &text : k.loops)
+        loops.push_back(parse_loop(text, [&](const std::string &d) { return algorithm.find_dim(d) != nullptr; }));
     auto end_of_spatial = std::find_if(loops.begin(), loops.end(), [&](const LoopName &l) { return l.level.empty() && is_folded(l.dim); });
     std::vector<LoopName> missing;
     for (int vectors = 0; vectors < 2; vectors++)
@@ -316,6 +311,9 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     if (p.size.is_constant() && p.size->value.integer < tile)
         tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);
     bool whole_tiles = divides(tile, p.size, facts);
+    auto tail = state.knobs->tail.find(loop.dim);
+    if (last && !whole_tiles && tail != state.knobs->tail.end() && tail->second == Tail::loop)
+        return emit_full_tiles(before, position, tile);
     bool outer_slice = is_fold(*state.stage) && position < state.fold_at && !is_spatial(*state.stage, loop.dim);
     Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), facts);
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
@@ -359,6 +357,36 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     return loop_of(v, count, kind, {tile_node(Let{name, left_over, std::move(body)})});
 }
 
+// Tiles as far as they are full, then point by point.
+TileBody Nests::emit_full_tiles(const State &before, size_t position, int64_t tile) {
+    const LoopName loop = before.loops[position];
+    const Piece p = before.pieces.at(loop.dim);
+    Expr full = simplify(p.size / Expr(tile), facts);
+    TileBody body;
+    if (!full.is_constant(0)) {
+        State state = before;
+        state.depth++;
+        std::string v = loop_variable(loop);
+        facts.set(v, Expr(0), full - 1);
+        Piece &inner = state.pieces[loop.dim];
+        inner.lo = simplify(p.lo + (full.is_constant(1) ? Expr(0) : variable(v)) * Expr(tile), facts);
+        inner.size = inner.most = Expr(tile);
+        body = loop_of(v, full, kind_at(before, position), after_loop(state, position));
+    }
+    TileBody rest = points_from(before, position, simplify(full * Expr(tile), facts), tile - 1);
+    body.insert(body.end(), rest.begin(), rest.end());
+    return body;
+}
+
+// What is left of a loop's piece after its first `done` points, at most `most`, point by point.
+TileBody Nests::points_from(const State &before, size_t position, const Expr &done, int64_t most) {
+    State state = before;
+    state.loops[position].level.clear();
+    Piece &left = state.pieces[state.loops[position].dim];
+    left.lo = simplify(left.lo + done, facts), left.size = simplify(left.size - done, facts), left.most = Expr(most);
+    return emit_points(state, position);
+}
+
 // The innermost reduced dim, in the groups of an instruction family: whole groups first, then one of what is left over
 // and zeros.
 TileBody Nests::emit_groups(const State &before, size_t position, int group) {
@@ -374,10 +402,8 @@ TileBody Nests::emit_groups(const State &before, size_t position, int group) {
         return after_loop(state, position);
     };
     Expr count = simplify(p.size / Expr(group), facts);
-    std::string v = loop_variable(loop);
-    facts.set(v, Expr(0), count - 1);
-    TileBody body = loop_of(v, count, LoopKind::serial, body_at(p.lo + (count.is_constant(1) ? Expr(0) : variable(v)) * Expr(group), {}));
-    if (count.is_constant(0)) body.clear();
+    TileBody body =
+        repeat(before, loop, Expr(0), count, LoopKind::serial, [&](const Expr &i) { return body_at(p.lo + i * Expr(group), {}); });
     if (divides(group, p.size, facts)) return body;
     Expr done = simplify(count * Expr(group), facts);
     Expr some = simplify(done < p.size, facts);
@@ -408,56 +434,59 @@ void Nests::check_accumulates(const State &state, size_t position) const {
                         (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself." : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
 }
 
+TileBody Nests::repeat(const State &state, const LoopName &loop, const Expr &first, const Expr &count, LoopKind kind,
+                       const std::function<TileBody(const Expr &)> &at) {
+    auto run = [&](const Expr &from, const Expr &n, int64_t unrolled) -> TileBody {
+        if (n.is_constant() && n->value.integer <= 0) return {};
+        std::string v = loop_variable(loop);
+        bool once = n.is_constant(1);
+        facts.set(v, Expr(0), once ? Expr(0) : n - 1);
+        Expr index = once ? Expr(0) : variable(v);
+        if (unrolled == 1) return loop_of(v, n, kind, at(from + index));
+        std::string u = unique(v + ".u");
+        facts.set(u, Expr(0), Expr(unrolled - 1));
+        TileBody body = at(from + index * Expr(unrolled) + variable(u));
+        return loop_of(v, n, kind, {tile_node(Loop{u, Expr(unrolled), LoopKind::unrolled, 0, std::move(body)})});
+    };
+    auto stated = state.knobs->unroll.find(loop.dim);
+    int64_t unrolled = stated == state.knobs->unroll.end() ? 1 : stated->second;
+    if (unrolled == 1) return run(first, count, 1);
+    Expr groups = simplify(count / Expr(unrolled), facts);
+    TileBody body = run(first, groups, unrolled);
+    TileBody rest = run(simplify(first + groups * Expr(unrolled), facts), simplify(count % Expr(unrolled), facts), 1);
+    body.insert(body.end(), rest.begin(), rest.end());
+    return body;
+}
+
 TileBody Nests::emit_points(const State &before, size_t position) {
     const LoopName &loop = before.loops[position];
     const Piece p = before.pieces.at(loop.dim);
     LoopKind kind = kind_at(before, position);
     check_accumulates(before, position);
     if (position + 1 == before.loops.size() && instruction_of(before)) return emit_groups(before, position, instruction_of(before)->group);
-    // `count` iterations from index `first`, in groups of `group` unrolled ones.
-    auto run = [&](const Expr &first, const Expr &count, bool where_holds, int64_t group) -> TileBody {
-        if (count.is_constant() && count->value.integer <= 0) return {};
+    auto points = [&](const Expr &first, const Expr &count, bool where_holds) {
         State state = before;
         state.depth++;
         if (where_holds) state.where = Expr();
-        std::string v = loop_variable(loop);
-        bool once = count.is_constant(1);
-        facts.set(v, Expr(0), once ? Expr(0) : count - 1);
-        Expr index = once ? Expr(0) : variable(v);
-        auto body_at = [&](const Expr &i) {
+        return repeat(before, loop, first, count, kind, [&](const Expr &at) {
             Piece &inner = state.pieces[loop.dim];
-            inner.lo = simplify(runs_backward(*before.stage, loop.dim) ? p.lo + p.size - 1 - (first - p.lo + i) : first + i, facts);
+            inner.lo = simplify(runs_backward(*before.stage, loop.dim) ? p.lo + p.size - 1 - (at - p.lo) : at, facts);
             inner.size = inner.most = Expr(1);
             return after_loop(state, position);
-        };
-        if (group == 1) return loop_of(v, count, kind, body_at(index));
-        std::string u = unique(v + ".u");
-        facts.set(u, Expr(0), Expr(group - 1));
-        TileBody body = body_at(index * Expr(group) + variable(u));
-        return loop_of(v, count, kind, {tile_node(Loop{u, Expr(group), LoopKind::unrolled, 0, std::move(body)})});
-    };
-    auto grouped = [&](const Expr &first, const Expr &count, bool where_holds) -> TileBody {
-        auto u = before.knobs->unroll.find(loop.dim);
-        int64_t group = u == before.knobs->unroll.end() ? 1 : u->second;
-        if (group <= 1) return run(first, count, where_holds, 1);
-        TileBody body = run(first, simplify(count / Expr(group), facts), where_holds, group);
-        Expr done = simplify(count / Expr(group) * Expr(group), facts);
-        TileBody rest = run(simplify(first + done, facts), simplify(count % Expr(group), facts), where_holds, 1);
-        body.insert(body.end(), rest.begin(), rest.end());
-        return body;
+        });
     };
     // Where the condition holds for a first part of the range at every point of the tile, that part needs no test.
     Expr safe;
     if (before.where.defined() && !is_spatial(*before.stage, loop.dim) && !has_producers(before, position))
         safe = where_limit(before.where, loop.dim, before.pieces, facts, false);
-    if (!safe.defined()) return grouped(p.lo, p.size, false);
+    if (!safe.defined()) return points(p.lo, p.size, false);
     std::string name = unique(loop_variable(loop) + ".safe");
     facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
     // A loop of a negative count does not run, so what is left over needs no floor at 0.
     Expr size = inhabited(p.size);
     Expr split = simplify(max(min(safe - p.lo, size), Expr(0)), facts);
-    TileBody body = grouped(p.lo, variable(name), true);
-    TileBody rest = grouped(simplify(p.lo + variable(name), facts), simplify(size - variable(name), facts), false);
+    TileBody body = points(p.lo, variable(name), true);
+    TileBody rest = points(simplify(p.lo + variable(name), facts), simplify(size - variable(name), facts), false);
     body.insert(body.end(), rest.begin(), rest.end());
     return {tile_node(Let{name, split, std::move(body)})};
 }
@@ -491,11 +520,7 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
     auto policy = before.knobs->tail.find(loop.dim);
     TileBody rest;
     if (policy != before.knobs->tail.end() && policy->second == Tail::loop) {
-        State state = before;
-        state.pieces[loop.dim].lo = simplify(p.lo + done, facts);
-        state.pieces[loop.dim].size = simplify(p.size - done, facts);
-        state.pieces[loop.dim].most = Expr(lanes - 1);
-        rest = emit_points(state, position);
+        rest = points_from(before, position, done, lanes - 1);
     } else {
         rest = {tile_node(Guard{simplify(done < p.size, facts), body_at(done, true), {}})};
     }

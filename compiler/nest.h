@@ -5,6 +5,7 @@
 
 #include "compiler/region.h"
 #include "compiler/tile_program.h"
+#include "schedules/notation.h"
 #include "schedules/schedule.h"
 #include "schedules/target.h"
 
@@ -18,11 +19,6 @@ struct Realized {
     std::vector<std::string> dims;   // of the tensor
     std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
     int depth = 0;                   // the loop depth at which it was realised; 0 for arguments and root stages
-};
-
-struct LoopName {
-    std::string level, dim;  // level "" for a point loop
-    std::string text() const { return level.empty() ? dim : level + "." + dim; }
 };
 
 struct Instruction;
@@ -81,6 +77,11 @@ private:
     TileBody loop_at(const State &state, size_t position);
     TileBody emit_tiles(const State &state, size_t position, int64_t tile);
     TileBody emit_points(const State &state, size_t position);
+    // `count` iterations from position `first`, as many of them written out as `unroll` says.
+    TileBody repeat(const State &state, const LoopName &loop, const Expr &first, const Expr &count, LoopKind kind,
+                    const std::function<TileBody(const Expr &)> &at);
+    TileBody emit_full_tiles(const State &state, size_t position, int64_t tile);
+    TileBody points_from(const State &state, size_t position, const Expr &done, int64_t most);
     TileBody emit_groups(const State &state, size_t position, int group);
     const Instruction *instruction_of(const State &state) const;
     void check_accumulates(const State &state, size_t position) const;

@@ -13,7 +13,7 @@ namespace tessera {
 
 namespace {
 
-bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::pipelined; }
+bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::unrolled && kind != LoopKind::pipelined; }
 // Memory that the program does not set up, where a wrong index reads or writes what is not its own.
 bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
 bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }

@@ -164,6 +164,7 @@ Schedule Schedule::require(const std::vector<std::string> &features) const {
 }
 
 Schedule Schedule::stage(const std::string &stage, const StageKnobs &knobs) const {
+    if (knobs.document().empty()) return *this;
     json document = *document_;
     json &own = document["stages"][stage];
     if (!own.is_object()) own = json::object();
@@ -193,8 +194,8 @@ Schedule Schedule::variant(const std::vector<std::string> &when, const std::stri
     json &variants = document["variants"];
     if (!variants.is_array()) variants = json::array();
     auto same = std::find_if(variants.begin(), variants.end(), [&](const json &v) { return v["when"] == json(when); });
-    if (same == variants.end()) variants.push_back({{"when", when}, {"stages", {{stage, knobs.document()}}}});
-    else state((*same)["stages"][stage], knobs.document());
+    json &stages = (same == variants.end() ? variants.emplace_back(json{{"when", when}, {"stages", json::object()}}) : *same)["stages"];
+    if (!knobs.document().empty()) state(stages[stage], knobs.document());
     return with(std::move(document));
 }
 

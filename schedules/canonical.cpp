@@ -98,6 +98,11 @@ void write(std::string &out, const json &value, Kind kind, size_t indent) {
 
 }  // namespace
 
+const std::vector<std::string> &instruction_families() {
+    static const std::vector<std::string> names = {"fma", "dot2", "dot4"};
+    return names;
+}
+
 const std::vector<std::string> &knob_names() {
     static const std::vector<std::string> names = {"place", "block", "k", "micro", "levels", "loops", "vector",
                                                    "unroll", "parallel", "pack", "layout", "tail", "split", "instruction",

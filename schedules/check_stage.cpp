@@ -4,6 +4,8 @@
 #include <functional>
 
 #include "algorithms/error.h"
+#include "schedules/check_effect.h"
+#include "schedules/directives.h"
 
 namespace tessera {
 
@@ -59,12 +61,19 @@ public:
 
     void run(const std::string &name, const FieldPlace &where) const {
         const std::optional<Addressable> found = find(name);
-        const Knobs &k = stages_.at(name);
         if (!found) {
+            const Knobs &k = stages_.at(name);
             const bool passes = std::any_of(k.split.begin(), k.split.end(), [](const auto &s) { return s.second.how == Split::How::passes; });
             unknown_stage(name, passes ? " The split into passes took its place: schedule the passes." : "", where);
         }
         const Addressable &stage = *found;
+        for (size_t i = 0; i < stages_.at(name).directives.size(); i++)
+            check_loop(stage, stages_.at(name), stages_.at(name).directives[i].loop, where / "directives" / std::to_string(i) / "loop");
+        const Knobs k = with_directives(
+            stages_.at(name), [&](const std::string &d) { return contains(stage.all(), d); },
+            [&](size_t i, const std::string &id, const std::string &why) {
+                (where / "directives" / std::to_string(i)).fail(id, subject(stage) + ": " + why);
+            });
         check_tiles(stage, k, where);
         check_dims(stage, k.vector, stage.all(), where / "vector");
         Names lanes;
@@ -76,12 +85,11 @@ public:
         check_loops(stage, k, k.loops, where / "loops");
         check_tiles_are_looped(stage, k, where);
         check_loops(stage, k, k.parallel, where / "parallel");
-        for (size_t i = 0; i < k.directives.size(); i++)
-            check_loop(stage, k, k.directives[i].loop, where / "directives" / std::to_string(i) / "loop");
         if (k.place && k.place->kind == Place::Kind::at) check_place(stage, *k.place, where / "place");
         for (const Tensor &result : stage.results) check_layout(k.layout, result, where / "layout");
         for (const auto &[operand, pack] : k.pack) check_pack(stage, k, operand, pack, where / "pack" / operand);
         check_register_tile(stage, k, where / "micro");
+        check_effect(stage.stage ? *stage.stage : Stage{name, stage.dims, Map{constant(stage.results[0].dtype, 0)}}, k, algorithm_, where);
     }
 
 private:

@@ -70,6 +70,12 @@ std::string to_string(const Place &place) {
     return place.kind == Place::Kind::inlined ? "inline" : place.stage + "." + place.loop;
 }
 
+LoopName parse_loop(const std::string &text, const std::function<bool(const std::string &)> &is_dim) {
+    if (is_dim(text)) return {"", text};
+    const size_t dot = text.find('.');
+    return dot == std::string::npos ? LoopName{text, ""} : LoopName{text.substr(0, dot), text.substr(dot + 1)};
+}
+
 std::optional<LayoutAxis> parse_axis(const std::string &text) {
     const size_t cut = text.find_last_of("/%");
     if (cut == std::string::npos) return is_word(text) ? std::optional(LayoutAxis{text, 0, false}) : std::nullopt;

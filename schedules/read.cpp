@@ -138,7 +138,7 @@ std::optional<Directive> directive(const json &value, const FieldPlace &where) {
     d.id = string(field(value, where, "id"), where / "id", "a name for the directive");
     const json &op = field(value, where, "op");
     if (op.is_null()) return std::nullopt;
-    d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel", "serial", "prefetch"});
+    d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel", "prefetch"});
     d.loop = string(field(value, where, "loop"), where / "loop", "a loop, for example \"block.N\"");
     if (value.contains("after")) d.after = string(value["after"], where / "after", "the id of another directive");
     if (value.contains("factor"))
@@ -161,14 +161,12 @@ std::vector<Directive> directives(const json &list, const FieldPlace &where) {
 
 void check_directives(const Knobs &k, const FieldPlace &where) {
     for (const Directive &d : k.directives) {
-        const size_t dot = d.loop.find('.');
-        const std::string dim = dot == std::string::npos ? d.loop : d.loop.substr(dot + 1);
         auto fail = [&](const std::string &knob) {
             (where / "directives").fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop +
                                             "', which the knob '" + knob + "' owns. Change the knob or delete the directive with {\"id\": \"" + d.id + "\", \"op\": null}.");
         };
         if (std::count(k.parallel.begin(), k.parallel.end(), d.loop)) fail("parallel");
-        if (d.loop.substr(0, dot) == "micro" && dot != std::string::npos && k.micro.count(dim)) fail("micro");
+        if (std::any_of(k.micro.begin(), k.micro.end(), [&](const auto &tile) { return d.loop == "micro." + tile.first; })) fail("micro");
         if (k.vector.count(d.loop)) fail("vector");
         if (k.unroll.count(d.loop)) fail("unroll");
     }
@@ -234,7 +232,14 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
         } else if (knob == "split") {
             each(value, at, "dims and splits", [&](const std::string &dim, const json &how, const FieldPlace &there) { k.split[dim] = split(how, there); });
         } else if (knob == "instruction") {
-            k.instruction = choice(value, at, {"scalar", "fma", "dot2", "dot4", "tile", "mma", "wgmma"});
+            k.instruction = string(value, at, "an instruction family");
+            const std::vector<std::string> &families = instruction_families();
+            if (std::find(families.begin(), families.end(), *k.instruction) == families.end())
+                at.fail(
+                    "schedule.choice",
+                    "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
+                        ": fma on every target, the others where a processor has the instruction. Choose one of them, or remove the knob." +
+                        did_you_mean(*k.instruction, families));
         } else if (knob == "call") {
             k.call = choice(value, at, {"inline", "once"});
         } else if (knob == "warps") {
@@ -272,7 +277,14 @@ void check_stages(const json &stages, const FieldPlace &where) {
     std::set<std::string> names;
     for (const auto &[name, knobs] : object(stages, where, "an object of stages and their knobs").items()) names.insert(name);
     for (const auto &[name, knobs] : stages.items())
-        if (!knobs.is_null()) read_knobs(knobs, names, where / name);
+        if (!knobs.is_null()) {
+            if (knobs.is_object() && knobs.empty())
+                (where / name)
+                    .fail("schedule.empty-stage",
+                          "the stage '" + name +
+                              "' has no knobs, so that nobody can tell whether there is such a stage. State one, or remove it.");
+            read_knobs(knobs, names, where / name);
+        }
 }
 
 std::string name_in(const json &document, const FieldPlace &where, const std::string &key) {

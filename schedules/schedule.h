@@ -65,7 +65,7 @@ enum class Tail : uint8_t { mask, loop };
 // A named edit of one loop, for what the knobs do not say. `after` names a directive or is "".
 struct Directive {
     std::string id, after;
-    std::string op;    // "unroll", "vectorize", "parallel", "serial", "prefetch"
+    std::string op;    // "unroll", "vectorize", "parallel", "prefetch"
     std::string loop;  // "level.dim"
     int64_t factor = 0;
     friend bool operator==(const Directive &, const Directive &) = default;

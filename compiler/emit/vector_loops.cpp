@@ -132,7 +132,7 @@ Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &
     if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1) return {};
     if (!unrolled.count.is_constant() || unrolled.count->value.integer < 2 || unrolled.count->value.integer > 4) return {};
     auto *copy = std::get_if<Copy>(loop->body[0].get());
-    if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load) return {};
+    if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load || copy->value->name == copy->buffer) return {};
     if (copy->value->guarded && std::any_of(copy->value->args.begin(), copy->value->args.end() - 2, has_load)) return {};
     return VectorLoop(*loop, addresses, values).emit_copies(unrolled.variable, unrolled.count->value.integer, copy->buffer, copy->index, copy->value);
 }

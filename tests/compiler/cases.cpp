@@ -66,6 +66,9 @@ private:
         sliced.block = {{"M", 8}, {"N", 4 * L}}, sliced.k = {{"K", 8}};
         sliced.parallel = {"block.M", "block.N"};
         add("matmul_sliced", library::matmul(f32), mnk).stages["y"] = sliced;
+        Knobs unrolled = sliced;
+        unrolled.unroll = {{"K", 3}};
+        add("matmul_unrolled", library::matmul(f32), mnk).stages["y"] = unrolled;
         Knobs rest = tile;
         rest.tail = {{"N", Tail::loop}, {"M", Tail::loop}};
         add("matmul_tail_loop", library::matmul(f32), mnk).stages["y"] = rest;

@@ -48,9 +48,13 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.directives = {{"p", "", "prefetch", "K", 2}}; })}}, {"y: directive 'p' (prefetch) is for GPU targets"});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, dot2, dot4."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
-            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
+            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are fma; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
     check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16")); },
                 {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and unconditionally; this stage is no such sum."});
+    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}}, target_named("opencl")); },
+                {"y: the instruction family dot2 needs avx512_bf16, which target 'opencl' has not; its families are fma; delete the knob (null)."});
+    refused(library::softmax({}), {{"y", with([](Knobs &k) { k.instruction = "fma"; })}},
+            {"error[schedule.instruction]: y: the instruction family fma sums products, each added with one rounding; this stage is no such sum. Delete the knob (null)."});
     refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 
@@ -62,6 +66,7 @@ TEST_CASE("schedules that a GPU cannot follow") {
     refused([](Knobs &k) { k.parallel = {"M"}; }, {"error[schedule.gpu]: y: 'parallel' is not for opencl; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place."});
     refused([](Knobs &k) { k.swizzle = "xor"; }, {"error[schedule.gpu]: y: 'swizzle' is not for opencl"});
     refused([](Knobs &k) { k.stages = 2; }, {"error[schedule.gpu]: y: 'stages' is not for opencl"});
+    refused([](Knobs &k) { k.block = {{"M", 8}}, k.tail["M"] = Tail::loop; }, {"error[schedule.gpu]: y: 'tail' with the policy loop is not for opencl"});
     refused([](Knobs &k) { k.pack["w"] = {"micro", {}}; }, {"error[schedule.gpu]: y: a pack of 'w' in micro, a thread's part of a block's tile and no loop, is not for opencl"});
     refused([](Knobs &k) { k.micro = {{"M", 2}}, k.loops = {"micro.M", "N"}; },
             {"error[schedule.threads]: y: 'loops' lists 'micro.M', and on opencl micro is a thread's part of a block's tile and no loop; list block.M or delete 'loops'."});
@@ -78,6 +83,8 @@ TEST_CASE("loops in an order that cannot accumulate") {
             {"error[schedule.loops]: y: the loop 'N' runs along the scan", "Leave the scanned dim out of 'loops': it is innermost by itself."});
     refused(library::matmul({}), {{"y", with([](Knobs &k) { k.directives = {{"v", "", "vectorize", "N", 0}}; })}},
             {"error[schedule.factor]: y: directive 'v' (vectorize) has no factor; say by how much, as in \"factor\": 8."});
+    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.k = {{"K", 8}}, k.directives = {{"u", "", "unroll", "k.K", 4}}; })}},
+            {"error[schedule.directive]: y: directive 'u' (unroll) names 'k.K', a loop over tiles, and only a loop point by point can be unrolled; name a dim ('K')"});
 }
 
 TEST_CASE("places that are none") {
@@ -169,6 +176,8 @@ TEST_CASE("folds to a computed destination have one part") {
 TEST_CASE("what a library cannot hold") {
     check_words([] { check_c_name("2x"); },
                 {"error[emit.name]: a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '2x'; give another one with --name."});
+    check_words([] { check_c_name(std::string(201, 'a')); },
+                {"error[emit.name]: a kernel's name must have at most 200 characters, since files are named after it; 'aaaaaaaaaaaaaaaaaaaa…' has 201. Give another one with --name."});
     TileProgram p = lower(library::matmul({}), {}, target_named("avx2"));
     for (int n = 0; n < 70; n++) p.dims.push_back(fixed_dim("D" + std::to_string(n), 1));
     check_words([&] { spec_of(p, 0); }, {"error[emit.abi]: matmul: it has 73 dims; a kernel may have 64."});

@@ -8,6 +8,7 @@
 #include "algorithms/library/library.h"
 #include "algorithms/reference.h"
 #include "compiler/lower.h"
+#include "schedules/canonical.h"
 #include "tests/compiler/harness.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -85,10 +86,10 @@ TEST_CASE("vdpbf16ps does what dot2 means") {
 }
 #endif
 
-static std::map<std::string, Knobs> grouped(const std::string &fold, const Instruction &family) {
+static std::map<std::string, Knobs> grouped(const std::string &fold, const Instruction &family, int64_t unrolled) {
     std::map<std::string, Knobs> stages;
     Knobs &k = stages[fold];
-    k.instruction = family.name;
+    k.instruction = family.name, k.unroll = {{"K", unrolled}};
     k.micro = {{"M", 3}, {"N", 32}}, k.vector = {{"N", 16}}, k.loops = {"micro.N", "micro.M"};
     k.pack["w"] = {"micro.N", {{"N", 32, false}, {"K", family.group, false}, {"N", 32, true}, {"K", family.group, true}}};
     Knobs &copy = stages[fold + ".w.packed"];
@@ -96,13 +97,15 @@ static std::map<std::string, Knobs> grouped(const std::string &fold, const Instr
     return stages;
 }
 
+TEST_CASE("schedules may name the families that there are") { CHECK(instruction_names() == instruction_families()); }
+
 TEST_CASE("a sum by an instruction family gives its bits, whatever the group leaves over") {
     const Target target = target_named("avx512_bf16");
     const bool runs = target_named("host").name == target.name;
     std::vector<Case> cases = {
-        {"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", *find_instruction("dot2")), {}},
-        {"bytes", library::matmul_u8s8({}), grouped("y", *find_instruction("dot4")), {}},
-        {"signed_bytes", library::matmul_s8s8({}), grouped("acc", *find_instruction("dot4")), {}},
+        {"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", *find_instruction("dot2"), 3), {}},
+        {"bytes", library::matmul_u8s8({}), grouped("y", *find_instruction("dot4"), 1), {}},
+        {"signed_bytes", library::matmul_s8s8({}), grouped("acc", *find_instruction("dot4"), 2), {}},
     };
     for (int64_t k : {0, 1, 2, 3, 4, 5, 7, 8, 33}) {
         cases[0].shapes.push_back({{"M", 4}, {"N", 35}, {"K", k}});
@@ -113,6 +116,7 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
     for (const Case &c : cases) {
         programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
+        CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes"));
     }
     Loaded library(programs, target);
     for (size_t i = 0; i < cases.size(); i++) {

@@ -176,6 +176,8 @@ private:
             if (!below(6)) k.tail[d] = below(2) ? Tail::mask : Tail::loop;
         for (const std::string &d : dims)
             if (!below(8)) k.unroll[d] = 2 + below(2);
+        for (const std::string &d : folded)
+            if (!below(8)) k.unroll[d] = 2 + below(3);
         if (!dims.empty() && !below(3)) k.parallel = {k.block.empty() ? dims[0] : "block." + k.block.begin()->first};
         if (!folded.empty() && !below(3)) {
             static const Split::How hows[] = {Split::How::chunks, Split::How::threads, Split::How::lanes, Split::How::online, Split::How::passes};

@@ -9,6 +9,11 @@ using namespace tessera;
 using nlohmann::json;
 using test::check_words;
 
+TEST_CASE("stating no knobs states nothing") {
+    CHECK(Schedule("s").stage("acc", StageKnobs()).text() == Schedule("s").text());
+    CHECK(Schedule("s").variant({"M < 4"}, "acc", StageKnobs()).document()["variants"][0]["stages"].empty());
+}
+
 TEST_CASE("C++ and JSON say the same") {
     const Schedule s =
         Schedule("linear_gelu/f32/znver5").extends("linear_gelu/f32/avx512").for_algorithm("linear_gelu", "sha256:00ff").require({"avx512f", "avx512_bf16"})

@@ -73,7 +73,7 @@ TEST_CASE("a loop that is not there, in every knob that names one: the words") {
     const std::string words = "linear.acc has no loop 'block.M'; its loops are block.N, M, N, K. A tile makes a loop: state one, or name another. Did you mean 'block.N'?";
     refused("acc", blocked.loops({"block.N", "block.M"}), {"error[schedule.unknown-loop]: schedule 's' at /stages/acc/loops/1: " + words});
     refused("acc", blocked.parallel({"block.M"}), {"at /stages/acc/parallel/0: " + words});
-    refused("acc", blocked.directive({"d", "", "serial", "block.M", 0}), {"at /stages/acc/directives/0/loop: " + words});
+    refused("acc", blocked.directive({"d", "", "parallel", "block.M", 0}), {"at /stages/acc/directives/0/loop: " + words});
     refused("acc", blocked.pack("w", "block.M"), {"at /stages/acc/pack/w/at: " + words});
     refused("acc", blocked.pack("w", "k"), {"at /stages/acc/pack/w/at: linear.acc has no loop 'k'"});
     refused("acc", place("y.micro"), {"error[schedule.unknown-loop]: schedule 's' at /stages/acc/place: linear.y has no loop 'micro'; its loops are M, N."});

@@ -28,6 +28,21 @@ TEST_CASE("what has not the form of a place is none") {
     for (const char *text : {"", "y", ".", "y.", ".y", "y..micro", "y micro", "y.<b>", "y.micro "}) CHECK_FALSE(parse_place(text, {}));
 }
 
+TEST_CASE("a loop's name is a dim as it is, else a level before the first dot") {
+    auto parts = [](const std::string &text) {
+        const LoopName loop = parse_loop(text, [](const std::string &d) { return d == "K" || d == "K.o" || d == "k.i"; });
+        CHECK(loop.text() == text);
+        return std::pair(loop.level, loop.dim);
+    };
+    using Parts = std::pair<std::string, std::string>;
+    CHECK(parts("K") == Parts{"", "K"});
+    CHECK(parts("K.o") == Parts{"", "K.o"});
+    CHECK(parts("k.i") == Parts{"", "k.i"});
+    CHECK(parts("k.K.o") == Parts{"k", "K.o"});
+    CHECK(parts("micro.K") == Parts{"micro", "K"});
+    CHECK(parts("block") == Parts{"block", ""});
+}
+
 TEST_CASE("places, axes and conditions print as they are read") {
     for (const char *text : {"root", "inline", "y.micro", "y.block.N"}) CHECK(to_string(*parse_place(text, {})) == text);
     for (const char *text : {"N", "K.o", "N/48", "N%48", "K.i%65536"}) CHECK(to_string(*parse_axis(text)) == text);

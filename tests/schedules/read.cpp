@@ -54,6 +54,8 @@ TEST_CASE("fields and knobs that are none: the words suggest one") {
     refused_document(R"({"algorithm": {"hash": "x"}})", {"at /algorithm/hash: there is no field 'hash' here; the fields are name, surface."});
     refused_document(R"({"variants": [{"when": [], "stages": {}, "if": 1}]})", {"at /variants/0/if: there is no field 'if' here; the fields are when, stages."});
     refused(R"({"blok": {"M": 4}})", {"error[schedule.unknown-knob]: schedule 's' at /stages/acc/blok: there is no knob 'blok'; the knobs are place, block, k, micro, levels", "Did you mean 'block'?"});
+    refused_document(R"({"stages": {"typo": {}}})", {"error[schedule.empty-stage]: schedule 's' at /stages/typo: the stage 'typo' has no knobs, so that nobody can tell whether there is such a stage. State one, or remove it."});
+    refused_document(R"({"variants": [{"when": [], "stages": {"": {}}}]})", {"at /variants/0/stages/: the stage '' has no knobs"});
     refused(R"({"blok": null})", {"error[schedule.unknown-knob]"});
     refused(R"({"pack": {"w": {"to": "block"}}})", {"at /stages/acc/pack/w/to: there is no field 'to' here; the fields are at, layout. Remove it or correct its name."});
     refused(R"({"split": {"K": {"how": "passes", "size": 4}}})", {"at /stages/acc/split/K/size: a split into passes runs over the whole dim and has no size. Remove it."});
@@ -62,8 +64,8 @@ TEST_CASE("fields and knobs that are none: the words suggest one") {
 TEST_CASE("fields that are missing: the words") {
     refused(R"({"split": {"K": {"size": 4}}})", {"error[schedule.missing-field]: schedule 's' at /stages/acc/split/K: expected a field 'how'; it has {\"size\":4}. Add it."});
     refused(R"({"split": {"K": {"how": "chunks"}}})", {"expected a field 'size'"});
-    refused(R"({"directives": [{"op": "serial", "loop": "K"}]})", {"at /stages/acc/directives/0: expected a field 'id'"});
-    refused(R"({"directives": [{"id": "a", "op": "serial"}]})", {"expected a field 'loop'"});
+    refused(R"({"directives": [{"op": "parallel", "loop": "K"}]})", {"at /stages/acc/directives/0: expected a field 'id'"});
+    refused(R"({"directives": [{"id": "a", "op": "parallel"}]})", {"expected a field 'loop'"});
     refused_document(R"({"variants": [{"stages": {}}]})", {"at /variants/0: expected a field 'when'"});
     refused_document(R"({"variants": [{"when": []}]})", {"at /variants/0: expected a field 'stages'"});
 }
@@ -107,10 +109,10 @@ TEST_CASE("numbers out of range: the words") {
 TEST_CASE("words that are not among the choices: the words suggest one") {
     refused(R"({"tail": {"M": "maks"}})", {"error[schedule.choice]: schedule 's' at /stages/acc/tail/M: there is no 'maks' here; choose one of mask, loop."});
     refused(R"({"split": {"K": {"how": "chunk", "size": 4}}})", {"choose one of chunks, threads, lanes, online, passes. Did you mean 'chunks'?"});
-    refused(R"({"instruction": "avx"})", {"choose one of scalar, fma, dot2, dot4, tile, mma, wgmma."});
+    refused(R"({"instruction": "avx"})", {"error[schedule.choice]: schedule 's' at /stages/acc/instruction: there is no instruction family 'avx'; the families are fma, dot2, dot4: fma on every target, the others where a processor has the instruction. Choose one of them, or remove the knob."});
     refused(R"({"call": "twice"})", {"choose one of inline, once."});
     refused(R"({"swizzle": "xyz"})", {"choose one of none, xor."});
-    refused(R"({"directives": [{"id": "a", "op": "unrol", "loop": "K"}]})", {"choose one of unroll, vectorize, parallel, serial, prefetch. Did you mean 'unroll'?"});
+    refused(R"({"directives": [{"id": "a", "op": "unrol", "loop": "K"}]})", {"choose one of unroll, vectorize, parallel, prefetch. Did you mean 'unroll'?"});
 }
 
 TEST_CASE("texts without the form of a place, an axis, a condition or a level: the words") {
@@ -123,7 +125,7 @@ TEST_CASE("texts without the form of a place, an axis, a condition or a level: t
 }
 
 TEST_CASE("two directives of one id: the words") {
-    refused(R"({"directives": [{"id": "a", "op": null}, {"id": "a", "op": "serial", "loop": "K"}]})", {"error[schedule.directive]: schedule 's' at /stages/acc/directives/1/id: two directives have the id 'a'; an id names one. Rename one of them."});
+    refused(R"({"directives": [{"id": "a", "op": null}, {"id": "a", "op": "parallel", "loop": "K"}]})", {"error[schedule.directive]: schedule 's' at /stages/acc/directives/1/id: two directives have the id 'a'; an id names one. Rename one of them."});
 }
 
 TEST_CASE("hostile texts are refused with a typed error") {
