@@ -1,5 +1,6 @@
 #include "compiler/instruction.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -73,6 +74,10 @@ std::vector<std::string> instruction_names() {
     std::vector<std::string> names;
     for (const Instruction &i : instructions()) names.push_back(i.name);
     return names;
+}
+
+bool is_on(const Instruction &family, const Target &target) {
+    return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
 }
 
 bool is_sum_of_products(const Monoid &m) {

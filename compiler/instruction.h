@@ -31,6 +31,7 @@ struct Instruction {
 const std::vector<Instruction> &instructions();
 const Instruction *find_instruction(const std::string &name);
 std::vector<std::string> instruction_names();
+bool is_on(const Instruction &family, const Target &target);
 
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);

@@ -196,10 +196,6 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
     }
 }
 
-static bool is_on(const Instruction &family, const Target &target) {
-    return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
-}
-
 // Every instruction family that the schedule names exists, on this target, for this fold.
 static void check_instructions(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target) {
     for (auto &[name, k] : stages) {

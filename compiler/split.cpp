@@ -355,6 +355,9 @@ Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, 
     return result;
 }
 
+// So many vectors of a panel's row are copied without a loop.
+static constexpr int64_t most_copied = 16;
+
 Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, int lanes) {
     Algorithm result = algorithm;
     result.stages.clear();
@@ -400,11 +403,12 @@ Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> 
                 if (lanes && k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
                     const LayoutAxis &last = pack.layout.back();
                     if (last.remainder) {
-                        k.micro[last.dim] = last.factor;
-                        k.loops.push_back("micro." + last.dim);
+                        const bool written_out = last.factor <= most_copied * lanes;
+                        (written_out ? k.micro : k.levels["panel"])[last.dim] = last.factor;
+                        k.loops.push_back((written_out ? "micro." : "panel.") + last.dim);
                         for (const LayoutAxis &axis : pack.layout)
                             if (axis.dim != last.dim && !axis.remainder && axis.factor == 0) k.loops.push_back(axis.dim);
-                        if (last.factor % lanes == 0) k.vector[last.dim] = lanes;
+                        if (!written_out || last.factor % lanes == 0) k.vector[last.dim] = lanes;
                     } else {
                         k.vector[last.dim] = lanes;
                     }

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "algorithms/error.h"
+#include "compiler/code_size.h"
 #include "compiler/header.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
@@ -75,12 +76,14 @@ static std::optional<std::vector<Condition>> undecided(const std::vector<Conditi
     return left;
 }
 
-Kernel lower_variants(const std::string &name, const PreparedKernel &p) {
+Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
     Kernel kernel{name, {}};
     const ResolvedSchedule &schedule = p.resolved;
     auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
         check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
         kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
+        for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
+            if (notes) notes->push_back(note);
     };
     for (size_t v = 0; v < schedule.variants.size(); v++) {
         const auto when = undecided(schedule.variants[v].when, p.bound, p.target);
@@ -126,7 +129,10 @@ PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &o
 static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
     check_c_name(name.empty() ? options.algorithm : name);
     PreparedKernel p = scheduled(registry, options, target);
-    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p);
+    std::vector<std::string> notes;
+    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p, &notes);
+    for (const std::string &note : notes)
+        if (!options.quiet) std::cerr << "note: " << note << "\n";
     for (const KernelVariant &variant : p.kernel.variants)
         if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty() && !options.quiet)
             std::cerr << "note: " << p.declared.name << ": " << assumed.front() << (assumed.size() > 1 ? ", and " + std::to_string(assumed.size() - 1) + " more" : "")

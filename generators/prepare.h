@@ -27,8 +27,9 @@ std::optional<Schedule> named_schedule(const std::string &name, const Library &l
 // The library's "<algorithm>/<numerics>/<target>" or "<algorithm>/<target>" for the target itself, else for the nearest one
 // below it that has a schedule. The second is made for f32; other numerics take it where it fits their stages.
 std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library);
-// Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here.
-Kernel lower_variants(const std::string &name, const PreparedKernel &prepared);
+// Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here. UserError
+// schedule.register-tile before anybody compiles what would take minutes; `notes` gets what is only unwise (code_size.h).
+Kernel lower_variants(const std::string &name, const PreparedKernel &prepared, std::vector<std::string> *notes = nullptr);
 
 // All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
 // taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.
