@@ -97,8 +97,8 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
 
 static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
-    p.declared = load_algorithm(registry, options);
     p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
+    p.declared = registry.make(options.algorithm, numerics_named(options.numerics), p.options);
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;
