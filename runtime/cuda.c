@@ -33,10 +33,7 @@ int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *sp
     const int64_t tensors = spec[TESS_SPEC_N_TENSORS];
     int64_t t;
     int status;
-    run->program = program;
-    run->spec = spec;
-    run->frame = frame;
-    for (t = 0; t <= tensors; ++t) run->buffers[t] = NULL;
+    tess_gpu1_start(run, program, spec, frame);
     pthread_mutex_lock(&here.lock);
     if (!here.opened) {
         here.status = open_device();

@@ -1,5 +1,13 @@
 #include "runtime/gpu.h"
 
+void tess_gpu1_start(TessGpuRun *run, const TessGpuProgram *program, const int64_t *spec, const int64_t *frame) {
+    int64_t t;
+    run->program = program;
+    run->spec = spec;
+    run->frame = frame;
+    for (t = 0; t <= spec[TESS_SPEC_N_TENSORS]; ++t) run->buffers[t] = NULL;
+}
+
 int32_t tess_gpu1_numbers(const TessGpuRun *run, const int64_t *own, int32_t count, int64_t *numbers) {
     const int64_t *spec = run->spec, *frame = run->frame;
     int64_t n = 0, i, t, axis;

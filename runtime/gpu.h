@@ -54,6 +54,9 @@ int tess_cuda1_end(TessGpuRun *run, int status);
 /** Most numbers that a launch may have, all together. */
 enum { TESS_GPU_MAX_NUMBERS = 256 };
 
+/** What every run begins with: no buffers yet. */
+void tess_gpu1_start(TessGpuRun *run, const TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
+
 /** Writes the numbers of a launch, of which `own` are the caller's; their count, or -1 when there are too many. */
 int32_t tess_gpu1_numbers(const TessGpuRun *run, const int64_t *own, int32_t count, int64_t *numbers);
 

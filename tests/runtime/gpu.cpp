@@ -26,6 +26,16 @@ TEST_CASE("the numbers of a launch are extents, strides, parameters and the call
     CHECK(tess_gpu1_numbers(&run, own.data(), TESS_GPU_MAX_NUMBERS, numbers) == -1);
 }
 
+TEST_CASE("a run starts without buffers") {
+    const std::vector<int64_t> s = spec(), f = frame();
+    TessGpuProgram program = {};
+    TessGpuRun run;
+    for (void *&buffer : run.buffers) buffer = &run;
+    tess_gpu1_start(&run, &program, s.data(), f.data());
+    CHECK((run.program == &program && run.spec == s.data() && run.frame == f.data()));
+    CHECK((run.buffers[0] == nullptr && run.buffers[1] == nullptr && run.buffers[2] == nullptr));
+}
+
 TEST_CASE("a tensor's memory spans its rows, gaps between them included") {
     const std::vector<int64_t> s = spec();
     std::vector<int64_t> f = frame();
