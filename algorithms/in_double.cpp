@@ -5,6 +5,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/functions.h"
+#include "algorithms/match.h"
 
 namespace tessera {
 
@@ -28,30 +29,6 @@ const std::vector<Template> &templates() {
         return list;
     }();
     return all;
-}
-
-class Matcher {
-public:
-    bool match(const Expr &pattern, const Expr &e);
-    Expr argument;
-
-private:
-    std::unordered_map<const Expr::Node *, Expr> bound_;
-};
-
-bool Matcher::match(const Expr &p, const Expr &e) {
-    if (auto it = bound_.find(p.get()); it != bound_.end()) return it->second.get() == e.get() || equal(it->second, e);
-    if (p.kind() == ExprKind::input) {
-        if (e.type() != p.type()) return false;
-        argument = e;
-    } else {
-        if (p.kind() != e.kind() || p.type() != e.type() || p->op != e->op || p->args.size() != e->args.size()) return false;
-        if (p.kind() == ExprKind::constant && !(p->value == e->value)) return false;
-        for (size_t i = 0; i < p->args.size(); i++)
-            if (!match(p->args[i], e->args[i])) return false;
-    }
-    bound_[p.get()] = e;
-    return true;
 }
 
 DType widened(DType type) { return is_float(type) ? DType::f64 : type; }
@@ -80,7 +57,7 @@ Expr Widener::function(const Expr &e) {
     for (const Template &t : templates()) {
         if (t.body.kind() != e.kind() || t.body->op != e->op) continue;
         Matcher m;
-        if (m.match(t.body, e)) return t.function((*this)(m.argument));
+        if (m.match(t.body, e)) return t.function((*this)(m.inputs.at(argument_number)));
     }
     return {};
 }

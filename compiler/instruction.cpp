@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "algorithms/error.h"
+#include "algorithms/match.h"
 
 namespace tessera {
 
@@ -29,29 +29,6 @@ Expr dot4() {
         sum = fma(cast(DType::i32, input(2 * i, DType::u8)), cast(DType::i32, input(2 * i + 1, DType::i8)), sum);
     return sum;
 }
-
-class Matcher {
-public:
-    std::map<int, Expr> inputs;
-    Expr left;
-
-    bool match(const Expr &p, const Expr &e) {
-        if (p.type() != e.type()) return false;
-        if (p.kind() == ExprKind::left) return bind(left, e);
-        if (p.kind() == ExprKind::input) return bind(inputs[p->number], e);
-        if (p.kind() != e.kind() || p->op != e->op || p->args.size() != e->args.size()) return false;
-        if (p.kind() == ExprKind::constant && !(p->value == e->value)) return false;
-        for (size_t i = 0; i < p->args.size(); i++)
-            if (!match(p->args[i], e->args[i])) return false;
-        return true;
-    }
-
-private:
-    static bool bind(Expr &to, const Expr &e) {
-        if (!to.defined()) to = e;
-        return to.get() == e.get() || equal(to, e);
-    }
-};
 
 }  // namespace
 
@@ -110,7 +87,7 @@ Expr apply(const Instruction &family, const Expr &accumulator, const std::vector
 std::vector<Expr> match(const Instruction &family, const Expr &e) {
     Matcher m;
     if (!family.meaning.defined() || !m.match(family.meaning, e)) return {};
-    std::vector<Expr> result = {m.left};
+    std::vector<Expr> result = {m.lefts.at(0)};
     for (auto &[number, operand] : m.inputs) result.push_back(operand);
     return result;
 }
