@@ -9,12 +9,12 @@
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
 #include "compiler/split.h"
+#include "runtime/tessera.h"
 #include "schedules/directives.h"
 
 namespace tessera {
 
-// What an argument may have (runtime/arguments.c).
-static constexpr int64_t max_extent = INT32_MAX - 65536;
+static_assert(max_extent == TESS_MAX_ELEMENTS, "the runtime and schedules leave the same room for tiles");
 
 Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents) {
     Algorithm result = algorithm;

@@ -1,8 +1,5 @@
 #include "runtime/arguments.h"
 
-/* Room for a tile beyond the end: counts and positions are computed in 32 bits. */
-#define MAX_ELEMENTS INT64_C(2147418111)
-
 static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail) {
     const int place = b->carrier[dim];
     return place < 0 ? tess_abi1_fault(kind, -1, -1, detail)
@@ -31,7 +28,7 @@ static int check_descriptors(const TessBinding *b) {
         if (arg->device != TESS_HOST) return tess_abi1_fault(TESS_DEVICE, t, -1, -1);
         for (axis = 0; axis < rank; ++axis) {
             if (arg->extents[axis] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, t, axis, -1);
-            if (arg->extents[axis] > MAX_ELEMENTS)
+            if (arg->extents[axis] > TESS_MAX_ELEMENTS)
                 return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         }
     }
@@ -135,12 +132,12 @@ static int bind_strides(TessBinding *b, int64_t t, int64_t slot) {
             return tess_abi1_fault(TESS_STRIDE_LAST, t, axis, -1);
         }
         if (axis == last && stride < 0) return tess_abi1_fault(TESS_STRIDE_NEGATIVE, t, axis, -1);
-        if (stride < -MAX_ELEMENTS || stride > MAX_ELEMENTS)
+        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS)
             return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         elements *= extent;
         if (stride < 0) below -= stride * (extent - 1);
         if (stride > 0) above += stride * (extent - 1);
-        if (elements > MAX_ELEMENTS || below + above >= MAX_ELEMENTS)
+        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS)
             return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         b->frame[slot + axis] = stride;
     }

@@ -1,5 +1,8 @@
 #include "runtime/gpu.h"
 
+#define TEXT(number) TEXT_AS_IT_IS(number)
+#define TEXT_AS_IT_IS(number) #number
+
 typedef struct Status {
     int kind, argument, dimension;
     int detail; /* -1 where there is none */
@@ -232,7 +235,7 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             break;
         case TESS_TOO_LARGE:
             put(text,
-                "more than 2147418111 elements, or as many from the lowest to the highest address");
+                "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address");
             break;
         case TESS_WORKSPACE_MISSING:
             put(text, "the kernel needs a workspace, and the context has none");

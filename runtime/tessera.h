@@ -20,6 +20,10 @@ extern "C" {
 /** Most dimensions of a tensor. */
 #define TESS_MAX_RANK 8
 
+/** Most elements of an axis, and from the lowest to the highest address of a tensor: 2^31 - 1 less 2^16. Kernels count in
+ *  32 bits, and a tile may end beyond the last element. */
+#define TESS_MAX_ELEMENTS 2147418111
+
 /** Bytes to which a workspace must be aligned. */
 #define TESS_WORKSPACE_ALIGNMENT 64
 

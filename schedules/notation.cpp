@@ -80,7 +80,7 @@ std::optional<LayoutAxis> parse_axis(const std::string &text) {
     const size_t cut = text.find_last_of("/%");
     if (cut == std::string::npos) return is_word(text) ? std::optional(LayoutAxis{text, 0, false}) : std::nullopt;
     const std::optional<int64_t> factor = parse_integer(text.substr(cut + 1));
-    if (!is_word(text.substr(0, cut)) || !factor || *factor < 1 || *factor > 65536) return std::nullopt;
+    if (!is_word(text.substr(0, cut)) || !factor || *factor < 1 || *factor > max_tile) return std::nullopt;
     return LayoutAxis{text.substr(0, cut), *factor, text[cut] == '%'};
 }
 

@@ -85,9 +85,6 @@ Extents extents(const json &map, const FieldPlace &where, int64_t high, const st
     return result;
 }
 
-// Kernels count in 32 bits, and arguments leave room for one tile beyond their end (runtime/arguments.c).
-constexpr int64_t max_tile = 65536;
-
 Extents tiles(const json &map, const FieldPlace &where) { return extents(map, where, max_tile, "a tile's extent"); }
 
 Extents lanes(const json &map, const FieldPlace &where) {

@@ -101,6 +101,16 @@ TEST_CASE("the schema knows the fields and knobs that the parser knows") {
     CHECK(names(schema["definitions"]["knobs"]["properties"]) == sorted(knob_names()));
 }
 
+TEST_CASE("the schema has the parser's limits") {
+    const json &definitions = schema_document()["definitions"];
+    CHECK(definitions["extents"]["additionalProperties"]["maximum"] == max_tile);
+    CHECK(definitions["split"]["oneOf"][0]["properties"]["size"]["maximum"] == max_tile);
+    std::vector<std::string> families;
+    for (const json &family : definitions["knobs"]["properties"]["instruction"]["enum"])
+        if (family.is_string()) families.push_back(family);
+    CHECK(families == instruction_families());
+}
+
 TEST_CASE("what is broken is refused by the schema and by the parser") {
     const std::string acc = "/stages/acc/";
     const std::vector<std::pair<std::string, json>> broken = {
