@@ -16,7 +16,7 @@ struct KernelVariant {
     TileProgram program;
 };
 
-// One public function. All variants have the arguments of the first.
+// One public function. All variants have the arguments of the first, packed alike.
 struct Kernel {
     std::string name;  // a C identifier
     std::vector<KernelVariant> variants;
@@ -33,7 +33,7 @@ struct EmitOptions {
     std::optional<std::filesystem::path> assembly;  // where to write the assembly of the variants, if anywhere
 };
 
-// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace` (see emit_header); all others are hidden. Of
+// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace`, and `name_size` of one that packs (see header.h); all others are hidden. Of
 // several targets, best first as targets_named gives them, the first that the processor and the call's context have runs, and
 // among its variants the first whose conditions hold. All have the same kernels, in order, with the same arguments.
 // Deterministic: the same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError
@@ -51,7 +51,15 @@ int32_t abi_dtype(DType type);
 std::vector<Dim> spec_dims(const TileProgram &program);
 // The mask of 1 << TessCpuFeature.
 uint64_t feature_mask(const std::vector<std::string> &features);
-// The table of runtime/kernel.h that describes a kernel's arguments.
-std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features);
+// The same kernel for one of a library's targets: what it asks of the processor, and the layouts of its packed arguments.
+struct TargetLayouts {
+    uint64_t features = 0;
+    const TileProgram *program = nullptr;
+};
+// The table of runtime/kernel.h that describes a kernel's arguments. `targets`, best first: where packed arguments have
+// layouts that differ by target; without it those of `program` hold for all.
+std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features, const std::vector<TargetLayouts> &targets = {});
+// Whether the kernel packs an operand ahead of time.
+bool is_packing(const TileProgram &program);
 
 }  // namespace tessera

@@ -1,10 +1,13 @@
 #include "compiler/header.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "compiler/prepack.h"
+#include "schedules/notation.h"
 
 namespace tessera {
 
@@ -55,6 +58,25 @@ static const char *c_type(DType type) {
     }
 }
 
+static std::string layout(const Packing &packing) {
+    std::vector<std::string> axes;
+    for (const LayoutAxis &axis : packing.layout) axes.push_back(to_string(axis));
+    return fmt::format("{}, hash 0x{:016x}", join(axes), layout_hash(packing));
+}
+
+// The layouts of an argument that is packed, target by target where they differ.
+static std::string layouts(const std::vector<TargetKernels> &targets, size_t kernel, size_t argument) {
+    std::vector<std::string> all;
+    bool alike = true;
+    for (const TargetKernels &t : targets) {
+        all.push_back(layout(*t.kernels[kernel].variants[0].program.arguments[argument].packed));
+        alike = alike && all.back() == all.front();
+    }
+    if (alike) return all.front();
+    for (size_t t = 0; t < all.size(); t++) all[t] += " for " + targets[t].target.name;
+    return join(all, "; ");
+}
+
 static std::string shape(const TileProgram &program, const Tensor &t) {
     std::string text;
     for (const std::string &name : t.dims) {
@@ -70,13 +92,17 @@ static std::string shape(const TileProgram &program, const Tensor &t) {
     return std::string(name_of(t.dtype)) + " [" + text + "]";
 }
 
-std::string c_arguments(const TileProgram &program) {
+static std::string arguments_of(const TileProgram &program, bool written) {
     std::string arguments;
-    for (const Argument &a : program.arguments) arguments += fmt::format("const TessTensorDesc *{}, ", c_argument_name(a.tensor.name));
+    for (const Argument &a : program.arguments)
+        if (written || !a.written) arguments += fmt::format("const TessTensorDesc *{}, ", c_argument_name(a.tensor.name));
     for (const Parameter &q : program.parameters)
         arguments += fmt::format("{} {}, ", q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype), c_argument_name(q.name));
     return arguments;
 }
+
+std::string c_arguments(const TileProgram &program) { return arguments_of(program, true); }
+std::string c_size_arguments(const TileProgram &program) { return arguments_of(program, false); }
 
 // "avx2 (sse4_1, …, f16c)", or "avx512, else avx2, else x86-64".
 static std::string written(const std::vector<TargetKernels> &targets) {
@@ -86,32 +112,43 @@ static std::string written(const std::vector<TargetKernels> &targets) {
     return join(all, ", else ");
 }
 
-static std::string declaration(const Kernel &kernel, const std::string &targets) {
+static std::string declaration(const std::vector<TargetKernels> &all, size_t number) {
+    const Kernel &kernel = all[0].kernels[number];
+    const std::string targets = written(all);
     const TileProgram &p = kernel.variants[0].program;
+    const bool takes_packed = std::any_of(p.arguments.begin(), p.arguments.end(), [](const Argument &a) { return a.packed && !a.written; });
     std::string doc, names;
-    for (const Argument &a : p.arguments) {
+    for (size_t i = 0; i < p.arguments.size(); i++) {
+        const Argument &a = p.arguments[i];
         const char *role = !a.written ? "read" : a.read ? "read and written" : "written";
-        doc += fmt::format(" *    {}: {}, {}\n", c_argument_name(a.tensor.name), shape(p, a.tensor), role);
+        std::string form = shape(p, a.packed ? a.packed->operand : a.tensor);
+        if (a.packed) form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
+        doc += fmt::format(" *    {}: {}, {}\n", c_argument_name(a.tensor.name), form, role);
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
     for (const Parameter &q : p.parameters) {
         doc += fmt::format(" *    {}: {}\n", c_argument_name(q.name), q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype));
     }
-    return fmt::format(
+    std::string text = fmt::format(
         "/** {0}, for {1}. Arguments:\n{2}"
         " *    context: threads, pool and workspace; null for one thread and no workspace\n"
         " *  Returns TESS_OK or a status for tess_status_message; {0}_argument_names are the names it can print. */\n"
         "int {0}({3}const TessContext *context);\n\n"
-        "/** Bytes of workspace, aligned to 64, that {0} needs for these arguments and this context. Data pointers may be null. */\n"
+        "/** Bytes of workspace, aligned to 64, that {0} needs for these arguments and this context. Data pointers may be null{5}. */\n"
         "int {0}_workspace({3}const TessContext *context, uint64_t *bytes);\n\n"
         "static const char *const {0}_argument_names[] = {{{4}0}};\n",
-        kernel.name, targets, doc, c_arguments(p), names);
+        kernel.name, targets, doc, c_arguments(p), names, takes_packed ? ", but not that of a packed operand, whose header is read" : "");
+    if (is_packing(p))
+        text += fmt::format("\n/** Bytes, aligned to TESS_PACKED_ALIGNMENT, that {0} writes for these arguments and this context. Data pointers may be null. */\n"
+                            "int {0}_size({1}const TessContext *context, uint64_t *bytes);\n",
+                            kernel.name, c_size_arguments(p));
+    return text;
 }
 
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets) {
     std::string guard = "TESSERA_GENERATED_" + c_argument_name(stem) + "_H", body;
     for (char &c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    for (const Kernel &k : targets[0].kernels) body += "\n" + declaration(k, written(targets));
+    for (size_t k = 0; k < targets[0].kernels.size(); k++) body += "\n" + declaration(targets, k);
     return fmt::format(
         "/* Generated by Tessera. Link it with the library of the same name and with Tessera's runtime. */\n"
         "#ifndef {0}\n#define {0}\n\n#include <tessera.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{1}\n"

@@ -5,7 +5,8 @@
 namespace tessera {
 
 // C99 and C++20. For each kernel: `int name(arguments…, const TessContext *)`, `int name_workspace(…, uint64_t *bytes)` and
-// the argument names that tess_status_message takes. `stem` names the include guard.
+// the argument names that tess_status_message takes; for one that packs an operand also `int name_size(…, uint64_t *bytes)`,
+// without the argument that it writes. `stem` names the include guard.
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets);
 
 // UserError emit.name unless `name` can be the name of a C function.
@@ -14,8 +15,9 @@ void check_c_name(const std::string &name);
 // Whether C and C++ take `name` for an identifier.
 bool is_c_name(const std::string &name);
 // An argument's or parameter's name in the header, and the list of them as the public functions declare them, each
-// followed by ", ".
+// followed by ", "; of a packing function's size query, without what it writes.
 std::string c_argument_name(const std::string &name);
 std::string c_arguments(const TileProgram &program);
+std::string c_size_arguments(const TileProgram &program);
 
 }  // namespace tessera

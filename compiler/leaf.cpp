@@ -159,9 +159,9 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
     return true;
 }
 
-// Whether it is a buffer of ours that holds the element at `index` wherever the loops are, limits aside.
+// Whether it is a buffer of ours, or an argument with room, that holds the element at `index` wherever the loops are, limits aside.
 bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
-    if (where.buffer.space == Space::argument || where.buffer.space == Space::constant) return false;
+    if ((where.buffer.space == Space::argument && !where.roomy) || where.buffer.space == Space::constant) return false;
     std::vector<Expr> placed;
     for (const Expr &i : index) placed.push_back(simplify(substitute(resolve(i), at), facts));
     std::vector<Expr> axes = locate(where, placed);

@@ -8,6 +8,7 @@
 #include "compiler/emit_library.h"
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
+#include "compiler/prepack.h"
 #include "compiler/split.h"
 #include "runtime/tessera.h"
 #include "schedules/directives.h"
@@ -153,15 +154,18 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
     return {tile_node(Loop{variable, Expr(1), LoopKind::block, 0, serial_within(fused, LoopKind::block)})};
 }
 
-static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
+static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target, std::vector<PackedInput> &packed) {
     Algorithm a = apply_splits(algorithm, stages);
     a = inline_stages(a, stages);
+    a = prepack(a, stages, packed);
+    std::sort(packed.begin(), packed.end(), [&](const PackedInput &p, const PackedInput &q) { return a.find_tensor(p.tensor.name) < a.find_tensor(q.tensor.name); });
     int lanes = target.is_gpu() ? 0 : std::max(1, target.vector_bytes / 4);
     return insert_packs(a, stages, lanes);
 }
 
 Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
-    return rewrite_stages(inline_calls(algorithm), stages, target);
+    std::vector<PackedInput> packed;
+    return rewrite_stages(inline_calls(algorithm), stages, target, packed);
 }
 
 static void check_calls(const std::map<std::string, Knobs> &stages, const Target &target) {
@@ -191,6 +195,8 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
             if (policy == Tail::loop) refuse("'tail' with the policy loop");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
         auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };
+        for (auto &[operand, pack] : k.pack)
+            if (pack.is_ahead()) refuse("packing '" + operand + "' ahead of time");
         no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
         for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
     }
@@ -298,18 +304,54 @@ static bool comes_of(const std::string &name, const std::set<std::string> &stage
     return stages.count(origin) > 0;
 }
 
-TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
-    std::map<std::string, Knobs> stages = knobs;
-    check_calls(stages, target);
-    PartlyInlined inlined = inline_calls(algorithm, emitted_once(algorithm, stages));
-    std::vector<Callee> callees = take_callees(inlined.algorithm, stages);
+namespace {
+
+// An algorithm after every rewrite, and the calls that stay.
+struct Rewritten {
+    std::map<std::string, Knobs> stages;
+    PartlyInlined inlined;
+    std::vector<Callee> callees;
     std::set<std::string> called;  // the results of calls, which stages load as if they were inputs
-    Algorithm a = inlined.algorithm;
+    std::vector<PackedInput> packed;
+    Algorithm algorithm;
+};
+
+}  // namespace
+
+static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+    Rewritten r;
+    r.stages = knobs;
+    check_calls(r.stages, target);
+    r.inlined = inline_calls(algorithm, emitted_once(algorithm, r.stages));
+    r.callees = take_callees(r.inlined.algorithm, r.stages);
+    for (const Callee &callee : r.callees)
+        for (const auto &[stage, k] : callee.stages)
+            for (const auto &[operand, pack] : k.pack)
+                if (pack.is_ahead())
+                    throw UserError("schedule.prepack", callee.scope + "." + stage + ": cannot pack '" + operand + "' ahead of time: the call '" + callee.scope +
+                                        "' is emitted once, and what it takes is not its caller's argument; inline the call, or pack it at a loop of the stage.");
+    Algorithm a = r.inlined.algorithm;
     for (const Call &call : a.calls)
-        for (const Tensor &t : results_of(call)) a.tensors.push_back(t), called.insert(t.name);
-    a = rewrite_stages(a, stages, target);
-    expand_directives(stages, a, target);
-    check_instructions(a, stages, target);
+        for (const Tensor &t : results_of(call)) a.tensors.push_back(t), r.called.insert(t.name);
+    r.algorithm = rewrite_stages(a, r.stages, target, r.packed);
+    expand_directives(r.stages, r.algorithm, target);
+    check_instructions(r.algorithm, r.stages, target);
+    return r;
+}
+
+std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+    const Rewritten r = rewrite_all(algorithm, stages, target);
+    std::vector<TileProgram> programs;
+    for (const PackedInput &input : r.packed) {
+        programs.push_back(lower(packing_algorithm(algorithm, input), packing_schedule(input, target), target));
+        programs.back().arguments.back().packed = input.packing;
+    }
+    return programs;
+}
+
+TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+    const Rewritten rewritten = rewrite_all(algorithm, knobs, target);
+    const auto &[stages, inlined, callees, called, packed, a] = rewritten;
     TileProgram program;
     program.name = algorithm.name;
     program.target = target.name;
@@ -319,9 +361,11 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
     Nests nests(a, stages, target);
     for (const Tensor &t : a.tensors) {
         if (called.count(t.name)) continue;
-        nests.add_argument(t);
+        const auto prepacked = std::find_if(packed.begin(), packed.end(), [&](const PackedInput &p) { return p.tensor.name == t.name; });
+        nests.add_argument(t, prepacked != packed.end());
         if (t.role == Role::constant) program.constants.push_back(t);
         else program.arguments.push_back({t, t.role == Role::state, true});
+        if (prepacked != packed.end()) program.arguments.back().packed = prepacked->packing;
     }
     std::set<std::string> outputs(a.outputs.begin(), a.outputs.end());
     for (const std::string &name : a.outputs) {

@@ -16,6 +16,10 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
 // What the tile program computes: the algorithm after every rewrite that the schedule asks for.
 Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target);
 
+// What packs the operands that the schedule wants packed ahead of time, one program for each, in the order of the inputs;
+// its output is `packed`, and so is that argument of the program that `lower` gives. UserError as lower.
+std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+
 // One program for one set of knobs; variants of a schedule are lowered one by one. Throws UserError schedule.* where the
 // schedule does not fit the algorithm or asks for what would be wrong (a parallel loop that carries a reduction, …).
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);

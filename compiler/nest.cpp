@@ -78,8 +78,9 @@ Piece Nests::whole(const std::string &dim, const Pieces &outer) const {
     return p;
 }
 
-void Nests::add_argument(const Tensor &tensor) {
+void Nests::add_argument(const Tensor &tensor, bool roomy) {
     Realized r;
+    r.roomy = roomy;
     r.buffer = {tensor.name, tensor.dtype, {}, tensor.role == Role::constant ? Space::constant : Space::argument};
     for (const std::string &d : tensor.dims) {
         r.buffer.extents.push_back(extent_of(d));

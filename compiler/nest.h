@@ -19,6 +19,7 @@ struct Realized {
     std::vector<std::string> dims;   // of the tensor
     std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
     int depth = 0;                   // the loop depth at which it was realised; 0 for arguments and root stages
+    bool roomy = false;              // an argument with room past the ends of its operand
 };
 
 struct Instruction;
@@ -28,7 +29,7 @@ public:
     Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 
     // Tensors that exist outside every nest.
-    void add_argument(const Tensor &tensor);
+    void add_argument(const Tensor &tensor, bool roomy = false);
     // The loops that compute `stage` in full. Results that are no arguments must have been allocated.
     TileBody root(const Stage &stage);
     // A workspace buffer for all of a root stage's result, and its registration.

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "algorithms/error.h"
 #include "compiler/emit_library.h"
+#include "compiler/prepack.h"
 #include "runtime/kernel.h"
 
 namespace tessera {
@@ -23,7 +26,7 @@ int32_t abi_dtype(DType type) {
 std::vector<Dim> spec_dims(const TileProgram &program) {
     auto carried = [&](const std::string &name) {
         for (const Argument &a : program.arguments)
-            for (const std::string &d : a.tensor.dims)
+            for (const std::string &d : a.packed ? a.packed->operand.dims : a.tensor.dims)
                 if (d == name) return true;
         return false;
     };
@@ -41,7 +44,19 @@ uint64_t feature_mask(const std::vector<std::string> &features) {
     return mask;
 }
 
-std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features) {
+bool is_packing(const TileProgram &program) {
+    return std::any_of(program.arguments.begin(), program.arguments.end(), [](const Argument &a) { return a.packed && a.written; });
+}
+
+// One argument's record for one target.
+static std::vector<int64_t> layout_record(const Packing &packing, uint64_t features) {
+    std::vector<int64_t> record = {static_cast<int64_t>(features), static_cast<int64_t>(layout_hash(packing)), static_cast<int64_t>(packing.layout.size())};
+    for (const LayoutAxis &axis : packing.layout) record.insert(record.end(), {operand_axis(packing, axis), axis.remainder ? -axis.factor : axis.factor});
+    record.resize(TESS_SPEC_LAYOUT_WORDS);
+    return record;
+}
+
+std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features, const std::vector<TargetLayouts> &targets) {
     std::vector<Dim> dims = spec_dims(program);
     auto position = [&](const std::string &name) -> int64_t {
         for (size_t i = 0; i < dims.size(); i++)
@@ -62,13 +77,27 @@ std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_featu
         int64_t equal = d.equals.empty() ? -1 : position(d.equals);
         spec.insert(spec.end(), {fixed ? d.value : -1, d.min, d.max, d.multiple_of, equal});
     }
+    bool any_packed = false;
     for (const Argument &a : program.arguments) {
         limit(a.tensor.dims.size(), TESS_MAX_RANK, "axes in '" + a.tensor.name + "'");
+        any_packed |= a.packed.has_value();
+        const std::vector<std::string> &axes = a.packed ? a.packed->operand.dims : a.tensor.dims;
         int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
-        spec.insert(spec.end(), {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(a.tensor.dims.size()), TESS_FLAG_LAST_STRIDE_1});
-        for (size_t axis = 0; axis < TESS_MAX_RANK; axis++)
-            spec.push_back(axis < a.tensor.dims.size() ? position(a.tensor.dims[axis]) : -1);
+        int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0);
+        spec.insert(spec.end(), {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags});
+        for (size_t axis = 0; axis < TESS_MAX_RANK; axis++) spec.push_back(axis < axes.size() ? position(axes[axis]) : -1);
     }
+    if (!any_packed) return spec;
+    const std::vector<TargetLayouts> all = targets.empty() ? std::vector<TargetLayouts>{{0, &program}} : targets;
+    spec[TESS_SPEC_VERSION] = TESS_SPEC_PACKED;
+    spec.push_back(static_cast<int64_t>(all.size()));
+    for (size_t i = 0; i < program.arguments.size(); i++)
+        for (const TargetLayouts &target : all)
+            if (program.arguments[i].packed) {
+                require(target.program->arguments.at(i).packed.has_value(), "targets of one library pack the same operands");
+                const std::vector<int64_t> record = layout_record(*target.program->arguments[i].packed, target.features);
+                spec.insert(spec.end(), record.begin(), record.end());
+            }
     return spec;
 }
 

@@ -5,6 +5,7 @@
 #include "algorithms/print.h"
 #include "algorithms/shared_text.h"
 #include "compiler/instruction.h"
+#include "schedules/notation.h"
 
 namespace tessera {
 
@@ -144,6 +145,12 @@ static void print(const TileBody &body, int depth, std::string &out) {
     for (const auto &node : body) print(*node, depth, out);
 }
 
+std::string to_string(const Packing &packing) {
+    std::vector<std::string> axes;
+    for (const LayoutAxis &axis : packing.layout) axes.push_back(to_string(axis));
+    return packing.operand.name + brackets(packing.operand.dims) + " packed as " + join(axes);
+}
+
 static std::string text_after_name(const TileProgram &p) {
     std::string out = " for " + p.target + "\n";
     for (const Dim &d : p.dims) {
@@ -157,7 +164,7 @@ static std::string text_after_name(const TileProgram &p) {
     for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
     for (const Argument &a : p.arguments)
         out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name +
-               brackets(a.tensor.dims) + ": " + name_of(a.tensor.dtype) + "\n";
+               brackets(a.tensor.dims) + ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + "\n";
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);

@@ -11,16 +11,18 @@
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //
 // Expressions are those of algorithms/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index
-// for each of its axes. An argument's axes have run-time strides (the last is 1), any other buffer is dense and
-// row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block, warp and thread loops
-// are independent (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
+// for each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is
+// dense and row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block, warp and thread
+// loops are independent (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "schedules/schedule.h"
 
 namespace tessera {
 
@@ -94,11 +96,20 @@ struct TileNode : std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, 
     using variant::variant;
 };
 
+// How an operand is packed ahead of time (prepack.h). The layout has every dim, whole or in two parts.
+struct Packing {
+    Tensor operand;
+    std::vector<LayoutAxis> layout;
+};
+
 // An argument in the order of the generated function's signature.
 struct Argument {
     Tensor tensor;
     bool written = false;  // an output or a state
     bool read = false;     // an input or a state
+    // The tensor is what was packed: one axis for each of the layout, dense, and zero past the ends of the operand. In
+    // memory a header stands before it (runtime/tessera.h).
+    std::optional<Packing> packed = {};
 };
 
 struct TileProgram {
@@ -127,6 +138,8 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
 
 const char *name_of(LoopKind kind);
 const char *name_of(Space space);
+// "w[K, N] packed as N/48, K, N%48"
+std::string to_string(const Packing &packing);
 // The text form, one node a line, two spaces a level; $0, $1, … name what a line repeats and stand below it.
 std::string to_text(const TileProgram &program);
 std::string to_text(const TileBody &body);

@@ -21,7 +21,7 @@ namespace tessera {
 
 static std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &prepared) {
     std::vector<TargetKernels> targets;
-    for (const PreparedKernel &p : prepared) targets.push_back({p.target, {p.kernel}});
+    for (const PreparedKernel &p : prepared) targets.push_back({p.target, p.kernels()});
     return targets;
 }
 
@@ -36,16 +36,17 @@ std::string c_text(const PreparedKernel &p) {
     if (!fixed.empty()) about.push_back("fixed extents: " + fixed);
     const char *relation = "schedule";
     for (const Schedule &s : p.ancestry) about.push_back(fmt::format("{} {}, {}", relation, s.name(), s.hash())), relation = "extending";
-    return source_of({p.kernel}, p.target, about);
+    return source_of(p.kernels(), p.target, about);
 }
 
 std::string tiles_text(const std::vector<PreparedKernel> &prepared) {
     std::string text;
     for (const PreparedKernel &p : prepared)
-        for (const KernelVariant &variant : p.kernel.variants) {
-            if (p.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
-            text += to_text(variant.program);
-        }
+        for (const Kernel &kernel : p.kernels())
+            for (const KernelVariant &variant : kernel.variants) {
+                if (kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
+                text += to_text(variant.program);
+            }
     return text;
 }
 

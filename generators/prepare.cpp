@@ -76,6 +76,23 @@ static std::optional<std::vector<Condition>> undecided(const std::vector<Conditi
     return left;
 }
 
+// "w[K, N] packed as N/48, K, N%48", or "nothing": what a caller has to pack.
+static std::string packed_operands(const TileProgram &program) {
+    std::vector<std::string> all;
+    for (const Argument &a : program.arguments)
+        if (a.packed) all.push_back(to_string(*a.packed));
+    return all.empty() ? "nothing" : join(all, " and ");
+}
+
+// A caller cannot know which variant runs, so all take the same.
+static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &kernel) {
+    const KernelVariant &first = kernel.variants.front(), &last = kernel.variants.back();
+    const std::string one = packed_operands(first.program), other = packed_operands(last.program);
+    if (one == other) return;
+    throw UserError("schedule.prepack", schedule.name + ": every variant must take the same operands packed ahead of time, in one layout; where " + condition_text(first.when) + " it takes " + one +
+                                            ", " + (last.when.empty() ? "otherwise " : "where " + condition_text(last.when) + " ") + other + ". State one pack in all of them, or delete the variants (null).");
+}
+
 Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
     Kernel kernel{name, {}};
     const ResolvedSchedule &schedule = p.resolved;
@@ -84,6 +101,7 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
         kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
         for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
             if (notes) notes->push_back(note);
+        check_packed_alike(schedule, kernel);
     };
     for (size_t v = 0; v < schedule.variants.size(); v++) {
         const auto when = undecided(schedule.variants[v].when, p.bound, p.target);
@@ -93,6 +111,29 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
     }
     lower_one(-1, schedule.stages, {});
     return kernel;
+}
+
+// The knobs of the variant that is tried first; all variants pack alike.
+static std::vector<Kernel> packing_kernels(const PreparedKernel &p) {
+    std::vector<Kernel> kernels;
+    if (packed_operands(p.kernel.variants[0].program) == "nothing") return kernels;
+    const std::map<std::string, Knobs> *stages = &p.resolved.stages;
+    for (const Variant &v : p.resolved.variants)
+        if (undecided(v.when, p.bound, p.target)) {
+            stages = &v.stages;
+            break;
+        }
+    for (TileProgram &program : lower_packings(p.bound, *stages, p.target)) {
+        const std::string name = p.kernel.name + program.name.substr(p.bound.name.size());
+        kernels.push_back({name, {{{}, std::move(program)}}});
+    }
+    return kernels;
+}
+
+std::vector<Kernel> PreparedKernel::kernels() const {
+    std::vector<Kernel> all = {kernel};
+    all.insert(all.end(), packings.begin(), packings.end());
+    return all;
 }
 
 static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
@@ -133,6 +174,8 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     p.kernel = lower_variants(name.empty() ? options.algorithm : name, p, &notes);
     for (const std::string &note : notes)
         if (!options.quiet) std::cerr << "note: " << note << "\n";
+    p.packings = packing_kernels(p);
+    for (const Kernel &packing : p.packings) check_c_name(packing.name), verify(packing.variants[0].program);
     for (const KernelVariant &variant : p.kernel.variants)
         if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty() && !options.quiet)
             std::cerr << "note: " << p.declared.name << ": " << assumed.front() << (assumed.size() > 1 ? ", and " + std::to_string(assumed.size() - 1) + " more" : "")
@@ -144,6 +187,20 @@ PreparedKernel prepare(const Registry &registry, const KernelOptions &options, c
     return prepare_for(registry, options, one_target(options.target), name);
 }
 
+// Layouts may differ: the library packs for the processor that it runs on.
+static void check_packed_operands(const PreparedKernel &a, const PreparedKernel &b) {
+    auto operands = [](const PreparedKernel &p) {
+        std::vector<std::string> names;
+        for (const Argument &argument : p.kernel.variants[0].program.arguments)
+            if (argument.packed) names.push_back(argument.packed->operand.name);
+        return names;
+    };
+    auto text = [](const std::vector<std::string> &names) { return names.empty() ? "none" : join(names); };
+    if (operands(a) != operands(b))
+        throw UserError("schedule.prepack", a.kernel.name + ": the schedules of all targets must take the same operands packed ahead of time; that of " + a.target.name + " takes " + text(operands(a)) + ", that of " +
+                                                b.target.name + " " + text(operands(b)) + ". Name a schedule for each target with --schedule-for.");
+}
+
 std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
                                         const std::string &name) {
     const std::vector<Target> targets = targets_named(options.target);
@@ -153,6 +210,7 @@ std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOp
         KernelOptions one = options;
         if (auto own = left.extract(target.name)) one.schedule = own.mapped();
         all.push_back(prepare_for(registry, one, target, name));
+        check_packed_operands(all.front(), all.back());
     }
     if (left.empty()) return all;
     std::vector<std::string> names;

@@ -18,6 +18,9 @@ struct PreparedKernel {
     std::vector<Schedule> ancestry;      // the schedule, its parent, …
     ResolvedSchedule resolved;
     Kernel kernel;                       // one variant for each condition that can hold; the last has none
+    std::vector<Kernel> packings;        // one for each operand that it takes packed: "<kernel>_pack_<operand>"
+
+    std::vector<Kernel> kernels() const;  // all, the kernel first
 };
 
 // Each step by itself.
@@ -29,6 +32,7 @@ std::optional<Schedule> named_schedule(const std::string &name, const Library &l
 std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library);
 // Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here. UserError
 // schedule.register-tile before anybody compiles what would take minutes; `notes` gets what is only unwise (code_size.h).
+// schedule.prepack where one variant packs an operand ahead of time and another does not, or otherwise.
 Kernel lower_variants(const std::string &name, const PreparedKernel &prepared, std::vector<std::string> *notes = nullptr);
 
 // All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was

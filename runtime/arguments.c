@@ -7,7 +7,9 @@ static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail
 }
 
 static int is_kernel(const int64_t *spec) {
-    return spec != NULL && spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI1 &&
+    return spec != NULL &&
+           (spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI1 ||
+            spec[TESS_SPEC_VERSION] == TESS_SPEC_PACKED) &&
            spec[TESS_SPEC_N_DIMS] >= 0 && spec[TESS_SPEC_N_DIMS] <= TESS_MAX_DIMS &&
            spec[TESS_SPEC_N_TENSORS] >= 0 && spec[TESS_SPEC_N_TENSORS] <= TESS_MAX_TENSORS &&
            spec[TESS_SPEC_N_PARAMETERS] >= 0 && spec[TESS_SPEC_N_PARAMETERS] <= TESS_MAX_PARAMETERS;
@@ -22,6 +24,11 @@ static int check_descriptors(const TessBinding *b) {
         const int64_t rank = record[TESS_SPEC_TENSOR_RANK], dtype = record[TESS_SPEC_TENSOR_DTYPE];
         int64_t axis;
         if (rank < 0 || rank > TESS_MAX_RANK) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+        if (tess_abi1_is_packed(b, t)) {
+            const int status = tess_abi1_check_packed(b, t);
+            if (status != TESS_OK) return status;
+            continue;
+        }
         if (arg == NULL) return tess_abi1_fault(TESS_NULL_ARGUMENT, t, -1, -1);
         if (arg->rank != rank) return tess_abi1_fault(TESS_RANK, t, -1, rank);
         if (arg->dtype != dtype) return tess_abi1_fault(TESS_DTYPE, t, -1, dtype);
@@ -47,8 +54,11 @@ static int bind_dims(TessBinding *b) {
     }
     for (t = 0; t < tensors; ++t) {
         const int64_t *record = tess_spec_tensor(b->spec, t);
+        const int packed = tess_abi1_is_packed(b, t);
+        if (packed && record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT) continue;
         for (axis = 0; axis < record[TESS_SPEC_TENSOR_RANK]; ++axis) {
-            const int64_t extent = b->args[t]->extents[axis];
+            const int64_t extent =
+                packed ? tess_abi1_packed_extent(b, t, axis) : b->args[t]->extents[axis];
             d = record[TESS_SPEC_TENSOR_AXES + axis];
             if (d < 0 || d >= dims) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
             if (b->frame[d] < 0) b->frame[d] = extent;
@@ -174,6 +184,8 @@ int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessCont
     int status;
     if (!is_kernel(b->spec)) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
     features = features_left(context);
+    b->features = features;
+    b->packed_bytes = -1;
     status = tess_abi1_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], features);
     if (status == TESS_OK) status = check_context(context);
     if (status == TESS_OK) status = check_descriptors(b);
@@ -182,8 +194,12 @@ int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessCont
     if (status != TESS_OK) return status;
     slot = b->spec[TESS_SPEC_N_DIMS];
     for (t = 0; t < b->spec[TESS_SPEC_N_TENSORS]; ++t) {
-        b->frame[slot] = (int64_t)(uintptr_t)b->args[t]->data;
-        status = bind_strides(b, t, slot + 1);
+        if (tess_abi1_is_packed(b, t)) {
+            status = tess_abi1_bind_packed(b, t, slot);
+        } else {
+            b->frame[slot] = (int64_t)(uintptr_t)b->args[t]->data;
+            status = bind_strides(b, t, slot + 1);
+        }
         if (status != TESS_OK) return status;
         slot += 1 + tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_RANK];
     }

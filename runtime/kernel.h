@@ -20,13 +20,19 @@ extern "C" {
 
 /** First word of every spec: "TESS" and the version of this contract. */
 #define TESS_SPEC_ABI1 INT64_C(0x5445535300000001)
+/** The same for a kernel that packs an operand ahead of time or takes one, so that an older library
+ *  refuses it. */
+#define TESS_SPEC_PACKED INT64_C(0x5445535300000002)
 
 enum { TESS_MAX_DIMS = 64, TESS_MAX_TENSORS = 32, TESS_MAX_PARAMETERS = 16 };
 
 /** Words of the spec: a header of TESS_SPEC_HEADER words, then n_dims dim records, then n_tensors
- *  tensor records. A dim that no tensor carries must be fixed or equal to an earlier one. */
+ *  tensor records. A dim that no tensor carries must be fixed or equal to an earlier one. With
+ *  TESS_SPEC_PACKED there follow the number of layouts, and for each tensor that is packed so many
+ *  layout records: the first whose features the call may use is the one that its code reads. The
+ *  tensor's record describes the operand. */
 enum {
-    TESS_SPEC_VERSION = 0,      /**< TESS_SPEC_ABI1 */
+    TESS_SPEC_VERSION = 0,      /**< TESS_SPEC_ABI1 or TESS_SPEC_PACKED */
     TESS_SPEC_CPU_FEATURES = 1, /**< mask of 1 << TessCpuFeature that all its code needs */
     TESS_SPEC_N_DIMS = 2,
     TESS_SPEC_N_TENSORS = 3,
@@ -47,13 +53,24 @@ enum {
     TESS_SPEC_TENSOR_RANK = 2,
     TESS_SPEC_TENSOR_FLAGS = 3, /**< TESS_FLAG_… */
     TESS_SPEC_TENSOR_AXES = 4,  /**< 8 words: the dim of each axis; -1 beyond the rank */
-    TESS_SPEC_TENSOR_WORDS = 12
+    TESS_SPEC_TENSOR_WORDS = 12,
+
+    /* within a layout record */
+    TESS_SPEC_LAYOUT_CPU_FEATURES = 0, /**< mask of 1 << TessCpuFeature */
+    TESS_SPEC_LAYOUT_HASH = 1,
+    TESS_SPEC_LAYOUT_N_AXES = 2,
+    /** 8 pairs of words: the operand's axis, then 0 for all of it, f > 0 for its quotient by f,
+     *  rounded up, -f for the remainder. */
+    TESS_SPEC_LAYOUT_AXES = 3,
+    TESS_SPEC_LAYOUT_WORDS = 19
 };
 
 enum { TESS_ROLE_INPUT = 0, TESS_ROLE_OUTPUT = 1, TESS_ROLE_INOUT = 2 };
 
-/** The last stride must be 1 where the last extent is above 1. */
-enum { TESS_FLAG_LAST_STRIDE_1 = 1 };
+/** The last stride must be 1 where the last extent is above 1; what is passed is the packed form of
+ *  the operand, or will be. Of a packed tensor the frame holds where the elements begin, behind the
+ *  header, and no strides that mean anything. */
+enum { TESS_FLAG_LAST_STRIDE_1 = 1, TESS_FLAG_PACKED = 2 };
 
 /** The record of a dim. */
 static inline const int64_t *tess_spec_dim(const int64_t *spec, int64_t dim) {
@@ -65,7 +82,20 @@ static inline const int64_t *tess_spec_tensor(const int64_t *spec, int64_t tenso
     return tess_spec_dim(spec, spec[TESS_SPEC_N_DIMS]) + tensor * TESS_SPEC_TENSOR_WORDS;
 }
 
-/** Words of a spec with so many dims and tensors. */
+/** The layout record of the n-th packed tensor for the features of a call; null when there is none. */
+static inline const int64_t *tess_spec_layout(const int64_t *spec, int64_t packed,
+                                              uint64_t features) {
+    const int64_t *count = tess_spec_tensor(spec, spec[TESS_SPEC_N_TENSORS]);
+    const int64_t *record = count + 1 + packed * *count * TESS_SPEC_LAYOUT_WORDS;
+    int64_t i;
+    for (i = 0; i < *count; ++i, record += TESS_SPEC_LAYOUT_WORDS) {
+        const uint64_t needed = (uint64_t)record[TESS_SPEC_LAYOUT_CPU_FEATURES];
+        if ((needed & features) == needed) return record;
+    }
+    return NULL;
+}
+
+/** Words of a spec with so many dims and tensors, without layouts. */
 static inline int64_t tess_spec_words(int64_t dims, int64_t tensors) {
     return TESS_SPEC_HEADER + dims * TESS_SPEC_DIM_WORDS + tensors * TESS_SPEC_TENSOR_WORDS;
 }
@@ -176,6 +206,12 @@ int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
                         const int64_t *parameter_bits, const TessContext *context, TessPlan plan,
                         uint64_t *bytes);
 
+/** Bytes of what a packing kernel writes, header included: its last argument, which may be null here.
+ *  Data pointers may be null. `bytes` is 0 on failure. */
+int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args,
+                           const int64_t *parameter_bits, const TessContext *context,
+                           uint64_t *bytes);
+
 /** Calls f(call', i, closure) for i in [min, min + size), on the pool of the call's context;
  *  inside a task, or without a pool, one after the other. call' says which worker runs it. The
  *  first non-zero value stops it and is returned. */
@@ -213,6 +249,18 @@ enum {
     TESS_CONTEXT_THREADS = 1,      /**< `threads` is negative */
     TESS_CONTEXT_PARALLEL_FOR = 2, /**< the pool has no parallel_for */
     TESS_CONTEXT_WORKER = 3        /**< the pool gave a worker outside [0, workers) */
+};
+
+/** Details of TESS_PACKED. */
+enum {
+    TESS_PACKED_ALIGNED = 0, /**< not aligned to TESS_PACKED_ALIGNMENT bytes */
+    TESS_PACKED_SHORT = 1,   /**< fewer bytes than a header has */
+    TESS_PACKED_MAGIC = 2,   /**< the bytes are no packed operand */
+    TESS_PACKED_FORMAT = 3,  /**< of a version of the format that this library does not know */
+    TESS_PACKED_LAYOUT = 4,  /**< packed in another layout */
+    TESS_PACKED_DTYPE = 5,   /**< elements of another type, or another rank */
+    TESS_PACKED_EXTENT = 6,  /**< extents that no tensor has */
+    TESS_PACKED_BYTES = 7    /**< not as many bytes as the extents ask for */
 };
 
 #ifdef __cplusplus

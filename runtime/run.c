@@ -109,6 +109,7 @@ int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args,
     binding.spec = spec;
     binding.args = args;
     binding.frame = frame;
+    binding.sizing = 0;
     status = tess_abi1_bind(&binding, parameter_bits, context);
     if (status == TESS_OK) status = tess_abi1_check_data(&binding);
     if (status == TESS_OK) status = plan_workspace(&binding, plan, &bytes);
@@ -119,10 +120,12 @@ int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args,
     call.workers = (int32_t)frame[binding.tail + TESS_TAIL_WORKERS];
     call.nested = 0;
     call.reserved = 0;
+    if (binding.packed_bytes >= 0) tess_abi1_clear_packed(&binding);
     floats = enter_plain_floats();
-    status = body(&call, frame);
+    status = outcome(body(&call, frame));
     leave_plain_floats(floats);
-    return outcome(status);
+    if (status == TESS_OK && binding.packed_bytes >= 0) tess_abi1_head_packed(&binding);
+    return status;
 }
 
 int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
@@ -136,8 +139,28 @@ int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
     binding.spec = spec;
     binding.args = args;
     binding.frame = frame;
+    binding.sizing = 0;
     status = tess_abi1_bind(&binding, parameter_bits, context);
     return status != TESS_OK ? status : plan_workspace(&binding, plan, bytes);
+}
+
+int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args,
+                           const int64_t *parameter_bits, const TessContext *context,
+                           uint64_t *bytes) {
+    int64_t frame[TESS_MAX_FRAME];
+    TessBinding binding;
+    int status;
+    if (bytes == NULL) return tess_abi1_fault(TESS_NULL_ARGUMENT, -1, -1, -1);
+    *bytes = 0;
+    binding.spec = spec;
+    binding.args = args;
+    binding.frame = frame;
+    binding.sizing = 1;
+    status = tess_abi1_bind(&binding, parameter_bits, context);
+    if (status != TESS_OK) return status;
+    if (binding.packed_bytes < 0) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+    *bytes = TESS_PACKED_HEADER_BYTES + (uint64_t)binding.packed_bytes;
+    return TESS_OK;
 }
 
 typedef struct Region {

@@ -37,6 +37,7 @@ static const char *const kind_names[TESS_STATUS_KIND_COUNT] = {
     "index",
     "kernel",
     "gpu",
+    "packed",
 };
 
 static const char *const dtype_names[] = {"",   "f32", "f64", "bf16", "f16",
@@ -161,6 +162,38 @@ static void put_gpu(Text *text, int detail) {
     }
 }
 
+static void put_packed(Text *text, int detail) {
+    switch (detail) {
+        case TESS_PACKED_ALIGNED:
+            put(text, "a packed operand must be aligned to 64 bytes");
+            return;
+        case TESS_PACKED_SHORT:
+            put(text, "fewer bytes than the header of a packed operand has");
+            break;
+        case TESS_PACKED_MAGIC:
+            put(text, "the bytes are no packed operand");
+            break;
+        case TESS_PACKED_FORMAT:
+            put(text, "the operand was packed in a version of the format that this library does not know");
+            break;
+        case TESS_PACKED_LAYOUT:
+            put(text, "the operand was packed in another layout, for another schedule or processor");
+            break;
+        case TESS_PACKED_DTYPE:
+            put(text, "the packed operand has elements of another type or another rank");
+            break;
+        case TESS_PACKED_EXTENT:
+            put(text, "the packed operand has extents that no tensor has");
+            break;
+        case TESS_PACKED_BYTES:
+            put(text, "not as many bytes as an operand of these extents has when it is packed; ask the packing function's size query");
+            return;
+        default:
+            put(text, "not an operand packed for this kernel");
+    }
+    put(text, "; pack it with this kernel's packing function");
+}
+
 static void put_reason(Text *text, Status s, const char *const *names) {
     switch (s.kind) {
         case TESS_OK:
@@ -274,6 +307,9 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             break;
         case TESS_GPU:
             put_gpu(text, s.detail);
+            break;
+        case TESS_PACKED:
+            put_packed(text, s.detail);
             break;
         default:
             put(text, "no status of a kernel");

@@ -113,6 +113,32 @@ static inline TessTensorDesc tess_dense(void *data, TessDType dtype, int32_t ran
     return desc;
 }
 
+/** Bytes of the header of a packed operand, and to how many bytes what it heads must be aligned. */
+enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_VERSION = 1 };
+
+/** A packed operand is what `<kernel>_pack_<operand>` writes and `<kernel>` takes in the place of that
+ *  operand: a row of bytes, a header and then the elements in the kernel's layout, with zeros past
+ *  the ends of the operand. It is the same in memory and in a file: nothing in it depends on where
+ *  it lies. All numbers, elements too, are little-endian. From the first byte on:
+ *
+ *      0   8 bytes  "TESSPACK"
+ *      8   u32      version of this format, TESS_PACKED_VERSION
+ *      12  u32      bytes of the header, TESS_PACKED_HEADER_BYTES
+ *      16  u64      hash of the layout; the manifest and the comments of the kernel's header have it
+ *      24  u32      type of the elements, a TessDType
+ *      28  u32      rank of the operand, at most 8
+ *      32  u64      bytes of the elements, which begin behind the header
+ *      40  8 bytes  0
+ *      48  8 i64    extents of the operand, 0 beyond its rank
+ *      112 16 bytes 0
+ *
+ *  The kernel checks all of it, against its own layout and its other arguments; it gives TESS_PACKED or,
+ *  for an extent, the status that the operand itself would. The elements may have any value. */
+static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
+    const int64_t extents[1] = {bytes < (UINT64_C(1) << 62) ? (int64_t)bytes : -1};
+    return tess_dense(data, TESS_U8, 1, extents);
+}
+
 /** Runs independent tasks on threads. An application may supply its own.
  *
  *  `parallel_for` calls task(closure, index, worker) once for each index in [0, count) and
@@ -239,6 +265,7 @@ typedef enum TessStatusKind {
     TESS_INDEX,                /**< an index that the kernel read as data is out of bounds */
     TESS_KERNEL,               /**< the kernel and this library do not belong together */
     TESS_GPU,                  /**< there is no device for the kernel, or it cannot run it */
+    TESS_PACKED,               /**< not an operand packed for this kernel and processor */
     TESS_STATUS_KIND_COUNT
 } TessStatusKind;
 

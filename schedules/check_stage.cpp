@@ -64,7 +64,7 @@ public:
         if (!found) {
             const Knobs &k = stages_.at(name);
             const bool passes = std::any_of(k.split.begin(), k.split.end(), [](const auto &s) { return s.second.how == Split::How::passes; });
-            unknown_stage(name, passes ? " The split into passes took its place: schedule the passes." : "", where);
+            unknown_stage(name, passes ? " The split into passes took its place: schedule the passes." : is_packed_ahead(name) ? " What is packed ahead of time has a schedule of its own: delete this one with null." : "", where);
         }
         const Addressable &stage = *found;
         for (size_t i = 0; i < stages_.at(name).directives.size(); i++)
@@ -121,10 +121,17 @@ private:
             if (knobs == stages_.end()) continue;
             for (const auto &[operand, pack] : knobs->second.pack) {
                 const std::optional<Tensor> packed = tensor(operand);
-                if (packed && stage.name + "." + operand + ".packed" == name) return Addressable{name, packed->dims, {}, {}, "", {*packed}, i, nullptr};
+                if (packed && !pack.is_ahead() && stage.name + "." + operand + ".packed" == name) return Addressable{name, packed->dims, {}, {}, "", {*packed}, i, nullptr};
             }
         }
         return std::nullopt;
+    }
+
+    bool is_packed_ahead(const std::string &name) const {
+        for (const auto &[stage, knobs] : stages_)
+            for (const auto &[operand, pack] : knobs.pack)
+                if (pack.is_ahead() && stage + "." + operand + ".packed" == name) return true;
+        return false;
     }
 
     [[noreturn]] void unknown_stage(const std::string &name, const std::string &why, const FieldPlace &where) const {
@@ -222,7 +229,7 @@ private:
         const Names names = stage.stage ? operands(*stage.stage) : Names{};
         if (!contains(names, operand))
             where.fail("schedule.unknown-operand", subject(stage) + " has no operand '" + operand + "'; its operands are " + join(names) + "." + did_you_mean(operand, names));
-        if (pack.at != "root") check_place_in(stage, k, pack.at, where / "at");
+        if (pack.at != "root" && !pack.is_ahead()) check_place_in(stage, k, pack.at, where / "at");
         if (const std::optional<Tensor> t = tensor(operand)) check_layout(pack.layout, *t, where / "layout");
     }
 

@@ -111,7 +111,7 @@ std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
 Pack pack(const json &value, const FieldPlace &where) {
     known_fields(object(value, where, "an object with at and layout"), where, {"at", "layout"});
     Pack result;
-    if (value.contains("at")) result.at = string(value["at"], where / "at", "a loop of the stage or \"root\"");
+    if (value.contains("at")) result.at = string(value["at"], where / "at", "a loop of the stage, \"root\" or \"prepack\"");
     if (value.contains("layout")) result.layout = layout(value["layout"], where / "layout");
     return result;
 }

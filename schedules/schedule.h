@@ -43,10 +43,12 @@ struct LayoutAxis {
     friend bool operator==(const LayoutAxis &, const LayoutAxis &) = default;
 };
 
-// Copy an operand's region into a buffer of this layout at a loop of the stage ("" layout: the operand's own order).
+// Copy an operand's region into a buffer of this layout at a loop of the stage ("" layout: the operand's own order), or
+// take all of it in this layout as the argument, which a function of its own has packed ahead of time.
 struct Pack {
-    std::string at = "block";  // a loop of the stage, or "root" for the whole operand before it
+    std::string at = "block";  // a loop of the stage, "root" for the whole operand before it, or "prepack"
     std::vector<LayoutAxis> layout;
+    bool is_ahead() const { return at == "prepack"; }
     friend bool operator==(const Pack &, const Pack &) = default;
 };
 

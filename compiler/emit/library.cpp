@@ -195,10 +195,13 @@ private:
 };
 
 // The public symbols: they pack their arguments and let the runtime check and run.
-static void add_entry_points(H::Module &module, const Kernel &kernel, const H::Target &target, uint64_t features) {
+static void add_entry_points(H::Module &module, const std::vector<TargetKernels> &targets, size_t number, const H::Target &target) {
+    const Kernel &kernel = targets.back().kernels[number];
     const TileProgram &program = kernel.variants[0].program;
     std::string table = kernel.name + ".spec";
-    module.append(constant_table(spec_of(program, features), table));
+    std::vector<TargetLayouts> layouts;
+    for (const TargetKernels &t : targets) layouts.push_back({feature_mask(t.target.features), &t.kernels[number].variants[0].program});
+    module.append(constant_table(spec_of(program, feature_mask(targets.back().target.features), layouts), table));
     std::vector<LoweredArgument> args;
     std::vector<HExpr> descriptors, parameters;
     for (const Argument &a : program.arguments) {
@@ -226,6 +229,11 @@ static void add_entry_points(H::Module &module, const Kernel &kernel, const H::T
     args.push_back(handle("argument.bytes"));
     append(module, kernel.name + "_workspace", args,
            call("tess_abi1_workspace", {function(".plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+    if (!is_packing(program)) return;
+    const std::string written = "argument." + program.arguments.back().tensor.name;
+    args.erase(std::find_if(args.begin(), args.end(), [&](const LoweredArgument &a) { return a.name == written; }));
+    descriptors.back() = H::reinterpret(H::Handle(), make_const(H::UInt(64), uint64_t{0}));
+    append(module, kernel.name + "_size", args, call("tess_abi1_packed_bytes", {Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
 }
 
 }  // namespace emit
@@ -375,8 +383,9 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             const std::string &name = least.kernels[k].name;
             append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
             append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}), LinkageType::External, base);
-            add_entry_points(entry, least.kernels[k], base, feature_mask(least.target.features));
+            add_entry_points(entry, targets, k, base);
             public_names.insert({name, name + "_workspace"});
+            if (is_packing(least.kernels[k].variants[0].program)) public_names.insert(name + "_size");
         }
         compile(entry, objects[0], public_names, nullptr);
         std::string archive = (scratch.path / options.archive.filename()).string();

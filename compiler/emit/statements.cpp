@@ -3,6 +3,7 @@
 #include "algorithms/error.h"
 #include "compiler/emit/vector_loops.h"
 #include "compiler/emit_library.h"
+#include "compiler/prepack.h"
 #include "runtime/kernel.h"
 
 namespace tessera::emit {
@@ -24,7 +25,11 @@ static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cas
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s) : program(p), around(s), spec(spec_of(p, 0)), values(addresses) {
-        for (const Argument &a : p.arguments) addresses.declare({a.tensor.name, a.tensor.dtype, {}, Space::argument});
+        for (const Argument &a : p.arguments) {
+            Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
+            if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
+            addresses.declare(b);
+        }
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
             for (const std::string &d : t.dims) b.extents.push_back(extent(d));
@@ -45,7 +50,7 @@ private:
     std::vector<int64_t> spec;
     Addresses addresses;
     Values values;
-    std::map<std::string, Buffer> dense;  // all but arguments
+    std::map<std::string, Buffer> dense;  // all but arguments that are not packed
     bool in_task = false;
     HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
 
@@ -218,7 +223,7 @@ Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_onl
         for (size_t t = program.arguments.size(); t-- > 0;) {
             const Tensor &tensor = program.arguments[t].tensor;
             int64_t n = static_cast<int64_t>(t);
-            for (size_t axis = tensor.dims.size(); axis-- > 0;)
+            for (size_t axis = program.arguments[t].packed ? 0 : tensor.dims.size(); axis-- > 0;)
                 body = LetStmt::make(stride_name(tensor.name, axis),
                                      Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
             body = LetStmt::make(tensor.name, pointer(frame_word(tess_frame_data(spec.data(), n))), body);

@@ -48,7 +48,7 @@ DType Addresses::dtype(const std::string &buffer) const { return buffers.at(buff
 HExpr Addresses::flat(const std::string &name, const std::vector<HExpr> &index) const {
     const Buffer &b = buffers.at(name);
     HExpr position = 0;
-    if (b.space == Space::argument) {
+    if (b.space == Space::argument && b.extents.empty()) {
         // The last stride is 1: the runtime checked it.
         for (size_t i = 0; i + 1 < index.size(); i++)
             position += index[i] * Variable::make(H::Int(32), stride_name(name, i));

@@ -26,7 +26,8 @@ Halide::Type value_type(DType type);
 // The position of an element, from the first one of the buffer.
 class Addresses {
 public:
-    void declare(const Buffer &buffer);  // row-major; arguments by the run-time strides that stride_name names
+    // Row-major where it has extents; arguments without by the run-time strides that stride_name names.
+    void declare(const Buffer &buffer);
     Halide::Expr flat(const std::string &buffer, const std::vector<Halide::Expr> &index) const;
     DType dtype(const std::string &buffer) const;
     // Tells Halide that an argument may start at any element; it takes other memory to be aligned to a vector.

@@ -18,6 +18,7 @@ struct Place {
     Buffer buffer;
     bool named = false;
     int lanes = 0;
+    bool strided = false;  // by the run-time strides of an argument
 };
 
 // What a name of the program is in the function that is being written.

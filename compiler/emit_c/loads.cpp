@@ -37,8 +37,8 @@ std::optional<Run::Linear> Run::linear(const Expr &e) const {
 Expr Run::flat(const Place &place, const std::string &buffer, const std::vector<Expr> &index) const {
     Expr position = 0;
     for (size_t i = 0; i < index.size(); i++) {
-        if (place.buffer.space != Space::argument) position = i ? times(position, place.buffer.extents[i]) : position;
-        const bool strided = place.buffer.space == Space::argument && i + 1 < index.size();
+        if (!place.strided) position = i ? times(position, place.buffer.extents[i]) : position;
+        const bool strided = place.strided && i + 1 < index.size();
         position = plus(position, strided ? times(index[i], variable(buffer + "\n" + std::to_string(i))) : index[i]);
     }
     return position;

@@ -60,7 +60,7 @@ static std::string table(const Kernel &kernel) {
     auto row = [&](size_t from, size_t n) {
         text += "    ";
         for (size_t i = from; i < from + n; i++) {
-            if (i == TESS_SPEC_VERSION) text += "TESS_SPEC_ABI1, ";
+            if (i == TESS_SPEC_VERSION) text += spec[i] == TESS_SPEC_PACKED ? "TESS_SPEC_PACKED, " : "TESS_SPEC_ABI1, ";
             else if (i == TESS_SPEC_CPU_FEATURES) text += "TESS_CPU_FEATURES, ";
             else text += fmt::format("{},{}", spec[i], i + 1 < from + n ? " " : "");
         }
@@ -69,7 +69,9 @@ static std::string table(const Kernel &kernel) {
     row(0, TESS_SPEC_HEADER);
     size_t at = TESS_SPEC_HEADER;
     for (int64_t d = 0; d < spec[TESS_SPEC_N_DIMS]; d++, at += TESS_SPEC_DIM_WORDS) row(at, TESS_SPEC_DIM_WORDS);
-    for (; at < spec.size(); at += TESS_SPEC_TENSOR_WORDS) row(at, TESS_SPEC_TENSOR_WORDS);
+    for (int64_t t = 0; t < spec[TESS_SPEC_N_TENSORS]; t++, at += TESS_SPEC_TENSOR_WORDS) row(at, TESS_SPEC_TENSOR_WORDS);
+    if (at < spec.size()) row(at++, 1);
+    for (; at < spec.size(); at += TESS_SPEC_LAYOUT_WORDS) row(at, TESS_SPEC_LAYOUT_WORDS);
     return text + "};\n\n";
 }
 
@@ -112,10 +114,16 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
     const std::string arguments = c_arguments(p);
     const std::string shared = fmt::format("{}_spec, (const TessTensorDesc *const[]){{{}}}, {}, context, {}_plan, ", kernel.name, descriptors,
                                            words.empty() ? "0" : "(const int64_t[]){" + words + "}", kernel.name);
-    return fmt::format("int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
+    const std::string text = fmt::format("int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
                        "int {0}({1}const TessContext *context) {{\n    return tess_abi1_run({2}{0}_body);\n}}\n\n"
                        "int {0}_workspace({1}const TessContext *context, uint64_t *bytes) {{\n    return tess_abi1_workspace({2}bytes);\n}}\n",
                        kernel.name, arguments, shared);
+    if (!is_packing(p)) return text;
+    std::string read;
+    for (const Argument &a : p.arguments) read += (read.empty() ? "" : ", ") + (a.written ? "0" : c_argument_name(a.tensor.name));
+    return text + fmt::format("\nint {0}_size({1}const TessContext *context, uint64_t *bytes);\n\nint {0}_size({1}const TessContext *context, uint64_t *bytes) {{\n"
+                              "    return tess_abi1_packed_bytes({0}_spec, (const TessTensorDesc *const[]){{{2}}}, 0, context, bytes);\n}}\n",
+                              kernel.name, c_size_arguments(p), read);
 }
 
 static std::string about_text(const std::vector<Kernel> &kernels, const Target &target, const std::vector<std::string> &about) {

@@ -6,6 +6,7 @@
 
 #include "algorithms/error.h"
 #include "compiler/emit_library.h"
+#include "compiler/prepack.h"
 #include "runtime/kernel.h"
 
 namespace tessera::emit_c {
@@ -19,7 +20,9 @@ static Buffer tensor_buffer(const Tensor &t, Space space) {
 Writer::Writer(const TileProgram &program, const std::string &stem, Operations &operations)
     : program_(program), stem_(stem), operations_(operations), spec_(spec_of(program, 0)) {
     for (const Argument &a : program.arguments) {
-        places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument), false, 0};
+        Place &place = places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument), false, 0};
+        place.strided = !a.packed;
+        if (a.packed) place.buffer.extents = packed_extents(*a.packed, program.dims);
         argument_names_.push_back(arguments_.take(a.tensor.name));
     }
     for (const Tensor &t : program.constants) places_[t.name] = {tensor_buffer(t, Space::constant), false, 0};
