@@ -19,6 +19,23 @@ double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) /
 
 static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }
 
+static void add_derived(const std::vector<Dim> &dims, DimExtents &extents) {
+    for (const Dim &d : dims) {
+        if (d.kind == DimKind::fixed) extents[d.name] = d.value;
+        if (d.kind != DimKind::derived) continue;
+        const Expr size = rewrite(d.size, [&](const Expr &e) -> Expr {
+            return e.kind() == ExprKind::extent && extents.count(e->name) ? Expr(extents.at(e->name)) : Expr();
+        });
+        if (size.is_constant()) extents[d.name] = std::max<int64_t>(0, size->value.integer);
+    }
+}
+
+DimExtents all_extents(const TileProgram &program, const DimExtents &extents) {
+    DimExtents all = extents;
+    add_derived(program.dims, all);
+    return all;
+}
+
 DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
     DimExtents extents;
     std::vector<std::string> names;
@@ -38,13 +55,7 @@ DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
     for (const auto &[name, extent] : symbolic)
         if (!extents.count(name))
             throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name + "' to give an extent; the symbolic dims are " + join(names) + "." + did_you_mean(name, names));
-    for (const Dim &d : algorithm.dims) {
-        if (d.kind != DimKind::derived) continue;
-        const Expr size = rewrite(d.size, [&](const Expr &e) -> Expr {
-            return e.kind() == ExprKind::extent && extents.count(e->name) ? Expr(extents.at(e->name)) : Expr();
-        });
-        if (size.is_constant()) extents[d.name] = std::max<int64_t>(0, size->value.integer);
-    }
+    add_derived(algorithm.dims, extents);
     return extents;
 }
 
@@ -109,7 +120,7 @@ Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint
     int64_t largest = 1;
     for (const auto &[dim, extent] : extents) largest = std::max(largest, extent);
     for (const Argument &argument : program.arguments) {
-        const Tensor &t = argument.tensor;
+        const Tensor &t = argument.packed ? argument.packed->operand : argument.tensor;
         if (!argument.read) continue;
         Array array(t.dtype, shape_of(t, extents));
         std::vector<int64_t> integers;

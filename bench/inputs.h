@@ -33,8 +33,11 @@ DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic);
 // most `count`, none with more than 2^22 points. Only symbolic dims are in them; without any there is one shape.
 std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
 
+// The same with the derived dims of the program, which has more where an operand is packed.
+DimExtents all_extents(const TileProgram &program, const DimExtents &extents);
+
 struct Inputs {
-    std::map<std::string, Array> tensors;      // inputs and states
+    std::map<std::string, Array> tensors;      // inputs and states; operands as the algorithm has them, before they are packed
     std::map<std::string, Scalar> parameters;
 };
 

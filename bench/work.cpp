@@ -93,9 +93,10 @@ Work work_of(const Algorithm &algorithm, const TileProgram &program, const DimEx
         if (!operations) work.operations.reset();
         if (work.operations) *work.operations += *operations;
     }
+    const DimExtents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {
         double bytes = size_of(a.tensor.dtype);
-        for (int64_t n : shape_of(a.tensor, extents)) bytes *= static_cast<double>(n);
+        for (int64_t n : shape_of(a.tensor, all)) bytes *= static_cast<double>(n);
         work.bytes += bytes * (int{a.read} + int{a.written});
     }
     return work;

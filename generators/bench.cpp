@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <list>
 #include <memory>
 
 #include <fmt/format.h>
@@ -61,24 +62,39 @@ std::vector<double> times(const std::function<void()> &call, double seconds) {
     return all;
 }
 
-ordered_json measured(const PreparedKernel &p, const LoadedKernel &kernel, const DimExtents &extents, const BenchOptions &options) {
+ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &extents, const BenchOptions &options) {
+    const LoadedKernel &kernel = loaded.kernel;
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, 1);
-    std::vector<Aligned> memory;
-    std::vector<TessTensorDesc> arguments;
-    for (const Argument &a : program.arguments) {
-        const std::vector<int64_t> shape = shape_of(a.tensor, extents);
-        const Array array = a.read ? inputs.tensors.at(a.tensor.name) : Array(a.tensor.dtype, shape);
-        memory.emplace_back(array.data.size());
-        std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory.back().data()));
-        arguments.push_back(descriptor_of(a.tensor.dtype, shape, memory.back().data()));
-    }
     const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(options.threads > 1 ? tess_pool_create(options.threads) : nullptr, tess_pool_destroy);
     TessContext context = tess_context();
     context.threads = options.threads, context.pool = pool.get();
     auto check = [&](int status) {
         if (status != TESS_OK) throw InternalError(p.kernel.name + " refuses its arguments: " + kernel.message(status));
     };
+    std::list<Aligned> memory;
+    auto tensor = [&](const Tensor &t, bool read) {
+        const std::vector<int64_t> shape = shape_of(t, extents);
+        const Array array = read ? inputs.tensors.at(t.name) : Array(t.dtype, shape);
+        memory.emplace_back(array.data.size());
+        std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory.back().data()));
+        return descriptor_of(t.dtype, shape, memory.back().data());
+    };
+    std::vector<TessTensorDesc> arguments;
+    auto packing = loaded.packings.begin();
+    for (const Argument &a : program.arguments) {
+        if (!a.packed) {
+            arguments.push_back(tensor(a.tensor, a.read));
+            continue;
+        }
+        std::vector<TessTensorDesc> operand = {tensor(a.packed->operand, true), tess_packed(nullptr, 0)};
+        uint64_t bytes = 0;
+        check(packing->size(operand, context, bytes));
+        memory.emplace_back(bytes);
+        operand.back() = tess_packed(memory.back().data(), bytes);
+        check((packing++)->run(operand, {}, context));
+        arguments.push_back(operand.back());
+    }
     check(kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes));
     const Aligned workspace(context.workspace_bytes);
     context.workspace = context.workspace_bytes ? workspace.data() : nullptr;
@@ -98,7 +114,7 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
     const OutputFolder out(folder.path());
     const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape, or raise --run-limit-s"};
     run_limited(running, options.run, [&] {
-        const LoadedKernel kernel(object, p.kernel.variants[0].program);
+        const LoadedKernels kernel(object, p);
         out.write("result.json", measured(p, kernel, extents, options).dump());
     });
     const ordered_json r = ordered_json::parse(out.read("result.json"));

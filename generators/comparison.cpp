@@ -23,26 +23,34 @@ constexpr size_t zone = 256;              // bytes on either side of an argument
 // An argument's memory between two zones.
 class Guarded {
 public:
-    explicit Guarded(const std::vector<std::byte> &data) : size_(data.size()), memory_(data.size() + 2 * zone, poison) {
-        std::copy(data.begin(), data.end(), memory_.begin() + zone);
+    explicit Guarded(const std::vector<std::byte> &data, size_t alignment = 1) : size_(data.size()), memory_(data.size() + 2 * zone + alignment, poison) {
+        void *at = memory_.data() + zone;
+        size_t space = size_ + alignment;
+        begin_ = static_cast<std::byte *>(std::align(alignment, size_, at, space)) - memory_.data();
+        std::copy(data.begin(), data.end(), memory_.begin() + begin_);
     }
-    std::byte *data() { return memory_.data() + zone; }
+    std::byte *data() { return memory_.data() + begin_; }
     bool is_intact() const {
         auto kept = [](std::byte b) { return b == poison; };
-        return std::all_of(memory_.begin(), memory_.begin() + zone, kept) && std::all_of(memory_.end() - zone, memory_.end(), kept);
+        return std::all_of(memory_.begin(), memory_.begin() + begin_, kept) && std::all_of(memory_.begin() + begin_ + static_cast<ptrdiff_t>(size_), memory_.end(), kept);
     }
-    std::vector<std::byte> contents() const { return {memory_.begin() + zone, memory_.begin() + static_cast<ptrdiff_t>(zone + size_)}; }
+    std::vector<std::byte> contents() const { return {memory_.begin() + begin_, memory_.begin() + begin_ + static_cast<ptrdiff_t>(size_)}; }
 
 private:
     size_t size_;
+    ptrdiff_t begin_ = 0;
     std::vector<std::byte> memory_;
 };
+
+// A packed operand as its kernel wrote it, header and all, by the name of its tensor.
+using Packed = std::map<std::string, std::vector<std::byte>>;
 
 // What the arguments hold before a run.
 Arrays before(const TileProgram &program, const Inputs &inputs, const DimExtents &extents) {
     Arrays arrays;
+    const DimExtents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {
-        Array array(a.tensor.dtype, shape_of(a.tensor, extents));
+        Array array(a.tensor.dtype, shape_of(a.tensor, all));
         std::fill(array.data.begin(), array.data.end(), poison);
         arrays.emplace(a.tensor.name, a.read ? inputs.tensors.at(a.tensor.name) : array);
     }
@@ -57,13 +65,20 @@ Arrays interpreted(const TileProgram &program, const Inputs &inputs, const DimEx
     return arrays;
 }
 
-Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const DimExtents &extents, int32_t threads, std::string &difference) {
+// Takes operands from `packed`, and puts there what the kernel packs.
+Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const DimExtents &extents, int32_t threads, Packed &packed, std::string &difference) {
     Arrays arrays = before(program, inputs, extents);
     std::vector<Guarded> memory;
     std::vector<TessTensorDesc> arguments;
     for (const Argument &a : program.arguments) {
-        memory.emplace_back(arrays.at(a.tensor.name).data);
-        arguments.push_back(descriptor_of(a.tensor.dtype, shape_of(a.tensor, extents), memory.back().data()));
+        const std::vector<std::byte> &data = arrays.at(a.tensor.name).data;
+        if (!a.packed) {
+            memory.emplace_back(data);
+            arguments.push_back(descriptor_of(a.tensor.dtype, shape_of(a.tensor, extents), memory.back().data()));
+            continue;
+        }
+        memory.emplace_back(a.read ? packed.at(a.tensor.name) : std::vector<std::byte>(TESS_PACKED_HEADER_BYTES + data.size(), poison), TESS_PACKED_ALIGNMENT);
+        arguments.push_back(tess_packed(memory.back().data(), memory.back().contents().size()));
     }
     const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy);
     TessContext context = tess_context();
@@ -76,9 +91,15 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
     if (status == TESS_OK) status = kernel.run(arguments, inputs.parameters, context);
     if (status != TESS_OK) difference = "the kernel refuses its arguments: " + kernel.message(status);
     for (size_t i = 0; i < memory.size(); i++) {
-        const std::string &name = program.arguments[i].tensor.name;
-        if (!memory[i].is_intact()) difference = "the kernel writes outside '" + name + "'";
-        arrays.at(name).data = memory[i].contents();
+        const Argument &a = program.arguments[i];
+        if (!memory[i].is_intact()) difference = "the kernel writes outside '" + a.tensor.name + "'";
+        std::vector<std::byte> contents = memory[i].contents();
+        uint64_t bytes = 0;
+        if (a.packed && a.written && (kernel.size(arguments, context, bytes) != TESS_OK || bytes != contents.size()))
+            difference = fmt::format("the kernel says that '{}' has {} bytes, of {}", a.tensor.name, bytes, contents.size());
+        if (a.packed && a.written) packed[a.tensor.name] = contents;
+        if (a.packed) contents.erase(contents.begin(), contents.begin() + TESS_PACKED_HEADER_BYTES);
+        arrays.at(a.tensor.name).data = contents;
     }
     return arrays;
 }
@@ -145,19 +166,34 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
 
 }  // namespace
 
-Comparison compare(const PreparedKernel &p, const LoadedKernel &kernel, const DimExtents &symbolic, uint64_t seed, const std::vector<int32_t> &threads) {
+Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &symbolic, uint64_t seed, const std::vector<int32_t> &threads) {
     Comparison result{symbolic, "", 0, 0};
     const DimExtents extents = all_extents(p.bound, symbolic);
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, seed);
-    const Arrays expected = interpreted(program, inputs, extents);
-    for (int32_t n : threads) {
-        const Arrays got = run(program, kernel, inputs, extents, n, result.difference);
-        if (result.difference.empty()) result.difference = first_difference(expected, got, "the tile program");
-        if (result.difference.empty()) continue;
-        result.difference += fmt::format(" ({} thread{})", n, n == 1 ? "" : "s");
-        return result;
+    Inputs given = inputs;  // and what is packed of them
+    Arrays expected;
+    Packed packed;
+    // Whether the compiled kernel equals the program, whose outputs become `expected`.
+    auto agrees = [&](const TileProgram &one, const LoadedKernel &kernel, const std::string &what) {
+        expected = interpreted(one, given, extents);
+        for (int32_t n : threads) {
+            const Arrays got = run(one, kernel, given, extents, n, packed, result.difference);
+            if (result.difference.empty()) result.difference = first_difference(expected, got, what);
+            if (result.difference.empty()) continue;
+            result.difference += fmt::format(" ({} thread{})", n, n == 1 ? "" : "s");
+            return false;
+        }
+        return true;
+    };
+    auto loaded_packing = loaded.packings.begin();
+    for (const Kernel &packing : p.packings) {
+        const TileProgram &one = packing.variants[0].program;
+        if (!agrees(one, *loaded_packing++, "the tile program of " + packing.name)) return result;
+        const std::string &name = one.arguments.back().tensor.name;
+        given.tensors.emplace(name, expected.at(name));
     }
+    if (!agrees(program, loaded.kernel, "the tile program")) return result;
     EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
     const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own), truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
     for (const Argument &a : program.arguments)

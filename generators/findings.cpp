@@ -47,7 +47,7 @@ Finding a_kernel() {
         const auto start = std::chrono::steady_clock::now();
         const TemporaryFolder folder;
         const PreparedKernel prepared = prepare(registry, options);
-        const LoadedKernel kernel(link_kernel(prepared, {}, folder), prepared.kernel.variants[0].program);
+        const LoadedKernel kernel(link_kernel(prepared, {}, folder), prepared.kernel);
         std::vector<float> x = {1, 2, 3}, y(3);
         const int status = kernel.run({descriptor_of(DType::f32, {3}, x.data()), descriptor_of(DType::f32, {3}, y.data())}, {}, tess_context());
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -37,33 +37,42 @@ const char *c_type(DType type) {
 
 const char *member(DType type) { return type == DType::f32 ? "f" : type == DType::f64 ? "d" : "i"; }
 
-// One entry point for every signature, and the runtime's functions by way of a table that the loading program fills.
-std::string caller_source(const Kernel &kernel) {
+// One signature for every kernel.
+std::string caller_of(const Kernel &kernel) {
     const TileProgram &p = kernel.variants[0].program;
-    std::string types, values;
-    for (size_t i = 0; i < p.arguments.size(); i++) types += "const void *, ", values += fmt::format("t[{}], ", i);
+    std::string types, values, read_types, read;
+    for (size_t i = 0; i < p.arguments.size(); i++) {
+        types += "const void *, ", values += fmt::format("t[{}], ", i);
+        if (!p.arguments[i].written) read_types += "const void *, ", read += fmt::format("t[{}], ", i);
+    }
     for (size_t i = 0; i < p.parameters.size(); i++) {
         types += std::string(c_type(p.parameters[i].dtype)) + ", ";
         values += fmt::format("({})p[{}].{}, ", c_type(p.parameters[i].dtype), i, member(p.parameters[i].dtype));
     }
-    return fmt::format(R"(#include <stdint.h>
+    std::string text = fmt::format("extern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n", kernel.name, types);
+    if (is_packing(p)) text += fmt::format("extern int {}_size({}const void *, uint64_t *);\n", kernel.name, read_types);
+    text += fmt::format("int call_{0}(const void *const *t, const Parameter *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n", kernel.name);
+    if (is_packing(p)) text += fmt::format("    if (query == 2) return {}_size({}c, bytes);\n", kernel.name, read);
+    return text + fmt::format("    return query ? {0}_workspace({1}c, bytes) : {0}({1}c);\n}}\n", kernel.name, values);
+}
+
+// The callers, and the runtime's functions by way of a table that the loading program fills.
+std::string caller_source(const std::vector<Kernel> &kernels) {
+    std::string text = R"(#include <stdint.h>
 typedef int (*Run)(const int64_t *, const void *const *, const int64_t *, const void *, void *, void *);
 typedef int (*Workspace)(const int64_t *, const void *const *, const int64_t *, const void *, void *, uint64_t *);
 typedef int (*Each)(void *, int (*)(void *, int, uint8_t *), int, int, uint8_t *);
-struct {{ Run run; Workspace workspace; Each each; int32_t (*worker)(void *); }} tessera_runtime;
-int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) {{ return tessera_runtime.run(s, a, p, c, plan, body); }}
-int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) {{ return tessera_runtime.workspace(s, a, p, c, plan, n); }}
-int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) {{ return tessera_runtime.each(c, f, min, n, closure); }}
-int32_t tess_abi1_worker(void *c) {{ return tessera_runtime.worker(c); }}
-typedef union {{ int64_t i; float f; double d; }} Parameter;
-extern int {0}({1}const void *);
-extern int {0}_workspace({1}const void *, uint64_t *);
-int tessera_call(const void *const *t, const Parameter *p, const void *c, uint64_t *bytes) {{
-    (void)t, (void)p;
-    return bytes ? {0}_workspace({2}c, bytes) : {0}({2}c);
-}}
-)",
-                       kernel.name, types, values);
+typedef int (*Bytes)(const int64_t *, const void *const *, const int64_t *, const void *, uint64_t *);
+struct { Run run; Workspace workspace; Bytes packed_bytes; Each each; int32_t (*worker)(void *); } tessera_runtime;
+int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) { return tessera_runtime.run(s, a, p, c, plan, body); }
+int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) { return tessera_runtime.workspace(s, a, p, c, plan, n); }
+int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) { return tessera_runtime.packed_bytes(s, a, p, c, n); }
+int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) { return tessera_runtime.each(c, f, min, n, closure); }
+int32_t tess_abi1_worker(void *c) { return tessera_runtime.worker(c); }
+typedef union { int64_t i; float f; double d; } Parameter;
+)";
+    for (const Kernel &kernel : kernels) text += caller_of(kernel);
+    return text;
 }
 
 void run_cc(const std::vector<std::string> &arguments, const fs::path &log) {
@@ -88,6 +97,7 @@ void run_cc(const std::vector<std::string> &arguments, const fs::path &log) {
 struct RuntimeTable {
     decltype(&tess_abi1_run) run;
     decltype(&tess_abi1_workspace) workspace;
+    decltype(&tess_abi1_packed_bytes) packed_bytes;
     decltype(&tess_abi1_do_par_for) each;
     decltype(&tess_abi1_worker) worker;
 };
@@ -110,23 +120,23 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     check_runs_here(p.target);
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
     emit_limited({p}, {archive, {}}, limits);
-    std::ofstream(source) << caller_source(p.kernel);
+    std::ofstream(source) << caller_source(p.kernels());
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()}, folder.path() / "cc.log");
     return object;
 }
 
-LoadedKernel::LoadedKernel(const fs::path &object, const TileProgram &program) : program_(program) {
+LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.variants[0].program) {
     handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
-    call_ = reinterpret_cast<Call>(dlsym(handle_, "tessera_call"));
+    call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
     require(call_ && table, "a loaded kernel has its caller");
-    *table = {tess_abi1_run, tess_abi1_workspace, tess_abi1_do_par_for, tess_abi1_worker};
+    *table = {tess_abi1_run, tess_abi1_workspace, tess_abi1_packed_bytes, tess_abi1_do_par_for, tess_abi1_worker};
 }
 
 LoadedKernel::~LoadedKernel() { dlclose(handle_); }
 
-int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t *bytes) const {
+int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t *bytes, Query query) const {
     std::vector<const void *> tensors;
     for (const TessTensorDesc &a : arguments) tensors.push_back(&a);
     std::vector<int64_t> words;
@@ -138,15 +148,19 @@ int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::
         if (p.dtype == DType::f64) std::memcpy(&word, &value.real, sizeof word);
         words.push_back(word);
     }
-    return call_(tensors.data(), words.data(), &context, bytes);
+    return call_(tensors.data(), words.data(), &context, bytes, query);
 }
 
 int LoadedKernel::run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const {
-    return call(arguments, parameters, context, nullptr);
+    return call(arguments, parameters, context, nullptr, none);
 }
 
 int LoadedKernel::workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t &bytes) const {
-    return call(arguments, parameters, context, &bytes);
+    return call(arguments, parameters, context, &bytes, of_workspace);
+}
+
+int LoadedKernel::size(const std::vector<TessTensorDesc> &arguments, const TessContext &context, uint64_t &bytes) const {
+    return call(arguments, {}, context, &bytes, of_packed);
 }
 
 std::string LoadedKernel::message(int status) const {

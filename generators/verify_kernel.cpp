@@ -45,7 +45,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     const OutputFolder out(folder.path());
     const Activity running{p.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes, or raise --run-limit-s"};
     run_limited(running, options.run, [&] {
-        const LoadedKernel kernel(object, p.kernel.variants[0].program);
+        const LoadedKernels kernel(object, p);
         ordered_json all = ordered_json::array();
         for (const DimExtents &shape : shapes_of(p, options)) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
         out.write("results.json", all.dump());
