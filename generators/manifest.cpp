@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "compiler/object_file.h"
+#include "compiler/prepack.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -71,16 +73,29 @@ struct Contents {
 
 }  // namespace
 
-static ordered_json variants_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel, const Contents *contents, const std::string &member) {
     ordered_json variants = ordered_json::array();
-    for (size_t v = 0; v < p.kernel.variants.size(); v++) {
-        const KernelVariant &variant = p.kernel.variants[v];
+    for (size_t v = 0; v < kernel.variants.size(); v++) {
+        const KernelVariant &variant = kernel.variants[v];
         ordered_json when = ordered_json::array();
         for (const Condition &c : variant.when) when.push_back(to_string(c));
         variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}});
-        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(p.kernel, p.target, v));
+        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(kernel, p.target, v));
     }
     return variants;
+}
+
+// What packs each operand that the kernel takes packed.
+static ordered_json packings_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+    ordered_json packings = ordered_json::array();
+    for (const Kernel &kernel : p.packings) {
+        const Packing &packing = *kernel.variants[0].program.arguments.back().packed;
+        ordered_json layout = ordered_json::array();
+        for (const LayoutAxis &axis : packing.layout) layout.push_back(to_string(axis));
+        packings.push_back({{"function", kernel.name}, {"operand", packing.operand.name}, {"layout", layout}, {"layout_hash", fmt::format("0x{:016x}", layout_hash(packing))},
+                            {"variants", variants_json(p, kernel, contents, member)}});
+    }
+    return packings;
 }
 
 static ordered_json constants_json(const Kernel &kernel) {
@@ -102,7 +117,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
     for (const PreparedKernel &p : prepared) {
         const std::string member = object_name(stem, p.target);
         targets.push_back({{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}, {"schedule", schedule_json(p)},
-                           {"variants", variants_json(p, objects ? &contents : nullptr, member)}});
+                           {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)}, {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
         if (objects) targets.back()["bytes"] = contents.loaded_with_callees(member);
     }
     const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};

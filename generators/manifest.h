@@ -6,13 +6,15 @@
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
 //                  "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},
-//                  "variants": [{"when": [condition], "resolved", "bytes"}], "bytes"}],
+//                  "variants": [{"when": [condition], "resolved", "bytes"}],
+//                  "packings": [{"function", "operand", "layout": [axis], "layout_hash", "variants"}], "bytes"}],
 //     "entry_bytes", "symbols": {"public": [name], "needs": [name]},
 //     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
 //     "files": {file: hash} }
 //
 // Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
-// objects with constants and callees, those of the entry what all share; null where the object is not ELF. `needs` are the functions
+// objects with constants and callees, those of the entry what all share; null where the object is not ELF. `packings` are of the operands
+// that the kernel takes packed, and `layout_hash` stands in the header of what their functions write. `needs` are the functions
 // that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
 // `text` is the file in Tessera's folder of documents. With "emit": "c" there is no Halide and no object: "halide", bytes and
 // "symbols" are left out.

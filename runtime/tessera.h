@@ -135,8 +135,13 @@ enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_V
  *  The kernel checks all of it, against its own layout and its other arguments; it gives TESS_PACKED or,
  *  for an extent, the status that the operand itself would. The elements may have any value. */
 static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
-    const int64_t extents[1] = {bytes < (UINT64_C(1) << 62) ? (int64_t)bytes : -1};
-    return tess_dense(data, TESS_U8, 1, extents);
+    int64_t extent = -1;
+#ifdef __cplusplus
+    if (bytes <= INT64_MAX) extent = int64_t(bytes);
+#else
+    if (bytes <= INT64_MAX) extent = (int64_t)bytes;
+#endif
+    return tess_dense(data, TESS_U8, 1, &extent);
 }
 
 /** Runs independent tasks on threads. An application may supply its own.

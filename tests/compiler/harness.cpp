@@ -20,6 +20,7 @@
 #include "compiler/header.h"
 #include "compiler/interpret.h"
 #include "compiler/lower.h"
+#include "compiler/prepack.h"
 #include "compiler/verify_tiles.h"
 #include "runtime/tessera.h"
 #include "tests/compiler/foreign.h"
@@ -175,6 +176,26 @@ TileProgram lowered(const std::string &name, const Algorithm &algorithm, const s
     return program;
 }
 
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+    std::vector<TileProgram> programs = lower_packings(algorithm, stages, target);
+    for (TileProgram &program : programs) {
+        program.name = name + program.name.substr(algorithm.name.size());
+        verify(program);
+    }
+    return programs;
+}
+
+// What stands before the elements of a packed operand.
+static std::vector<std::byte> header_of(const Packing &packing, TessDType type, size_t bytes, const Extents &extents) {
+    std::vector<std::byte> header(TESS_PACKED_HEADER_BYTES);
+    auto write = [&](size_t at, const auto &value) { std::memcpy(header.data() + at, &value, sizeof value); };
+    std::memcpy(header.data(), "TESSPACK", 8);
+    write(8, uint32_t{1}), write(12, uint32_t{128}), write(16, layout_hash(packing)), write(24, static_cast<uint32_t>(type));
+    write(28, static_cast<uint32_t>(packing.operand.dims.size())), write(32, uint64_t{bytes});
+    for (size_t i = 0; i < packing.operand.dims.size(); i++) write(48 + 8 * i, extents.at(packing.operand.dims[i]));
+    return header;
+}
+
 // Memory with a page on either side that nobody may touch, and a pattern around the data.
 class Fenced {
 public:
@@ -323,13 +344,28 @@ int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &
     return status;
 }
 
+// A packing kernel's size query says how much was written.
+void Loaded::check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const {
+    using Size = int (*)(const TessTensorDesc *, const TessContext *, uint64_t *);
+    auto size = reinterpret_cast<Size>(dlsym(library, (program.name + "_size").c_str()));
+    TessContext context = tess_context();
+    context.features_off = layout.features_off;
+    TessTensorDesc operand = tensors[0];
+    operand.data = nullptr;
+    uint64_t bytes = 0;
+    if (!size || size(&operand, &context, &bytes) != TESS_OK || bytes != static_cast<uint64_t>(tensors[1].extents[0]))
+        throw std::runtime_error(program.name + "_size gives " + std::to_string(bytes));
+}
+
 Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const {
-    Arrays all = all_arguments(program, extents_of(program, symbolic), inputs);
+    const Extents extents = extents_of(program, symbolic);
+    Arrays all = all_arguments(program, extents, inputs);
     std::vector<TessTensorDesc> descriptors(program.arguments.size());
     std::vector<std::unique_ptr<Fenced>> memory;
     // Row by row: the pattern stays between rows that are apart.
     auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
         Array &a = all.at(program.arguments[i].tensor.name);
+        if (program.arguments[i].packed) return each(memory[i]->data + TESS_PACKED_HEADER_BYTES, a.data.data(), a.data.size());
         auto width = a.extents.empty() ? 1 : a.extents.back();
         auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
         for (int64_t row = 0; width && row < a.size() / width; row++)
@@ -344,12 +380,17 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         for (int64_t e : padded) count *= e;
         if (padded.size() > 1 && a.size()) count -= layout.pitch;
         if (!a.size()) count = 0;
-        memory.push_back(std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
-        TessDType type = TESS_F32;
-        for (int t = TESS_F32; t <= TESS_BOOL; t++) {
-            static const DType ours[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean};
-            if (ours[t - TESS_F32] == a.dtype) type = static_cast<TessDType>(t);
+        const TessDType type = static_cast<TessDType>(abi_dtype(a.dtype));
+        if (argument.packed) {
+            const std::vector<std::byte> header = header_of(*argument.packed, type, a.data.size(), extents);
+            const size_t bytes = header.size() + a.data.size();
+            memory.push_back(std::make_unique<Fenced>(bytes, layout.at_end ? (TESS_PACKED_ALIGNMENT - bytes % TESS_PACKED_ALIGNMENT) % TESS_PACKED_ALIGNMENT : 0, layout.at_end));
+            descriptors[i] = tess_packed(memory.back()->data, bytes);
+            rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
+            if (argument.read) std::memcpy(memory.back()->data, header.data(), header.size());
+            continue;
         }
+        memory.push_back(std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
         descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
         for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
@@ -369,6 +410,12 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &argument = program.arguments[i];
         bool same = true;
+        if (argument.packed) {
+            const std::vector<std::byte> header = header_of(*argument.packed, static_cast<TessDType>(abi_dtype(argument.tensor.dtype)), all.at(argument.tensor.name).data.size(), extents);
+            if (std::memcmp(header.data(), memory[i]->data, header.size()) != 0) throw std::runtime_error(program.name + ": " + argument.tensor.name + " has another header");
+            std::memset(memory[i]->data, Fenced::canary, header.size());
+            if (argument.written) check_size(program, descriptors, layout);
+        }
         rows(i, [&](std::byte *there, std::byte *here, size_t n) {
             if (argument.written) std::memcpy(here, there, n);
             else same = same && std::memcmp(here, there, n) == 0;

@@ -73,7 +73,8 @@ public:
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;
 
-    // Outputs and states. Outputs start poisoned. Throws std::runtime_error when a status is not 0 or memory beside an
+    // Outputs and states. Outputs start poisoned. Packed arguments have a tensor of the layout's axes here, as for the interpreter; the header
+    // stands in memory only, written and compared as tessera.h says. Throws std::runtime_error when a status is not 0 or memory beside an
     // argument or inside an input has changed.
     Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const;
 
@@ -83,6 +84,7 @@ private:
     std::unique_ptr<Foreign> foreign;
     std::vector<std::string> names;
     int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const;
+    void check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const;
 };
 
 // Whether kernels for OpenCL can be linked here.
@@ -93,5 +95,7 @@ std::vector<Target> targets();
 bool can_emulate(const Target &target);
 // Wraps a lowered program: renamed to `name`, verified.
 TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+// The same for what packs its operands ahead of time: "<name>_pack_<operand>".
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 
 }  // namespace tessera::test

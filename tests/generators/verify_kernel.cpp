@@ -28,6 +28,20 @@ TEST_CASE("verify gives JSON, for one shape") {
     CHECK(result["shapes"][0]["difference"] == "");
 }
 
+TEST_CASE("verify and bench pack what a kernel takes packed") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] { return Schedule("ahead").stage("y", block({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"})); });
+    const Outcome verified = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--shapes", "6"}, registry);
+    INFO(verified.err);
+    CHECK(verified.code == 0);
+    CHECK_THAT(verified.out, Catch::StartsWith("matmul on x86-64, f32, schedule ahead: 6 of 6 shapes right, with 1 and 2 threads; equal to the tile program bit by bit"));
+    const Outcome timed = generator({"bench", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=8", "N=12", "K=8", "--seconds", "0.01", "--json"}, registry);
+    INFO(timed.err);
+    REQUIRE(timed.code == 0);
+    CHECK(nlohmann::json::parse(timed.out)["operations"] == 2.0 * 8 * 12 * 8);
+    CHECK(nlohmann::json::parse(timed.out)["bytes"] == 4.0 * (8 * 8 + 16 * 8 + 8 * 12));
+}
+
 TEST_CASE("verify's errors") {
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=1"}, {"error[command.extents]: matmul: dim N has no extent"});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=500", "N=500", "K=500", "--run-limit-s", "0.05"},

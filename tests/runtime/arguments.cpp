@@ -111,7 +111,7 @@ TEST_CASE("a table that this library cannot read is refused") {
         spec[word] = value;
         return tess_status_code(check(spec, good())) == TESS_KERNEL;
     };
-    CHECK(refused(matmul, TESS_SPEC_VERSION, TESS_SPEC_ABI1 + 1));
+    CHECK(refused(matmul, TESS_SPEC_VERSION, TESS_SPEC_PACKED + 1));
     CHECK(refused(matmul, TESS_SPEC_N_DIMS, TESS_MAX_DIMS + 1));
     CHECK(refused(matmul, TESS_SPEC_N_TENSORS, TESS_MAX_TENSORS + 1));
     CHECK(refused(matmul, TESS_SPEC_N_PARAMETERS, TESS_MAX_PARAMETERS + 1));

@@ -125,6 +125,7 @@ TEST_CASE("the words of every kind") {
           "the device's compiler refuses the kernel; update its driver");
     CHECK(reason(TESS_GPU, TESS_GPU_MEMORY) == "the device has no room for the arguments");
     CHECK(reason(TESS_GPU, TESS_GPU_LAUNCH) == "the device cannot run the kernel");
+    CHECK(reason(TESS_PACKED) == "not an operand packed for this kernel; pack it with this kernel's packing function");
 }
 
 TEST_CASE("a message is cut where the buffer ends, and its whole length is returned") {
