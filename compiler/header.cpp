@@ -122,7 +122,8 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         const Argument &a = p.arguments[i];
         const char *role = !a.written ? "read" : a.read ? "read and written" : "written";
         std::string form = shape(p, a.packed ? a.packed->operand : a.tensor);
-        if (a.packed) form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
+        if (a.packed)
+            form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
         doc += fmt::format(" *    {}: {}, {}\n", c_argument_name(a.tensor.name), form, role);
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
@@ -139,9 +140,11 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         "static const char *const {0}_argument_names[] = {{{4}0}};\n",
         kernel.name, targets, doc, c_arguments(p), names, takes_packed ? ", but not that of a packed operand, whose header is read" : "");
     if (is_packing(p))
-        text += fmt::format("\n/** Bytes, aligned to TESS_PACKED_ALIGNMENT, that {0} writes for these arguments and this context. Data pointers may be null. */\n"
-                            "int {0}_size({1}const TessContext *context, uint64_t *bytes);\n",
-                            kernel.name, c_size_arguments(p));
+        text += fmt::format(
+            "\n/** Bytes, aligned to TESS_PACKED_ALIGNMENT, that {0} writes for these arguments and this context. Data pointers may be "
+            "null. */\n"
+            "int {0}_size({1}const TessContext *context, uint64_t *bytes);\n",
+            kernel.name, c_size_arguments(p));
     return text;
 }
 

@@ -154,11 +154,13 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
     return {tile_node(Loop{variable, Expr(1), LoopKind::block, 0, serial_within(fused, LoopKind::block)})};
 }
 
-static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target, std::vector<PackedInput> &packed) {
+static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target,
+                                std::vector<PackedInput> &packed) {
     Algorithm a = apply_splits(algorithm, stages);
     a = inline_stages(a, stages);
     a = prepack(a, stages, packed);
-    std::sort(packed.begin(), packed.end(), [&](const PackedInput &p, const PackedInput &q) { return a.find_tensor(p.tensor.name) < a.find_tensor(q.tensor.name); });
+    std::sort(packed.begin(), packed.end(),
+              [&](const PackedInput &p, const PackedInput &q) { return a.find_tensor(p.tensor.name) < a.find_tensor(q.tensor.name); });
     int lanes = target.is_gpu() ? 0 : std::max(1, target.vector_bytes / 4);
     return insert_packs(a, stages, lanes);
 }
@@ -328,8 +330,10 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::str
         for (const auto &[stage, k] : callee.stages)
             for (const auto &[operand, pack] : k.pack)
                 if (pack.is_ahead())
-                    throw UserError("schedule.prepack", callee.scope + "." + stage + ": cannot pack '" + operand + "' ahead of time: the call '" + callee.scope +
-                                        "' is emitted once, and what it takes is not its caller's argument; inline the call, or pack it at a loop of the stage.");
+                    throw UserError("schedule.prepack", callee.scope + "." + stage + ": cannot pack '" + operand +
+                                                            "' ahead of time: the call '" + callee.scope +
+                                                            "' is emitted once, and what it takes is not its caller's argument; inline the "
+                                                            "call, or pack it at a loop of the stage.");
     Algorithm a = r.inlined.algorithm;
     for (const Call &call : a.calls)
         for (const Tensor &t : results_of(call)) a.tensors.push_back(t), r.called.insert(t.name);

@@ -74,7 +74,9 @@ PackedInput packed_input(const Algorithm &a, const std::string &stage, const std
         for (const Tensor &t : a.tensors)
             if (t.role == Role::input) inputs.push_back(t.name);
         const char *what = !tensor ? "it is computed by the kernel" : tensor->role == Role::state ? "it is a state" : "it is a constant";
-        refuse(stage, operand, std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) + ". Pack it at a loop of the stage, or at root.");
+        refuse(stage, operand,
+               std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) +
+                   ". Pack it at a loop of the stage, or at root.");
     }
     PackedInput made{*tensor, {*tensor, complete(pack.layout, *tensor)}};
     made.tensor.name = operand + ".packed";
@@ -84,12 +86,18 @@ PackedInput packed_input(const Algorithm &a, const std::string &stage, const std
 }
 
 void check_dims(const Algorithm &a, const std::string &stage, const Tensor &operand) {
+    if (operand.dims.empty()) refuse(stage, operand.name, "it is one element, of which there is nothing to pack. Delete the pack (null).");
     for (size_t i = 0; i < operand.dims.size(); i++) {
         const Dim &d = a.dim(operand.dims[i]);
         bool varies = false;
-        if (d.size.defined()) walk(d.size, [&](const Expr &n) { varies |= n.kind() == ExprKind::load || n.kind() == ExprKind::variable || n.kind() == ExprKind::parameter; });
-        if (varies) refuse(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + to_string(d.size) + "). Pack it at root.");
-        if (std::count(operand.dims.begin(), operand.dims.end(), d.name) > 1) refuse(stage, operand.name, "its dim '" + d.name + "' stands in it twice. Pack it at root.");
+        if (d.size.defined())
+            walk(d.size, [&](const Expr &n) {
+                varies |= n.kind() == ExprKind::load || n.kind() == ExprKind::variable || n.kind() == ExprKind::parameter;
+            });
+        if (varies)
+            refuse(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + to_string(d.size) + "). Pack it at root.");
+        if (std::count(operand.dims.begin(), operand.dims.end(), d.name) > 1)
+            refuse(stage, operand.name, "its dim '" + d.name + "' stands in it twice. Pack it at root.");
     }
 }
 
@@ -103,16 +111,22 @@ void check_readers(const Algorithm &a, const std::map<std::string, Knobs> &stage
         if (knobs != stages.end())
             if (auto it = knobs->second.pack.find(operand); it != knobs->second.pack.end()) pack = &it->second;
         if (!pack || !pack->is_ahead())
-            refuse(stage, operand, "the stage '" + reader.name + "' reads it too, and " + (pack ? "packs it at " + pack->at : "not packed") +
-                                       "; state the same pack there (\"at\": \"prepack\", layout " + layout + "), or pack it at a loop here.");
+            refuse(stage, operand,
+                   "the stage '" + reader.name + "' reads it too" + (pack ? ", and packs it at " + pack->at : ", unpacked") +
+                       "; state the same pack there (\"at\": \"prepack\", layout " + layout + "), or pack it at a loop here.");
         if (const std::vector<LayoutAxis> other = complete(pack->layout, packing.operand); other != packing.layout)
-            refuse(stage, operand, "the stage '" + reader.name + "' wants it in the layout " + text_of(other) + ", this one in " + layout + "; state one layout in both.");
+            refuse(stage, operand,
+                   "the stage '" + reader.name + "' wants it in the layout " + text_of(other) + ", this one in " + layout +
+                       "; state one layout in both.");
     }
     for (const Dim &d : a.dims)
-        if (d.size.defined() && loads(d.size, operand)) refuse(stage, operand, "the extent of dim '" + d.name + "' is read from it. Pack it at root.");
+        if (d.size.defined() && loads(d.size, operand))
+            refuse(stage, operand, "the extent of dim '" + d.name + "' is read from it. Pack it at root.");
     for (const Call &call : a.calls)
         for (const auto &[callee, caller] : call.tensors)
-            if (caller == operand) refuse(stage, operand, "the call '" + call.scope + "', which is emitted once, reads it too; inline the call, or pack it at a loop here.");
+            if (caller == operand)
+                refuse(stage, operand,
+                       "the call '" + call.scope + "', which is emitted once, reads it too; inline the call, or pack it at a loop here.");
 }
 
 // The index of a packed tensor's element, given the index of the operand's.
@@ -158,8 +172,11 @@ Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stag
     for (const auto &[stage, knobs] : asked)
         for (const auto &[operand, pack] : knobs.pack) {
             if (!pack.is_ahead()) continue;
+            const Stage *reader = algorithm.find_stage(stage);
+            if (!reader || !loads(*reader, operand)) refuse(stage, operand, "the stage does not load it.");
             stages[stage].pack.erase(operand);
-            const bool known = std::any_of(packed.begin(), packed.end(), [&, name = operand](const PackedInput &p) { return p.packing.operand.name == name; });
+            const bool known = std::any_of(packed.begin(), packed.end(),
+                                           [&, name = operand](const PackedInput &p) { return p.packing.operand.name == name; });
             if (known) continue;
             const PackedInput input = packed_input(algorithm, stage, operand, pack);
             check_dims(algorithm, stage, input.packing.operand);
@@ -194,18 +211,20 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
     std::vector<Expr> index;
     Expr inside;
     for (const std::string &name : operand.dims) {
-        Expr position = variable(name);
-        for (const LayoutAxis &axis : input.packing.layout)
-            if (axis.dim == name && axis.factor && !axis.remainder)
-                position = variable(axis_dim(axis)) * Expr(axis.factor) + variable(axis_dim({name, axis.factor, true}));
-        index.push_back(position);
-        const int64_t factor = position.kind() == ExprKind::variable ? 1 : std::find_if(input.packing.layout.begin(), input.packing.layout.end(), [&](const LayoutAxis &x) { return x.dim == name; })->factor;
+        const auto panel = std::find_if(input.packing.layout.begin(), input.packing.layout.end(),
+                                        [&](const LayoutAxis &axis) { return axis.dim == name && axis.factor && !axis.remainder; });
+        if (panel == input.packing.layout.end()) {
+            index.push_back(variable(name));
+            continue;
+        }
+        index.push_back(variable(axis_dim(*panel)) * Expr(panel->factor) + variable(axis_dim({name, panel->factor, true})));
         const Dim &d = a.dim(name);
-        if (d.kind == DimKind::fixed ? d.value % factor == 0 : d.multiple_of % factor == 0) continue;
-        const Expr here = position < extent_in(a.dims, name);
+        if ((d.kind == DimKind::fixed ? d.value : d.multiple_of) % panel->factor == 0) continue;
+        const Expr here = index.back() < extent_in(a.dims, name);
         inside = inside.defined() ? inside && here : here;
     }
-    const Expr value = inside.defined() ? load_or(operand.name, operand.dtype, index, inside, constant(operand.dtype, 0)) : load(operand.name, operand.dtype, index);
+    const Expr value = inside.defined() ? load_or(operand.name, operand.dtype, index, inside, constant(operand.dtype, 0))
+                                        : load(operand.name, operand.dtype, index);
     a.stages = {{input.tensor.name, input.tensor.dims, Map{value}}};
     a.outputs = {input.tensor.name};
     return a;
@@ -219,7 +238,9 @@ std::map<std::string, Knobs> packing_schedule(const PackedInput &input, const Ta
     // Lanes go along the operand's last dim, whole or inside a panel; what is left of panels after that is unrolled.
     size_t vector = layout.size();
     for (size_t i = 0; i < layout.size(); i++)
-        if (layout[i].dim == input.packing.operand.dims.back() && (layout[i].factor == 0 || (layout[i].remainder && layout[i].factor % lanes == 0))) vector = i;
+        if (layout[i].dim == input.packing.operand.dims.back() &&
+            (layout[i].factor == 0 || (layout[i].remainder && layout[i].factor % lanes == 0)))
+            vector = i;
     if (vector < layout.size()) {
         k.vector[dims[vector]] = lanes;
         for (size_t i = vector + 1; i < layout.size(); i++)
@@ -230,9 +251,11 @@ std::map<std::string, Knobs> packing_schedule(const PackedInput &input, const Ta
 }
 
 std::string layout_text_hash(const Packing &packing) {
-    std::string text = "packed operand 1\n" + std::string(name_of(packing.operand.dtype)) + "[" + std::to_string(packing.operand.dims.size()) + "]\n";
+    std::string text =
+        "packed operand 1\n" + std::string(name_of(packing.operand.dtype)) + "[" + std::to_string(packing.operand.dims.size()) + "]\n";
     for (const LayoutAxis &axis : packing.layout)
-        text += std::to_string(operand_axis(packing, axis)) + (axis.factor == 0 ? "" : (axis.remainder ? "%" : "/") + std::to_string(axis.factor)) + "\n";
+        text += std::to_string(operand_axis(packing, axis)) +
+                (axis.factor == 0 ? "" : (axis.remainder ? "%" : "/") + std::to_string(axis.factor)) + "\n";
     return sha256(text + "zeros\n");
 }
 

@@ -50,8 +50,10 @@ bool is_packing(const TileProgram &program) {
 
 // One argument's record for one target.
 static std::vector<int64_t> layout_record(const Packing &packing, uint64_t features) {
-    std::vector<int64_t> record = {static_cast<int64_t>(features), static_cast<int64_t>(layout_hash(packing)), static_cast<int64_t>(packing.layout.size())};
-    for (const LayoutAxis &axis : packing.layout) record.insert(record.end(), {operand_axis(packing, axis), axis.remainder ? -axis.factor : axis.factor});
+    std::vector<int64_t> record = {static_cast<int64_t>(features), static_cast<int64_t>(layout_hash(packing)),
+                                   static_cast<int64_t>(packing.layout.size())};
+    for (const LayoutAxis &axis : packing.layout)
+        record.insert(record.end(), {operand_axis(packing, axis), axis.remainder ? -axis.factor : axis.factor});
     record.resize(TESS_SPEC_LAYOUT_WORDS);
     return record;
 }

@@ -23,7 +23,8 @@ constexpr size_t zone = 256;              // bytes on either side of an argument
 // An argument's memory between two zones.
 class Guarded {
 public:
-    explicit Guarded(const std::vector<std::byte> &data, size_t alignment = 1) : size_(data.size()), memory_(data.size() + 2 * zone + alignment, poison) {
+    explicit Guarded(const std::vector<std::byte> &data, size_t alignment = 1)
+        : size_(data.size()), memory_(data.size() + 2 * zone + alignment, poison) {
         void *at = memory_.data() + zone;
         size_t space = size_ + alignment;
         begin_ = static_cast<std::byte *>(std::align(alignment, size_, at, space)) - memory_.data();
@@ -32,7 +33,8 @@ public:
     std::byte *data() { return memory_.data() + begin_; }
     bool is_intact() const {
         auto kept = [](std::byte b) { return b == poison; };
-        return std::all_of(memory_.begin(), memory_.begin() + begin_, kept) && std::all_of(memory_.begin() + begin_ + static_cast<ptrdiff_t>(size_), memory_.end(), kept);
+        return std::all_of(memory_.begin(), memory_.begin() + begin_, kept) &&
+               std::all_of(memory_.begin() + begin_ + static_cast<ptrdiff_t>(size_), memory_.end(), kept);
     }
     std::vector<std::byte> contents() const { return {memory_.begin() + begin_, memory_.begin() + begin_ + static_cast<ptrdiff_t>(size_)}; }
 
@@ -66,7 +68,8 @@ Arrays interpreted(const TileProgram &program, const Inputs &inputs, const DimEx
 }
 
 // Takes operands from `packed`, and puts there what the kernel packs.
-Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const DimExtents &extents, int32_t threads, Packed &packed, std::string &difference) {
+Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const DimExtents &extents, int32_t threads,
+           Packed &packed, std::string &difference) {
     Arrays arrays = before(program, inputs, extents);
     std::vector<Guarded> memory;
     std::vector<TessTensorDesc> arguments;
@@ -77,7 +80,8 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
             arguments.push_back(descriptor_of(a.tensor.dtype, shape_of(a.tensor, extents), memory.back().data()));
             continue;
         }
-        memory.emplace_back(a.read ? packed.at(a.tensor.name) : std::vector<std::byte>(TESS_PACKED_HEADER_BYTES + data.size(), poison), TESS_PACKED_ALIGNMENT);
+        memory.emplace_back(a.read ? packed.at(a.tensor.name) : std::vector<std::byte>(TESS_PACKED_HEADER_BYTES + data.size(), poison),
+                            TESS_PACKED_ALIGNMENT);
         arguments.push_back(tess_packed(memory.back().data(), memory.back().contents().size()));
     }
     const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy);
@@ -166,7 +170,8 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
 
 }  // namespace
 
-Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &symbolic, uint64_t seed, const std::vector<int32_t> &threads) {
+Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &symbolic, uint64_t seed,
+                   const std::vector<int32_t> &threads) {
     Comparison result{symbolic, "", 0, 0};
     const DimExtents extents = all_extents(p.bound, symbolic);
     const TileProgram &program = variant_for(p.kernel, extents).program;

@@ -20,7 +20,8 @@ struct Comparison {
 //   with the tile program's interpreter   equal bits, any NaN equal to any other; the same for every thread count
 //   with the algorithm in double          at most 8 times as far off as the algorithm in its own types, plus 4 units in the
 //                                         last place of the largest element; integers equal; NaN and Inf alike
-Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const DimExtents &extents, uint64_t seed, const std::vector<int32_t> &threads);
+Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const DimExtents &extents, uint64_t seed,
+                   const std::vector<int32_t> &threads);
 
 // "M=7 N=33"
 std::string to_string(const DimExtents &extents);

@@ -49,9 +49,12 @@ std::string caller_of(const Kernel &kernel) {
         types += std::string(c_type(p.parameters[i].dtype)) + ", ";
         values += fmt::format("({})p[{}].{}, ", c_type(p.parameters[i].dtype), i, member(p.parameters[i].dtype));
     }
-    std::string text = fmt::format("extern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n", kernel.name, types);
+    std::string text =
+        fmt::format("extern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n", kernel.name, types);
     if (is_packing(p)) text += fmt::format("extern int {}_size({}const void *, uint64_t *);\n", kernel.name, read_types);
-    text += fmt::format("int call_{0}(const void *const *t, const Parameter *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n", kernel.name);
+    text += fmt::format(
+        "int call_{0}(const void *const *t, const Parameter *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n",
+        kernel.name);
     if (is_packing(p)) text += fmt::format("    if (query == 2) return {}_size({}c, bytes);\n", kernel.name, read);
     return text + fmt::format("    return query ? {0}_workspace({1}c, bytes) : {0}({1}c);\n}}\n", kernel.name, values);
 }
@@ -136,7 +139,8 @@ LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : progr
 
 LoadedKernel::~LoadedKernel() { dlclose(handle_); }
 
-int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t *bytes, Query query) const {
+int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                       const TessContext &context, uint64_t *bytes, Query query) const {
     std::vector<const void *> tensors;
     for (const TessTensorDesc &a : arguments) tensors.push_back(&a);
     std::vector<int64_t> words;

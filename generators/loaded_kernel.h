@@ -37,7 +37,8 @@ public:
 private:
     enum Query : int32_t { none, of_workspace, of_packed };
     using Call = int (*)(const void *const *tensors, const int64_t *parameters, const void *context, uint64_t *bytes, int32_t query);
-    int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t *bytes, Query query) const;
+    int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
+             uint64_t *bytes, Query query) const;
     const TileProgram &program_;
     void *handle_ = nullptr;
     Call call_ = nullptr;

@@ -92,7 +92,10 @@ static ordered_json packings_json(const PreparedKernel &p, const Contents *conte
         const Packing &packing = *kernel.variants[0].program.arguments.back().packed;
         ordered_json layout = ordered_json::array();
         for (const LayoutAxis &axis : packing.layout) layout.push_back(to_string(axis));
-        packings.push_back({{"function", kernel.name}, {"operand", packing.operand.name}, {"layout", layout}, {"layout_hash", fmt::format("0x{:016x}", layout_hash(packing))},
+        packings.push_back({{"function", kernel.name},
+                            {"operand", packing.operand.name},
+                            {"layout", layout},
+                            {"layout_hash", fmt::format("0x{:016x}", layout_hash(packing))},
                             {"variants", variants_json(p, kernel, contents, member)}});
     }
     return packings;
@@ -116,8 +119,12 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
     for (const auto &[name, content] : files) hashes[name] = sha256(content);
     for (const PreparedKernel &p : prepared) {
         const std::string member = object_name(stem, p.target);
-        targets.push_back({{"name", p.target.name}, {"arch", p.target.arch}, {"features", p.target.features}, {"schedule", schedule_json(p)},
-                           {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)}, {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
+        targets.push_back({{"name", p.target.name},
+                           {"arch", p.target.arch},
+                           {"features", p.target.features},
+                           {"schedule", schedule_json(p)},
+                           {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)},
+                           {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
         if (objects) targets.back()["bytes"] = contents.loaded_with_callees(member);
     }
     const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};

@@ -89,8 +89,11 @@ static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &k
     const KernelVariant &first = kernel.variants.front(), &last = kernel.variants.back();
     const std::string one = packed_operands(first.program), other = packed_operands(last.program);
     if (one == other) return;
-    throw UserError("schedule.prepack", schedule.name + ": every variant must take the same operands packed ahead of time, in one layout; where " + condition_text(first.when) + " it takes " + one +
-                                            ", " + (last.when.empty() ? "otherwise " : "where " + condition_text(last.when) + " ") + other + ". State one pack in all of them, or delete the variants (null).");
+    throw UserError("schedule.prepack", schedule.name +
+                                            ": every variant must take the same operands packed ahead of time, in one layout; where " +
+                                            condition_text(first.when) + " it takes " + one + ", " +
+                                            (last.when.empty() ? "otherwise " : "where " + condition_text(last.when) + " ") + other +
+                                            ". State one pack in all of them, or delete the variants (null).");
 }
 
 Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
@@ -197,8 +200,10 @@ static void check_packed_operands(const PreparedKernel &a, const PreparedKernel 
     };
     auto text = [](const std::vector<std::string> &names) { return names.empty() ? "none" : join(names); };
     if (operands(a) != operands(b))
-        throw UserError("schedule.prepack", a.kernel.name + ": the schedules of all targets must take the same operands packed ahead of time; that of " + a.target.name + " takes " + text(operands(a)) + ", that of " +
-                                                b.target.name + " " + text(operands(b)) + ". Name a schedule for each target with --schedule-for.");
+        throw UserError("schedule.prepack",
+                        a.kernel.name + ": the schedules of all targets must take the same operands packed ahead of time; that of " +
+                            a.target.name + " takes " + text(operands(a)) + ", that of " + b.target.name + " " + text(operands(b)) +
+                            ". Name a schedule for each target with --schedule-for.");
 }
 
 std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,

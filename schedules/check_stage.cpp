@@ -64,7 +64,11 @@ public:
         if (!found) {
             const Knobs &k = stages_.at(name);
             const bool passes = std::any_of(k.split.begin(), k.split.end(), [](const auto &s) { return s.second.how == Split::How::passes; });
-            unknown_stage(name, passes ? " The split into passes took its place: schedule the passes." : is_packed_ahead(name) ? " What is packed ahead of time has a schedule of its own: delete this one with null." : "", where);
+            unknown_stage(name,
+                          passes                  ? " The split into passes took its place: schedule the passes."
+                          : is_packed_ahead(name) ? " What is packed ahead of time has a schedule of its own: delete this one with null."
+                                                  : "",
+                          where);
         }
         const Addressable &stage = *found;
         for (size_t i = 0; i < stages_.at(name).directives.size(); i++)
@@ -121,7 +125,8 @@ private:
             if (knobs == stages_.end()) continue;
             for (const auto &[operand, pack] : knobs->second.pack) {
                 const std::optional<Tensor> packed = tensor(operand);
-                if (packed && !pack.is_ahead() && stage.name + "." + operand + ".packed" == name) return Addressable{name, packed->dims, {}, {}, "", {*packed}, i, nullptr};
+                if (packed && !pack.is_ahead() && stage.name + "." + operand + ".packed" == name)
+                    return Addressable{name, packed->dims, {}, {}, "", {*packed}, i, nullptr};
             }
         }
         return std::nullopt;

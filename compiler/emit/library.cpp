@@ -233,7 +233,8 @@ static void add_entry_points(H::Module &module, const std::vector<TargetKernels>
     const std::string written = "argument." + program.arguments.back().tensor.name;
     args.erase(std::find_if(args.begin(), args.end(), [&](const LoweredArgument &a) { return a.name == written; }));
     descriptors.back() = H::reinterpret(H::Handle(), make_const(H::UInt(64), uint64_t{0}));
-    append(module, kernel.name + "_size", args, call("tess_abi1_packed_bytes", {Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+    append(module, kernel.name + "_size", args, call("tess_abi1_packed_bytes", {Variable::make(H::Handle(), "argument.bytes")}),
+           LinkageType::External, target);
 }
 
 }  // namespace emit

@@ -114,16 +114,19 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
     const std::string arguments = c_arguments(p);
     const std::string shared = fmt::format("{}_spec, (const TessTensorDesc *const[]){{{}}}, {}, context, {}_plan, ", kernel.name, descriptors,
                                            words.empty() ? "0" : "(const int64_t[]){" + words + "}", kernel.name);
-    const std::string text = fmt::format("int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
-                       "int {0}({1}const TessContext *context) {{\n    return tess_abi1_run({2}{0}_body);\n}}\n\n"
-                       "int {0}_workspace({1}const TessContext *context, uint64_t *bytes) {{\n    return tess_abi1_workspace({2}bytes);\n}}\n",
-                       kernel.name, arguments, shared);
+    const std::string text = fmt::format(
+        "int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
+        "int {0}({1}const TessContext *context) {{\n    return tess_abi1_run({2}{0}_body);\n}}\n\n"
+        "int {0}_workspace({1}const TessContext *context, uint64_t *bytes) {{\n    return tess_abi1_workspace({2}bytes);\n}}\n",
+        kernel.name, arguments, shared);
     if (!is_packing(p)) return text;
     std::string read;
     for (const Argument &a : p.arguments) read += (read.empty() ? "" : ", ") + (a.written ? "0" : c_argument_name(a.tensor.name));
-    return text + fmt::format("\nint {0}_size({1}const TessContext *context, uint64_t *bytes);\n\nint {0}_size({1}const TessContext *context, uint64_t *bytes) {{\n"
-                              "    return tess_abi1_packed_bytes({0}_spec, (const TessTensorDesc *const[]){{{2}}}, 0, context, bytes);\n}}\n",
-                              kernel.name, c_size_arguments(p), read);
+    return text + fmt::format(
+                      "\nint {0}_size({1}const TessContext *context, uint64_t *bytes);\n\nint {0}_size({1}const TessContext *context, "
+                      "uint64_t *bytes) {{\n"
+                      "    return tess_abi1_packed_bytes({0}_spec, (const TessTensorDesc *const[]){{{2}}}, 0, context, bytes);\n}}\n",
+                      kernel.name, c_size_arguments(p), read);
 }
 
 static std::string about_text(const std::vector<Kernel> &kernels, const Target &target, const std::vector<std::string> &about) {

@@ -176,7 +176,8 @@ TileProgram lowered(const std::string &name, const Algorithm &algorithm, const s
     return program;
 }
 
-std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
+                                          const Target &target) {
     std::vector<TileProgram> programs = lower_packings(algorithm, stages, target);
     for (TileProgram &program : programs) {
         program.name = name + program.name.substr(algorithm.name.size());
@@ -384,13 +385,15 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         if (argument.packed) {
             const std::vector<std::byte> header = header_of(*argument.packed, type, a.data.size(), extents);
             const size_t bytes = header.size() + a.data.size();
-            memory.push_back(std::make_unique<Fenced>(bytes, layout.at_end ? (TESS_PACKED_ALIGNMENT - bytes % TESS_PACKED_ALIGNMENT) % TESS_PACKED_ALIGNMENT : 0, layout.at_end));
+            memory.push_back(std::make_unique<Fenced>(
+                bytes, layout.at_end ? (TESS_PACKED_ALIGNMENT - bytes % TESS_PACKED_ALIGNMENT) % TESS_PACKED_ALIGNMENT : 0, layout.at_end));
             descriptors[i] = tess_packed(memory.back()->data, bytes);
             rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
             if (argument.read) std::memcpy(memory.back()->data, header.data(), header.size());
             continue;
         }
-        memory.push_back(std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
+        memory.push_back(
+            std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
         descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
         for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
@@ -411,8 +414,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         const Argument &argument = program.arguments[i];
         bool same = true;
         if (argument.packed) {
-            const std::vector<std::byte> header = header_of(*argument.packed, static_cast<TessDType>(abi_dtype(argument.tensor.dtype)), all.at(argument.tensor.name).data.size(), extents);
-            if (std::memcmp(header.data(), memory[i]->data, header.size()) != 0) throw std::runtime_error(program.name + ": " + argument.tensor.name + " has another header");
+            const std::vector<std::byte> header = header_of(*argument.packed, static_cast<TessDType>(abi_dtype(argument.tensor.dtype)),
+                                                            all.at(argument.tensor.name).data.size(), extents);
+            if (std::memcmp(header.data(), memory[i]->data, header.size()) != 0)
+                throw std::runtime_error(program.name + ": " + argument.tensor.name + " has another header");
             std::memset(memory[i]->data, Fenced::canary, header.size());
             if (argument.written) check_size(program, descriptors, layout);
         }

@@ -96,6 +96,7 @@ bool can_emulate(const Target &target);
 // Wraps a lowered program: renamed to `name`, verified.
 TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 // The same for what packs its operands ahead of time: "<name>_pack_<operand>".
-std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
+                                          const Target &target);
 
 }  // namespace tessera::test

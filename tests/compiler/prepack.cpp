@@ -50,7 +50,8 @@ static Knobs product_knobs(int64_t lanes, int64_t panel, const std::vector<std::
 static std::vector<Case> packed_cases(int64_t L) {
     const Numerics f32, bf16 = numerics_named("bf16");
     std::vector<Extents> mnk;
-    for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 2 * L + 1, 5}, {5, 3 * L - 1, 17}, {13, 31, 33}, {9, 2 * L, 1}, {4, 50, 16}})
+    for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{
+             {0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 2 * L + 1, 5}, {5, 3 * L - 1, 17}, {13, 31, 33}, {9, 2 * L, 1}, {4, 50, 16}})
         mnk.push_back({{"M", m}, {"N", n}, {"K", k}});
     const std::string panel = std::to_string(2 * L);
     std::vector<Case> cases = {
@@ -61,7 +62,10 @@ static std::vector<Case> packed_cases(int64_t L) {
         {"pairs", library::matmul(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K/2", "N%" + panel, "K%2"})}}, mnk},
         {"groups", library::matmul_u8s8(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K/4", "N%" + panel, "K%4"})}}, mnk},
         {"halves", library::matmul_wide(bf16), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}}, mnk},
-        {"fixed", bind_extents(library::matmul(f32), {{"N", 3 * L}, {"K", 5}}), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}}, {{{"M", 0}}, {{"M", 3}}, {{"M", 9}}}},
+        {"fixed",
+         bind_extents(library::matmul(f32), {{"N", 3 * L}, {"K", 5}}),
+         {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}},
+         {{{"M", 0}}, {{"M", 3}}, {{"M", 9}}}},
     };
     // Both operands, one of them in a stage that is placed.
     Case gelu{"placed", library::linear_gelu(f32), {{"acc", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel}, false)}}, mnk};
@@ -82,7 +86,8 @@ static std::vector<Case> packed_cases(int64_t L) {
     k.pack["x"] = {"root", layout({"N", "C", "H", "W"})};
     conv.stages["y"] = k;
     conv.stages["padded"].place = Place{Place::Kind::inlined, "", ""};
-    for (int64_t n : {0, 1, 2}) conv.shapes.push_back({{"N", n}, {"H", 5}, {"W", 7}, {"C", n == 1 ? 1 : 3}, {"O", 2 * L - n}, {"R", 3}, {"S", 3}});
+    for (int64_t n : {0, 1, 2})
+        conv.shapes.push_back({{"N", n}, {"H", 5}, {"W", 7}, {"C", n == 1 ? 1 : 3}, {"O", 2 * L - n}, {"R", 3}, {"S", 3}});
     cases.push_back(conv);
     return cases;
 }
@@ -100,7 +105,8 @@ struct Both {
 };
 
 static Both both(const Case &c, const Target &target) {
-    return {lowered(c.name + "_per_call", c.algorithm, c.stages, target), lowered(c.name, c.algorithm, ahead(c.stages), target), lowered_packings(c.name, c.algorithm, ahead(c.stages), target)};
+    return {lowered(c.name + "_per_call", c.algorithm, c.stages, target), lowered(c.name, c.algorithm, ahead(c.stages), target),
+            lowered_packings(c.name, c.algorithm, ahead(c.stages), target)};
 }
 
 TEST_CASE("operands packed ahead of time give the bits of those that are packed at each call") {
@@ -144,7 +150,8 @@ static void check_code(const Target &target, const Build &build = {}) {
                         CHECK(differ_in_bits({{name, array}}, {{name, packed.at(name)}}) == "");
                         own[name] = array;
                     }
-                CHECK(differ_in_bits(code.run(all[i].main, shape, own, {}, layout), run_interpreter(all[i].per_call, shape, inputs, {})) == "");
+                CHECK(differ_in_bits(code.run(all[i].main, shape, own, {}, layout), run_interpreter(all[i].per_call, shape, inputs, {})) ==
+                      "");
             }
         }
     }
@@ -175,9 +182,11 @@ TEST_CASE("what a packing algorithm says") {
     verify(packing);
     CHECK(packing.name == "matmul_pack_w");
     const TileProgram program = lower_packings(a, asked, target_named("avx2"))[0];
-    CHECK_THAT(to_text(program), Catch::Contains("  input w[K, N]: f32\n  output w.packed[N.o16, K, N.i16]: f32, w[K, N] packed as N/16, K, N%16\n"
-                                                 "  parallel n.o16 < (|N| + 15)/16\n    for k < |K|\n      for n.i16 < 2\n        vector N.i16.lane < 8\n"
-                                                 "          w.packed[n.o16, k, n.i16*8 + N.i16.lane] <- load_or(w[k, n.o16*16 + n.i16*8 + N.i16.lane], n.o16*16 + n.i16*8 + N.i16.lane < |N|, 0.0)\n"));
+    CHECK_THAT(to_text(program),
+               Catch::Contains("  input w[K, N]: f32\n  output w.packed[N.o16, K, N.i16]: f32, w[K, N] packed as N/16, K, N%16\n"
+                               "  parallel n.o16 < (|N| + 15)/16\n    for k < |K|\n      for n.i16 < 2\n        vector N.i16.lane < 8\n"
+                               "          w.packed[n.o16, k, n.i16*8 + N.i16.lane] <- load_or(w[k, n.o16*16 + n.i16*8 + N.i16.lane], "
+                               "n.o16*16 + n.i16*8 + N.i16.lane < |N|, 0.0)\n"));
     // Without a pack there is nothing to do, and neither with one at a loop.
     CHECK(lower_packings(a, {}, target_named("avx2")).empty());
     CHECK(lower_packings(a, stages, target_named("avx2")).empty());
@@ -203,9 +212,10 @@ TEST_CASE("the hash of a layout is that of the type, the axes and the padding") 
     const uint64_t hash = layout_hash(packing(DType::f32, {"K", "N"}, {"N/48", "K", "N%48"}));
     CHECK(hash == 0xc65cca0b32fc3864);  // of "packed operand 1\nf32[2]\n1/48\n0\n1%48\nzeros\n"
     CHECK(layout_hash(packing(DType::f32, {"A", "B"}, {"B/48", "A", "B%48"})) == hash);
-    for (const Packing &other : {packing(DType::i32, {"K", "N"}, {"N/48", "K", "N%48"}), packing(DType::f32, {"K", "N"}, {"N/16", "K", "N%16"}),
-                                 packing(DType::f32, {"K", "N"}, {"K", "N/48", "N%48"}), packing(DType::f32, {"N", "K"}, {"N/48", "K", "N%48"}),
-                                 packing(DType::f32, {"B", "K", "N"}, {"B", "N/48", "K", "N%48"}), packing(DType::f32, {"K", "N"}, {"K", "N"})})
+    for (const Packing &other :
+         {packing(DType::i32, {"K", "N"}, {"N/48", "K", "N%48"}), packing(DType::f32, {"K", "N"}, {"N/16", "K", "N%16"}),
+          packing(DType::f32, {"K", "N"}, {"K", "N/48", "N%48"}), packing(DType::f32, {"N", "K"}, {"N/48", "K", "N%48"}),
+          packing(DType::f32, {"B", "K", "N"}, {"B", "N/48", "K", "N%48"}), packing(DType::f32, {"K", "N"}, {"K", "N"})})
         CHECK(layout_hash(other) != hash);
     // A file stays good when the rest of the schedule changes, or an extent is fixed.
     auto of = [](const Algorithm &a, int64_t rows) {
@@ -222,13 +232,19 @@ TEST_CASE("a library for several targets packs for the one that runs, and refuse
     int64_t panel = 32;
     for (const Target &target : targets_named("avx512,avx2,x86-64")) {
         const std::string n = std::to_string(panel);
-        programs.push_back(both({"matmul", library::matmul({}), {{"y", product_knobs(target.vector_bytes / 4, panel, {"N/" + n, "K", "N%" + n})}}, {}}, target));
+        programs.push_back(
+            both({"matmul", library::matmul({}), {{"y", product_knobs(target.vector_bytes / 4, panel, {"N/" + n, "K", "N%" + n})}}, {}},
+                 target));
         all.push_back({target, {{"matmul", {{{}, programs.back().main}}}, {"matmul_pack_w", {{{}, programs.back().packings[0]}}}}});
         panel /= 2;
     }
     const std::string header = header_of("kernels", all);
-    CHECK_THAT(header, Catch::Contains("int matmul(const TessTensorDesc *x, const TessTensorDesc *w_packed, const TessTensorDesc *y, const TessContext *context);"));
-    CHECK_THAT(header, Catch::Contains("int matmul_pack_w(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *context);"));
+    CHECK_THAT(
+        header,
+        Catch::Contains(
+            "int matmul(const TessTensorDesc *x, const TessTensorDesc *w_packed, const TessTensorDesc *y, const TessContext *context);"));
+    CHECK_THAT(header,
+               Catch::Contains("int matmul_pack_w(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *context);"));
     CHECK_THAT(header, Catch::Contains("int matmul_pack_w_size(const TessTensorDesc *w, const TessContext *context, uint64_t *bytes);"));
     CHECK_THAT(header, Catch::Contains("w_packed: bytes (tess_packed), 'w', f32 [K, N], packed as N/32, K, N%32, hash 0x"));
     CHECK_THAT(header, Catch::Contains(" for avx512; N/16, K, N%16, hash 0x"));
@@ -251,7 +267,8 @@ TEST_CASE("a library for several targets packs for the one that runs, and refuse
         // The same bytes, where the processor lacks what they were packed for.
         if (t + 1 < all.size())
             CHECK_THROWS_WITH(code.run(programs[t].main, shape, own, {}, Layout{true, 0, 0, 1, everything}),
-                              Catch::Contains("argument 1: the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing function"));
+                              Catch::Contains("argument 1: the operand was packed in another layout, for another schedule or processor; "
+                                              "pack it with this kernel's packing function"));
     }
 }
 
@@ -266,18 +283,30 @@ TEST_CASE("what cannot be packed ahead of time") {
     };
     const Algorithm gelu = library::linear_gelu({}), s8 = library::matmul_s8s8({});
     refused(gelu, {{"y", pack("acc")}},
-            {"error[schedule.prepack]: y: cannot pack 'acc' ahead of time: it is computed by the kernel, and only inputs can be; the inputs are x, w, b. Pack it at a loop of the stage, or at root."});
+            {"error[schedule.prepack]: y: cannot pack 'acc' ahead of time: it is computed by the kernel, and only inputs can be; the "
+             "inputs are x, w, b. Pack it at a loop of the stage, or at root."});
     Algorithm reads_state = library::ring_append({});
     reads_state.stages.push_back({"old", {"B", "D"}, Map{load("cache", DType::f32, {variable("B"), Expr(0), variable("D")})}});
-    refused(reads_state, {{"old", pack("cache")}}, {"error[schedule.prepack]: old: cannot pack 'cache' ahead of time: it is a state, and only inputs can be"});
+    refused(reads_state, {{"old", pack("cache")}},
+            {"error[schedule.prepack]: old: cannot pack 'cache' ahead of time: it is a state, and only inputs can be"});
     refused(s8, {{"acc", pack("w")}},
-            {"error[schedule.prepack]: acc: cannot pack 'w' ahead of time: the stage 'excess' reads it too, and not packed; state the same pack there (\"at\": \"prepack\", layout K, N), or pack it at a loop here."});
+            {"error[schedule.prepack]: acc: cannot pack 'w' ahead of time: the stage 'excess' reads it too, unpacked; state the same "
+             "pack there (\"at\": \"prepack\", layout K, N), or pack it at a loop here."});
     Stages two = {{"acc", pack("w", {"N/4", "K", "N%4"})}, {"excess", pack("w", {"N", "K"})}};
-    refused(s8, two, {"acc: cannot pack 'w' ahead of time: the stage 'excess' wants it in the layout N, K, this one in N/4, K, N%4; state one layout in both."});
+    refused(s8, two,
+            {"acc: cannot pack 'w' ahead of time: the stage 'excess' wants it in the layout N, K, this one in N/4, K, N%4; state one "
+             "layout in both."});
     two["excess"].pack["w"].at = "root";
     refused(s8, two, {"the stage 'excess' reads it too, and packs it at root; state the same pack there"});
-    refused(library::segmented_sum({}), {{"y", pack("offsets")}}, {"y: cannot pack 'offsets' ahead of time: the extent of dim 'R' is read from it. Pack it at root."});
-    refused(library::matmul({}), {{"y", pack("w")}}, {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
+    refused(library::segmented_sum({}), {{"y", pack("offsets")}},
+            {"y: cannot pack 'offsets' ahead of time: the extent of dim 'R' is read from it. Pack it at root."});
+    refused(gelu, {{"y", pack("w")}}, {"error[schedule.prepack]: y: cannot pack 'w' ahead of time: the stage does not load it."});
+    Algorithm scalar = library::matmul({});
+    scalar.tensors.push_back({"s", DType::f32, {}, Role::input, {}});
+    scalar.stages.push_back({"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
+    refused(scalar, {{"scaled", pack("s")}}, {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
+    refused(library::matmul({}), {{"y", pack("w")}},
+            {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
     const Algorithm ffn = library::feed_forward({});
     Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls[0].tensors.at("w"))}};

@@ -20,7 +20,7 @@ TEST_CASE("a kernel equals its tile program, with parameters, states and ragged 
                                         {"matmul", {{"M", 0}, {"N", 3}, {"K", 4}}}}) {
         const TemporaryFolder folder;
         const PreparedKernel p = prepared(name);
-        const LoadedKernel kernel(link_kernel(p, {}, folder), p.kernel.variants[0].program);
+        const LoadedKernels kernel(link_kernel(p, {}, folder), p);
         const Comparison result = compare(p, kernel, extents, 3, {1, 2});
         INFO(name);
         CHECK(result.difference == "");
@@ -31,7 +31,7 @@ TEST_CASE("a kernel equals its tile program, with parameters, states and ragged 
 TEST_CASE("a kernel that computes something else is found out") {
     const TemporaryFolder folder;
     PreparedKernel p = prepared("cumulative_sum");
-    const LoadedKernel kernel(link_kernel(p, {}, folder), p.kernel.variants[0].program);
+    const LoadedKernels kernel(link_kernel(p, {}, folder), p);
     Algorithm twice = p.bound;
     std::get<Scan>(twice.stages[0].body).inputs[0] = std::get<Scan>(twice.stages[0].body).inputs[0] + std::get<Scan>(twice.stages[0].body).inputs[0];
 

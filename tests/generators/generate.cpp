@@ -112,11 +112,13 @@ TEST_CASE("a kernel that takes a packed operand comes with what packs it") {
     registry.add_schedule([=] { return panels.named("matmul/x86-64").stage("y", StageKnobs().pack("w", "prepack", {"N/8", "K", "N%8"})); });
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string();
-    const Outcome outcome = generator({"generate", "matmul", "--name", "gemm", "--target", "x86-64,avx2", "--out", out, "--emit-tiles", "--quiet"}, registry);
+    const Outcome outcome =
+        generator({"generate", "matmul", "--name", "gemm", "--target", "x86-64,avx2", "--out", out, "--emit-tiles", "--quiet"}, registry);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const auto manifest = nlohmann::json::parse(read_file(out + "/gemm.manifest.json"));
-    CHECK(manifest["symbols"]["public"] == nlohmann::json({"gemm", "gemm_pack_w", "gemm_pack_w_size", "gemm_pack_w_workspace", "gemm_workspace"}));
+    CHECK(manifest["symbols"]["public"] ==
+          nlohmann::json({"gemm", "gemm_pack_w", "gemm_pack_w_size", "gemm_pack_w_workspace", "gemm_workspace"}));
     for (size_t t = 0; t < 2; t++) {
         const auto packing = manifest["targets"][t]["packings"][0];
         CHECK(packing["function"] == "gemm_pack_w");
@@ -125,18 +127,24 @@ TEST_CASE("a kernel that takes a packed operand comes with what packs it") {
         CHECK(packing["variants"][0]["bytes"] > 100);
         CHECK_THAT(read_file(out + "/gemm.h"), Catch::Contains("hash " + packing["layout_hash"].get<std::string>()));
     }
-    CHECK_THAT(read_file(out + "/gemm.tiles.txt"), Catch::Contains("tile program matmul_pack_w for avx2") && Catch::Contains("tile program matmul_pack_w for x86-64"));
+    CHECK_THAT(read_file(out + "/gemm.tiles.txt"),
+               Catch::Contains("tile program matmul_pack_w for avx2") && Catch::Contains("tile program matmul_pack_w for x86-64"));
     // As C, with the same functions, which compile beside the header.
     const std::string c = (folder.path() / "c").string(), root = TESSERA_SOURCE_DIR;
     REQUIRE(generator({"generate", "matmul", "--emit", "c", "--target", "avx2", "--out", c, "--quiet"}, registry).code == 0);
-    const Outcome compiled = shell("cd '" + c + "' && cc -std=c11 -O2 -Wall -Wextra -Werror -Wno-psabi -I'" + root + "' -I'" + root + "/runtime' -include matmul.h -c matmul.c");
+    const Outcome compiled = shell("cd '" + c + "' && cc -std=c11 -O2 -Wall -Wextra -Werror -Wno-psabi -I'" + root + "' -I'" + root +
+                                   "/runtime' -include matmul.h -c matmul.c");
     INFO(compiled.err);
     CHECK(compiled.code == 0);
-    CHECK_THAT(read_file(c + "/matmul.h"), Catch::Contains("int matmul_pack_w_size(const TessTensorDesc *w, const TessContext *context, uint64_t *bytes);"));
+    CHECK_THAT(read_file(c + "/matmul.h"),
+               Catch::Contains("int matmul_pack_w_size(const TessTensorDesc *w, const TessContext *context, uint64_t *bytes);"));
     // All targets take the same operands packed.
     check_refused({"generate", "matmul", "--target", "x86-64,avx2", "--schedule-for", "x86-64=none", "--out", out},
-                  {"error[schedule.prepack]: matmul: the schedules of all targets must take the same operands packed ahead of time; that of avx2 takes w, that of x86-64 none. Name a schedule for each target with --schedule-for."}, 2, registry);
-    check_refused({"generate", "matmul", "--target", "opencl", "--schedule", "matmul/avx2", "--out", out}, {"packing 'w' ahead of time is not for opencl"}, 2, registry);
+                  {"error[schedule.prepack]: matmul: the schedules of all targets must take the same operands packed ahead of time; that "
+                   "of avx2 takes w, that of x86-64 none. Name a schedule for each target with --schedule-for."},
+                  2, registry);
+    check_refused({"generate", "matmul", "--target", "opencl", "--schedule", "matmul/avx2", "--out", out},
+                  {"packing 'w' ahead of time is not for opencl"}, 2, registry);
 }
 
 TEST_CASE("several targets: the words of what does not fit") {

@@ -146,8 +146,12 @@ TEST_CASE("operands packed ahead of time have kernels of their own, and all vari
     const Schedule panels = Schedule("matmul/panels").stage("y", block({{"N", 8}}).pack("w", "prepack", {"N/8", "K", "N%8"}));
     registry.add_schedule([=] { return panels; });
     registry.add_schedule([=] { return panels.named("matmul/rows").variant({"M <= 4"}, "y", block({{"M", 2}})); });
-    registry.add_schedule([=] { return panels.named("matmul/other").variant({"M <= 4"}, "y", StageKnobs().pack("w", "prepack", {"N", "K"})); });
-    registry.add_schedule([=] { return panels.named("matmul/loop").variant({"M <= 4"}, "y", StageKnobs().pack("w", "block.N", {"K", "N"})); });
+    registry.add_schedule([=] {
+        return panels.named("matmul/other").variant({"M <= 4"}, "y", StageKnobs().pack("w", "prepack", {"N", "K"}));
+    });
+    registry.add_schedule([=] {
+        return panels.named("matmul/loop").variant({"M <= 4"}, "y", StageKnobs().pack("w", "block.N", {"K", "N"}));
+    });
     registry.add_schedule([=] { return panels.named("matmul/knobs").stage("y.w.packed", StageKnobs().vector({{"N", 4}})); });
     const PreparedKernel one = prepare(registry, matmul("matmul/panels"), "gemm");
     REQUIRE(one.packings.size() == 1);
@@ -157,9 +161,14 @@ TEST_CASE("operands packed ahead of time have kernels of their own, and all vari
     const PreparedKernel two = prepare(registry, matmul("matmul/rows"));
     CHECK(two.kernel.variants.size() == 2);
     CHECK(two.packings.size() == 1);
-    auto refuse = [&](const std::string &schedule, const std::string &part) { check_words([&] { prepare(registry, matmul(schedule)); }, {part}); };
-    refuse("matmul/other", "error[schedule.prepack]: matmul/other: every variant must take the same operands packed ahead of time, in one layout; where M <= 4 it takes "
-                           "w[K, N] packed as N, K, otherwise w[K, N] packed as N/8, K, N%8. State one pack in all of them, or delete the variants (null).");
+    auto refuse = [&](const std::string &schedule, const std::string &part) {
+        check_words([&] { prepare(registry, matmul(schedule)); }, {part});
+    };
+    refuse(
+        "matmul/other",
+        "error[schedule.prepack]: matmul/other: every variant must take the same operands packed ahead of time, in one layout; where M <= "
+        "4 it takes "
+        "w[K, N] packed as N, K, otherwise w[K, N] packed as N/8, K, N%8. State one pack in all of them, or delete the variants (null).");
     refuse("matmul/loop", "where M <= 4 it takes nothing, otherwise w[K, N] packed as N/8, K, N%8.");
     refuse("matmul/knobs", "error[schedule.unknown-stage]");
     refuse("matmul/knobs", "What is packed ahead of time has a schedule of its own: delete this one with null.");

@@ -30,12 +30,20 @@ TEST_CASE("verify gives JSON, for one shape") {
 
 TEST_CASE("verify and bench pack what a kernel takes packed") {
     Registry registry = sample_registry();
-    registry.add_schedule([] { return Schedule("ahead").stage("y", block({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"})); });
+    registry.add_schedule([] {
+        return Schedule("ahead").stage(
+            "y", block({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"}));
+    });
     const Outcome verified = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--shapes", "6"}, registry);
     INFO(verified.err);
     CHECK(verified.code == 0);
-    CHECK_THAT(verified.out, Catch::StartsWith("matmul on x86-64, f32, schedule ahead: 6 of 6 shapes right, with 1 and 2 threads; equal to the tile program bit by bit"));
-    const Outcome timed = generator({"bench", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=8", "N=12", "K=8", "--seconds", "0.01", "--json"}, registry);
+    CHECK_THAT(
+        verified.out,
+        Catch::StartsWith(
+            "matmul on x86-64, f32, schedule ahead: 6 of 6 shapes right, with 1 and 2 threads; equal to the tile program bit by bit"));
+    const Outcome timed = generator(
+        {"bench", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=8", "N=12", "K=8", "--seconds", "0.01", "--json"},
+        registry);
     INFO(timed.err);
     REQUIRE(timed.code == 0);
     CHECK(nlohmann::json::parse(timed.out)["operations"] == 2.0 * 8 * 12 * 8);

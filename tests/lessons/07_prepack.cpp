@@ -31,16 +31,23 @@ static Algorithm layer(const Numerics &numerics) {
 
 // Panels of 8 columns, copied at each call.
 static Schedule per_call() {
-    return Schedule("layer/per_call").stage("acc", StageKnobs().micro({{"M", 2}, {"N", 8}}).vector({{"N", 4}}).pack("w", "root", {"N/8", "K", "N%8"}));
+    return Schedule("layer/per_call")
+        .stage("acc", StageKnobs().micro({{"M", 2}, {"N", 8}}).vector({{"N", 4}}).pack("w", "root", {"N/8", "K", "N%8"}));
 }
 
 // The same panels ahead of time, and wider ones.
-static Schedule ahead() { return Schedule("layer/ahead").extends("layer/per_call").stage("acc", StageKnobs().pack("w", "prepack", {"N/8", "K", "N%8"})); }
-static Schedule wide() { return Schedule("layer/wide").extends("layer/per_call").stage("acc", StageKnobs().micro({{"N", 16}}).pack("w", "prepack", {"N/16", "K", "N%16"})); }
+static Schedule ahead() {
+    return Schedule("layer/ahead").extends("layer/per_call").stage("acc", StageKnobs().pack("w", "prepack", {"N/8", "K", "N%8"}));
+}
+static Schedule wide() {
+    return Schedule("layer/wide")
+        .extends("layer/per_call")
+        .stage("acc", StageKnobs().micro({{"N", 16}}).pack("w", "prepack", {"N/16", "K", "N%16"}));
+}
 
 using Product = int (*)(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *);
 using PackSize = int (*)(const TessTensorDesc *w, const TessContext *, uint64_t *bytes);
-using Pack = int (*)(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *);
+using PackWeights = int (*)(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *);
 
 int main(int argc, char **argv) {
     if (argc != 3) return std::fprintf(stderr, "usage: 07_prepack <folder of tessera.h> <runtime library>\n"), 2;
@@ -60,12 +67,13 @@ int main(int argc, char **argv) {
         const PreparedKernel prepared = prepare(registry, options.kernel, name);
         if (std::string(name) == "ahead") std::printf("%s", to_text(prepared.packings[0].variants[0].program).c_str());
     }
-    const std::string command = "cc -pthread -shared -fPIC -o " + object + " -Wl,--whole-archive" + archives + " -Wl,--no-whole-archive " + argv[2];
+    const std::string command =
+        "cc -pthread -shared -fPIC -o " + object + " -Wl,--whole-archive" + archives + " -Wl,--no-whole-archive " + argv[2];
     require(std::system(command.c_str()) == 0, "the kernels link with the runtime alone");
     void *library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
     require(library, "the shared object loads");
     const auto plain = reinterpret_cast<Product>(dlsym(library, "per_call")), kernel = reinterpret_cast<Product>(dlsym(library, "ahead"));
-    const auto pack = reinterpret_cast<Pack>(dlsym(library, "ahead_pack_w"));
+    const auto pack = reinterpret_cast<PackWeights>(dlsym(library, "ahead_pack_w"));
     const auto pack_size = reinterpret_cast<PackSize>(dlsym(library, "ahead_pack_w_size"));
     require(plain && kernel && pack && pack_size, "a kernel with packed operands has three functions");
 
@@ -75,10 +83,12 @@ int main(int argc, char **argv) {
     for (int i = 0; i < M * K; i++) x[i] = static_cast<float>(i % 7 - 3) / 4;
     for (int i = 0; i < K * N; i++) w[i] = static_cast<float>(i % 13 - 6) / 8;
     const int64_t x_shape[] = {M, K}, w_shape[] = {K, N}, y_shape[] = {M, N};
-    const TessTensorDesc xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape), ys = tess_dense(y, TESS_F32, 2, y_shape);
+    const TessTensorDesc xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape),
+                         ys = tess_dense(y, TESS_F32, 2, y_shape);
     uint64_t bytes = 0;
     require(pack_size(&ws, nullptr, &bytes) == TESS_OK, "a packed operand has a size");
-    std::printf("%lld bytes of weights are %llu bytes when they are packed\n", static_cast<long long>(sizeof w), static_cast<unsigned long long>(bytes));
+    std::printf("%lld bytes of weights are %llu bytes when they are packed\n", static_cast<long long>(sizeof w),
+                static_cast<unsigned long long>(bytes));
     alignas(TESS_PACKED_ALIGNMENT) char packed[2048], loaded[2048];
     require(bytes <= sizeof packed, "there is room");
     const TessTensorDesc packed_ws = tess_packed(packed, bytes);
@@ -92,7 +102,8 @@ int main(int argc, char **argv) {
     TessContext context = tess_context();
     context.workspace = workspace, context.workspace_bytes = sizeof workspace;
     const TessTensorDesc expected_ys = tess_dense(expected, TESS_F32, 2, y_shape);
-    require(plain(&xs, &ws, &expected_ys, &context) == TESS_OK && kernel(&xs, &loaded_ws, &ys, &context) == TESS_OK, "both calls are legal");
+    require(plain(&xs, &ws, &expected_ys, &context) == TESS_OK && kernel(&xs, &loaded_ws, &ys, &context) == TESS_OK,
+            "both calls are legal");
     require(std::memcmp(y, expected, sizeof y) == 0, "the bits are the same");
     std::printf("packed weights from a file give the bits of weights that are packed at each call\n");
 
@@ -115,3 +126,20 @@ int main(int argc, char **argv) {
 }
 
 // Output:
+// tile program layer_pack_w for x86-64
+//   dim K
+//   dim N
+//   dim N.o8 = (|N| + 7)/8
+//   dim N.i8 = 8
+//   input w[K, N]: f32
+//   output w.packed[N.o8, K, N.i8]: f32, w[K, N] packed as N/8, K, N%8
+//   parallel n.o8 < (|N| + 7)/8
+//     for k < |K|
+//       for n.i8 < 2
+//         vector N.i8.lane < 4
+//           w.packed[n.o8, k, n.i8*4 + N.i8.lane] <- load_or(w[k, n.o8*8 + n.i8*4 + N.i8.lane], n.o8*8 + n.i8*4 + N.i8.lane < |N|, 0.0)
+// 924 bytes of weights are 1184 bytes when they are packed
+// packed weights from a file give the bits of weights that are packed at each call
+// argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing function
+// argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1
+// argument 1 ('w.packed'): rank must be 1

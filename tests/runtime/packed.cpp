@@ -104,17 +104,22 @@ TEST_CASE("the size of a packed operand, without anything to write to") {
     CHECK(bytes == 0);
     CHECK(words(size({dense(nullptr, {-1, N})}, &bytes)) == "argument 0, dimension 0: extent must not be negative");
     CHECK(words(size({dense(nullptr, {K, N})}, nullptr)) == "a pointer for the result is null");
-    CHECK(words(tess_abi1_packed_bytes(product.data(), pointers({dense(x, {2, K}), tess_packed(packed().at, 128 + payload), dense(y, {2, N})}).data(), nullptr, nullptr, &bytes)).find("does not fit this runtime") != std::string::npos);
+    CHECK(words(tess_abi1_packed_bytes(product.data(),
+                                       pointers({dense(x, {2, K}), tess_packed(packed().at, 128 + payload), dense(y, {2, N})}).data(),
+                                       nullptr, nullptr, &bytes))
+              .find("does not fit this runtime") != std::string::npos);
 }
 
 TEST_CASE("an operand that was packed wrong is refused, field by field") {
     CHECK(refusal(0, {'t'}) == "argument 1 ('w.packed'): the bytes are no packed operand" + pack_it);
     CHECK(refusal(7, {0}) == "argument 1 ('w.packed'): the bytes are no packed operand" + pack_it);
-    const std::string version = "argument 1 ('w.packed'): the operand was packed in a version of the format that this library does not know" + pack_it;
+    const std::string version =
+        "argument 1 ('w.packed'): the operand was packed in a version of the format that this library does not know" + pack_it;
     CHECK(refusal(8, {2}) == version);
     CHECK(refusal(11, {1}) == version);
     CHECK(refusal(12, {64}) == version);
-    const std::string layout = "argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor" + pack_it;
+    const std::string layout =
+        "argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor" + pack_it;
     CHECK(refusal(16, {0x11}) == layout);
     CHECK(refusal(23, {0x7e}) == layout);
     const std::string dtype = "argument 1 ('w.packed'): the packed operand has elements of another type or another rank" + pack_it;
@@ -122,7 +127,9 @@ TEST_CASE("an operand that was packed wrong is refused, field by field") {
     CHECK(refusal(27, {1}) == dtype);
     CHECK(refusal(28, {3}) == dtype);
     CHECK(refusal(28, {255, 255, 255, 255}) == dtype);
-    const std::string bytes = "argument 1 ('w.packed'): not as many bytes as an operand of these extents has when it is packed; ask the packing function's size query";
+    const std::string bytes =
+        "argument 1 ('w.packed'): not as many bytes as an operand of these extents has when it is packed; ask the packing function's size "
+        "query";
     CHECK(refusal(32, {payload + 1}) == bytes);
     CHECK(refusal(39, {128}) == bytes);
     const std::string extent = "argument 1 ('w.packed'): the packed operand has extents that no tensor has" + pack_it;
@@ -161,17 +168,20 @@ TEST_CASE("the descriptor of a packed operand") {
     CHECK(given(tess_packed(data, UINT64_MAX)) == "argument 1 ('w.packed'), dimension 0: extent must not be negative");
     CHECK(given(dense(data, {K, N})) == "argument 1 ('w.packed'): rank must be 1");
     CHECK(given(dense(data, {128 + payload})) == "argument 1 ('w.packed'): dtype must be u8");
-    CHECK(given(strided(data, {128 + payload}, {2}, TESS_U8)) == "argument 1 ('w.packed'), dimension 0: stride must be 1; copy the tensor to rows without gaps");
+    CHECK(given(strided(data, {128 + payload}, {2}, TESS_U8)) ==
+          "argument 1 ('w.packed'), dimension 0: stride must be 1; copy the tensor to rows without gaps");
     TessTensorDesc elsewhere = tess_packed(data, 128 + payload);
     elsewhere.device = 7;
     CHECK(given(elsewhere) == "argument 1 ('w.packed'): device must be TESS_HOST");
     const TessTensorDesc first = dense(x, {2, K}), last = dense(y, {2, N});
     const TessTensorDesc *missing[] = {&first, nullptr, &last};
-    CHECK(words(tess_abi1_run(product.data(), missing, nullptr, nullptr, nullptr, succeed), names) == "argument 1 ('w.packed'): the descriptor is null");
+    CHECK(words(tess_abi1_run(product.data(), missing, nullptr, nullptr, nullptr, succeed), names) ==
+          "argument 1 ('w.packed'): the descriptor is null");
     // An output inside of it, and packing an operand onto itself.
     CHECK(words(check(product, {first, tess_packed(data, 128 + payload), dense(data + 128, {2, N})}), names) ==
           "argument 2 ('y'): memory is shared with argument 1 ('w.packed'); an output needs an address range of its own");
-    CHECK(words(check(packing, {dense(data + 128, {K, N}), tess_packed(data, 128 + payload)})).find("memory is shared with argument 0") != std::string::npos);
+    CHECK(words(check(packing, {dense(data + 128, {K, N}), tess_packed(data, 128 + payload)})).find("memory is shared with argument 0") !=
+          std::string::npos);
     CHECK(words(check(packing, {dense(x, {1, 5}), tess_packed(data, 128 + payload)})).find("not as many bytes") != std::string::npos);
 }
 
@@ -180,7 +190,8 @@ TEST_CASE("an operand whose packing fails has no header") {
     float w[K * N] = {};
     const std::vector<TessTensorDesc> args = {dense(w, {K, N}), tess_packed(bytes.at, 128 + payload)};
     auto fail = [](void *, int64_t *) { return -5; };
-    CHECK(words(tess_abi1_run(packing.data(), pointers(args).data(), nullptr, nullptr, nullptr, fail)) == "the kernel's code or the pool failed with code 5");
+    CHECK(words(tess_abi1_run(packing.data(), pointers(args).data(), nullptr, nullptr, nullptr, fail)) ==
+          "the kernel's code or the pool failed with code 5");
     CHECK(refusal(bytes) == "argument 1 ('w.packed'): the bytes are no packed operand" + pack_it);
 }
 
@@ -191,7 +202,8 @@ TEST_CASE("the kernel finds the elements behind the header") {
         address = frame[tess_frame_data(product.data(), 1)];
         return 0;
     };
-    const std::vector<TessTensorDesc> args = {dense(x, {2, K}), tess_packed(const_cast<unsigned char *>(bytes.at), 128 + payload), dense(y, {2, N})};
+    const std::vector<TessTensorDesc> args = {dense(x, {2, K}), tess_packed(const_cast<unsigned char *>(bytes.at), 128 + payload),
+                                              dense(y, {2, N})};
     CHECK(tess_abi1_run(product.data(), pointers(args).data(), nullptr, nullptr, nullptr, body) == TESS_OK);
     CHECK(address == int64_t(reinterpret_cast<uintptr_t>(bytes.at)) + 128);
 }
@@ -217,7 +229,8 @@ TEST_CASE("features decide the layout, as they decide the code") {
 
 TEST_CASE("a spec that makes no sense is no kernel of this runtime") {
     auto refuses = [](const std::vector<int64_t> &spec) {
-        return words(check(spec, {dense(x, {2, K}), tess_packed(packed().at, 128 + payload), dense(y, {2, N})})).find("does not fit this runtime") != std::string::npos;
+        return words(check(spec, {dense(x, {2, K}), tess_packed(packed().at, 128 + payload), dense(y, {2, N})}))
+                   .find("does not fit this runtime") != std::string::npos;
     };
     std::vector<int64_t> old = product, none = product, axis = product, alien = product;
     old[TESS_SPEC_VERSION] = TESS_SPEC_ABI1;
