@@ -64,8 +64,18 @@ bool is_sum_of_products(const Monoid &m) {
 }
 
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {
-    if (!is_sum_of_products(reduce.monoid) || reduce.monoid.parts[0].identity.type != family.accumulator || reduce.inputs.size() != 2)
+    const Monoid &m = reduce.monoid;
+    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.parts[0].identity.type != family.accumulator) return {};
+    const DType type = family.accumulator;
+    if (m.step.size() != 1) return {};
+    if (is_integer(type) && reduce.inputs.size() == 1 && equal(m.step[0], left(0, type) + input(0, type))) {
+        const Expr &e = reduce.inputs[0];
+        if (e.kind() != ExprKind::cast) return {};
+        if (e->args[0].type() == family.second) return {{constant_int(family.first, 1), e->args[0]}};
+        if (e->args[0].type() == family.first) return {{e->args[0], constant_int(family.second, 1)}};
         return {};
+    }
+    if (!is_sum_of_products(m) || reduce.inputs.size() != 2) return {};
     std::vector<Expr> operands;
     for (const Expr &e : reduce.inputs) {
         if (e.kind() != ExprKind::cast) return {};

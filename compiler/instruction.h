@@ -36,7 +36,7 @@ bool is_on(const Instruction &family, const Target &target);
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);
 // The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
-// the family's order; nothing where the fold is no such sum.
+// the family's order; nothing where the fold is no such sum. A sum of integers is one of products with ones.
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);
 // The meaning applied to an accumulator and 2 * group operands.
 Expr apply(const Instruction &family, const Expr &accumulator, const std::vector<Expr> &operands);

@@ -95,9 +95,13 @@ private:
         return Load::make(stored_type(e.type()).with_lanes(width), e->name, index, H::Buffer<>(), addresses.origin(e->name), predicate, ModulusRemainder());
     }
 
-    // One group for all lanes, or the lanes' groups one after the other.
+    // One constant, one group for all lanes, or the lanes' groups one after the other.
     HExpr group(const std::vector<Expr> &elements) {
         int size = static_cast<int>(elements.size());
+        if (elements[0].is_constant()) {
+            auto same = [&](const Expr &e) { return equal(e, elements[0]); };
+            return std::all_of(elements.begin(), elements.end(), same) ? Broadcast::make(values.emit(elements[0]), size * lanes) : HExpr();
+        }
         HExpr first = flat(elements[0]);
         if (!first.defined()) return {};
         for (int i = 1; i < size; i++) {

@@ -99,6 +99,36 @@ static std::map<std::string, Knobs> grouped(const std::string &fold, const Instr
 
 TEST_CASE("schedules may name the families that there are") { CHECK(instruction_names() == instruction_families()); }
 
+TEST_CASE("which sums a family computes") {
+    const Instruction &dot4 = *find_instruction("dot4"), &dot2 = *find_instruction("dot2");
+    const Expr i = variable("K"), u8 = load("a", DType::u8, {i}), i8 = load("b", DType::i8, {i}), bf16 = load("c", DType::bf16, {i});
+    auto sum = [](DType type, const Expr &e) { return Reduce{sum_monoid(type), {"K"}, {e}, {}, {}}; };
+    auto operands = operands_for(dot4, sum(DType::i32, cast(DType::i32, i8)));
+    REQUIRE(operands.has_value());
+    CHECK(equal((*operands)[0], constant_int(DType::u8, 1)));
+    CHECK(equal((*operands)[1], i8));
+    operands = operands_for(dot4, sum(DType::i32, cast(DType::i32, u8)));
+    REQUIRE(operands.has_value());
+    CHECK(equal((*operands)[0], u8));
+    CHECK(equal((*operands)[1], constant_int(DType::i8, 1)));
+    // Not of what is no operand, and not of floats, whose sums would round in another way.
+    CHECK(!operands_for(dot4, sum(DType::i32, cast(DType::i32, load("d", DType::i64, {i})))));
+    CHECK(!operands_for(dot4, sum(DType::i32, load("e", DType::i32, {i}))));
+    CHECK(!operands_for(dot2, sum(DType::f32, cast(DType::f32, bf16))));
+    // A constant is an operand where it is a value of that type.
+    auto applied = [&](int64_t value) {
+        std::vector<Expr> all;
+        for (int n = 0; n < 4; n++) all.insert(all.end(), {constant_int(DType::u8, 1), load("b", DType::i8, {i + Expr(n)})});
+        return rewrite(apply(dot4, load("s", DType::i32, {Expr(0)}), all), [&](const Expr &n) {
+            return n.is_constant() && n.type() == DType::i32 ? constant_int(DType::i32, value) : Expr();
+        });
+    };
+    REQUIRE(match(dot4, applied(1)).size() == 9);
+    CHECK(equal(match(dot4, applied(255))[1], constant_int(DType::u8, 255)));
+    CHECK(match(dot4, applied(256)).empty());
+    CHECK(match(dot4, applied(-1)).empty());
+}
+
 TEST_CASE("a sum by an instruction family gives its bits, whatever the group leaves over") {
     const Target target = target_named("avx512_bf16");
     const bool runs = target_named("host").name == target.name;
@@ -107,7 +137,12 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
         {"bytes", library::matmul_u8s8({}), grouped("y", *find_instruction("dot4"), 1), {}},
         {"signed_bytes", library::matmul_s8s8({}), grouped("acc", *find_instruction("dot4"), 2), {}},
     };
+    // A sum is one of products with ones; of a panel's columns, since it has no rows to tile.
+    Case ones{"ones", library::matmul_s8s8({}), grouped("excess", *find_instruction("dot4"), 1), {}};
+    ones.stages["excess"].micro.erase("M"), ones.stages["excess"].loops = {"micro.N"};
+    cases.push_back(ones);
     for (int64_t k : {0, 1, 2, 3, 4, 5, 7, 8, 33}) {
+        cases[3].shapes.push_back({{"M", 2}, {"N", 33}, {"K", k}});
         cases[0].shapes.push_back({{"M", 4}, {"N", 35}, {"K", k}});
         cases[1].shapes.push_back({{"M", 5}, {"N", 64}, {"K", k}});
         cases[2].shapes.push_back({{"M", 1}, {"N", 31}, {"K", k}});
