@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 
 #include "algorithms/library/library.h"
@@ -10,6 +11,8 @@
 #include "algorithms/verify.h"
 #include "compiler/header.h"
 #include "compiler/lower.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
 #include "tests/compiler/harness.h"
 #include "tests/schedules/words.h"
 
@@ -163,6 +166,71 @@ TEST_CASE("compiled packing and the compiled kernel give the bits of their tile 
 
 TEST_CASE("C that packs and C that takes what was packed give the bits of their tile programs") {
     for (const Build &build : c_builds("-O1")) check_code(target_named("avx2"), build);
+}
+
+// "matmul/bf16/prepacked_avx512_bf16", and what it stands beside: "matmul/bf16/avx512_bf16".
+struct ShippedPair {
+    std::string name, beside, target;
+    Algorithm algorithm;
+};
+
+static std::vector<ShippedPair> shipped_pairs(const Library &library) {
+    const std::map<std::string, Algorithm (*)(const Numerics &)> algorithms = {
+        {"matmul", library::matmul},           {"matmul_wide", library::matmul_wide},   {"matmul_u8s8", library::matmul_u8s8},
+        {"matmul_s8s8", library::matmul_s8s8}, {"matmul_qint8", library::matmul_qint8}, {"linear", library::linear},
+        {"linear_gelu", library::linear_gelu}};
+    std::vector<ShippedPair> pairs;
+    const std::string mark = "/prepacked_";
+    for (const std::string &name : library.names()) {
+        const size_t at = name.find(mark);
+        if (at == std::string::npos) continue;
+        const std::string target = name.substr(at + mark.size()), folder = name.substr(0, at);
+        const size_t slash = folder.find('/');
+        const Numerics numerics = slash == std::string::npos ? Numerics() : numerics_named(folder.substr(slash + 1));
+        pairs.push_back({name, folder + "/" + target, target, algorithms.at(folder.substr(0, slash))(numerics)});
+    }
+    return pairs;
+}
+
+TEST_CASE("schedules that ship and pack ahead of time give the bits of those beside them") {
+    Library library;
+    library.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    const std::vector<ShippedPair> pairs = shipped_pairs(library);
+    CHECK(pairs.size() == 12);
+    std::vector<Extents> shapes;
+    for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}})
+        shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
+    std::map<std::string, std::vector<Both>> all;
+    std::map<std::string, std::vector<TileProgram>> programs;
+    std::map<std::string, std::vector<Algorithm>> algorithms;
+    for (const ShippedPair &pair : pairs) {
+        const Target target = target_named(pair.target);
+        const Stages stages = resolve(library.find(pair.name), library).stages;
+        std::string name = pair.name;
+        std::replace(name.begin(), name.end(), '/', '_');
+        const Both one = {lowered(name, pair.algorithm, resolve(library.find(pair.beside), library).stages, target),
+                          lowered(name, pair.algorithm, stages, target), lowered_packings(name, pair.algorithm, stages, target)};
+        CHECK(one.packings.size() == 1);
+        all[pair.target].push_back(one);
+        algorithms[pair.target].push_back(pair.algorithm);
+        programs[pair.target].push_back(one.main);
+        programs[pair.target].push_back(one.packings[0]);
+    }
+    for (auto &[target, these] : all) {
+        const bool runs = runs_here(target_named(target));
+        const std::unique_ptr<Loaded> code = runs ? std::make_unique<Loaded>(programs.at(target), target_named(target)) : nullptr;
+        for (size_t i = 0; i < these.size(); i++)
+            for (const Extents &shape : shapes) {
+                INFO(these[i].main.name << " " << Catch::Detail::stringify(shape));
+                const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7), packed = with_packed(inputs, these[i].packings, shape);
+                const Arrays expected = run_interpreter(these[i].per_call, shape, inputs, {});
+                CHECK(differ_in_bits(run_interpreter(these[i].main, shape, packed, {}), expected) == "");
+                if (!runs) continue;
+                Arrays own = inputs;
+                own["w.packed"] = code->run(these[i].packings[0], shape, inputs, {}, {}).at("w.packed");
+                CHECK(differ_in_bits(code->run(these[i].main, shape, own, {}, {}), expected) == "");
+            }
+    }
 }
 
 TEST_CASE("what a packing algorithm says") {
