@@ -47,6 +47,8 @@ std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t var
 
 // The TessDType of runtime/tessera.h; an index has none.
 int32_t abi_dtype(DType type);
+// The dims whose extents an argument states: those of the operand where it is packed.
+const std::vector<std::string> &carried_dims(const Argument &argument);
 // The dims that the table lists, in order: all but derived ones that no argument carries.
 std::vector<Dim> spec_dims(const TileProgram &program);
 // The mask of 1 << TessCpuFeature.

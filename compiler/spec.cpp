@@ -23,10 +23,14 @@ int32_t abi_dtype(DType type) {
     throw InternalError("an index is never stored");
 }
 
+const std::vector<std::string> &carried_dims(const Argument &argument) {
+    return argument.packed ? argument.packed->operand.dims : argument.tensor.dims;
+}
+
 std::vector<Dim> spec_dims(const TileProgram &program) {
     auto carried = [&](const std::string &name) {
         for (const Argument &a : program.arguments)
-            for (const std::string &d : a.packed ? a.packed->operand.dims : a.tensor.dims)
+            for (const std::string &d : carried_dims(a))
                 if (d == name) return true;
         return false;
     };
@@ -83,7 +87,7 @@ std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_featu
     for (const Argument &a : program.arguments) {
         limit(a.tensor.dims.size(), TESS_MAX_RANK, "axes in '" + a.tensor.name + "'");
         any_packed |= a.packed.has_value();
-        const std::vector<std::string> &axes = a.packed ? a.packed->operand.dims : a.tensor.dims;
+        const std::vector<std::string> &axes = carried_dims(a);
         int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
         int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0);
         spec.insert(spec.end(), {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags});

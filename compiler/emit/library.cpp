@@ -110,8 +110,8 @@ static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
         if (d.kind != DimKind::derived) continue;
         int argument = -1, axis = -1;
         for (size_t a = 0; a < program.arguments.size() && argument < 0; a++)
-            for (size_t x = 0; x < program.arguments[a].tensor.dims.size() && argument < 0; x++)
-                if (program.arguments[a].tensor.dims[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+            for (size_t x = 0; x < carried_dims(program.arguments[a]).size() && argument < 0; x++)
+                if (carried_dims(program.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
         HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == values.emit(max(d.size, Expr(0)));
         int status = tess_abi1_status(TESS_EXTENT_MISMATCH, argument, axis, -1);
         s = Block::make(AssertStmt::make(agrees, make_const(H::Int(32), status)), s);

@@ -101,8 +101,8 @@ private:
             if (d.kind != DimKind::derived) continue;
             int argument = -1, axis = -1;
             for (size_t a = 0; a < program_.arguments.size() && argument < 0; a++)
-                for (size_t x = 0; x < program_.arguments[a].tensor.dims.size() && argument < 0; x++)
-                    if (program_.arguments[a].tensor.dims[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+                for (size_t x = 0; x < carried_dims(program_.arguments[a]).size() && argument < 0; x++)
+                    if (carried_dims(program_.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
             const std::string size = writer_.scalar(max(d.size, Expr(0)));
             writer_.line(fmt::format("if ({} != {}) return tess_abi1_status(TESS_EXTENT_MISMATCH, {}, {}, -1);", writer_.extent(d.name), size, argument, axis));
         }

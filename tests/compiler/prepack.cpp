@@ -80,6 +80,14 @@ static std::vector<Case> packed_cases(int64_t L) {
     twice.stages["excess"].split["K"] = {Split::How::chunks, 4};
     twice.stages["excess.partial"].pack["w"] = {"root", layout({"N/" + panel, "K", "N%" + panel})};
     cases.push_back(twice);
+    // A dim that is derived of another, which the operand alone has.
+    Builder pairs("neighbours");
+    const Dim n = pairs.dim("N"), n1 = pairs.dim(derived_dim("N1", extent("N") + 1));
+    pairs.input("w", {n1});
+    const Tile sums = pairs.tile(load("w", DType::f32, {variable("N")}) + load("w", DType::f32, {variable("N") + 1}), {n});
+    Case derived{"derived", pairs.output("y", sums).build(), {}, {{{"N", 0}}, {{"N", 1}}, {{"N", 7}}, {{"N", 16}}}};
+    derived.stages["y"].pack["w"] = {"root", layout({"N1/4", "N1%4"})};
+    cases.push_back(derived);
     // Windows read inputs beyond their ends, and weights have four dims.
     Options window = {{"stride", 2}, {"padding", 1}, {"dilation", 1}};
     Case conv{"window", library::conv2d_nhwc(f32, window), {}, {}};
@@ -95,7 +103,7 @@ static std::vector<Case> packed_cases(int64_t L) {
     return cases;
 }
 
-// The inputs, and what the programs pack of them.
+// The inputs, and what the programs pack of them. `shape` has the extents of all dims: an operand's stand alone.
 static Arrays with_packed(Arrays inputs, const std::vector<TileProgram> &packings, const Extents &shape) {
     for (const TileProgram &p : packings)
         for (auto &[name, array] : run_interpreter(p, shape, inputs, {})) inputs[name] = array;
@@ -123,7 +131,8 @@ TEST_CASE("operands packed ahead of time give the bits of those that are packed 
             seed++;
             const Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 2 == 0);
             const Arrays expected = run_interpreter(programs.per_call, shape, inputs, {});
-            CHECK(differ_in_bits(run_interpreter(programs.main, shape, with_packed(inputs, programs.packings, shape), {}), expected) == "");
+            const Arrays packed = with_packed(inputs, programs.packings, complete(c.algorithm, shape));
+            CHECK(differ_in_bits(run_interpreter(programs.main, shape, packed, {}), expected) == "");
         }
     }
 }
@@ -145,11 +154,12 @@ static void check_code(const Target &target, const Build &build = {}) {
             INFO(build.compiler << " " << target.name << " " << cases[i].name << " " << Catch::Detail::stringify(shape));
             seed++;
             const Arrays inputs = make_inputs(cases[i].algorithm, shape, seed, seed % 2 == 0);
-            const Arrays packed = with_packed(inputs, all[i].packings, shape);
+            const Extents extents = complete(cases[i].algorithm, shape);
+            const Arrays packed = with_packed(inputs, all[i].packings, extents);
             for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 2}}) {
                 Arrays own = inputs;
                 for (const TileProgram &p : all[i].packings)
-                    for (auto &[name, array] : code.run(p, shape, inputs, {}, layout)) {
+                    for (auto &[name, array] : code.run(p, extents, inputs, {}, layout)) {
                         CHECK(differ_in_bits({{name, array}}, {{name, packed.at(name)}}) == "");
                         own[name] = array;
                     }
@@ -222,7 +232,8 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
         for (size_t i = 0; i < these.size(); i++)
             for (const Extents &shape : shapes) {
                 INFO(these[i].main.name << " " << Catch::Detail::stringify(shape));
-                const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7), packed = with_packed(inputs, these[i].packings, shape);
+                const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7),
+                             packed = with_packed(inputs, these[i].packings, shape);
                 const Arrays expected = run_interpreter(these[i].per_call, shape, inputs, {});
                 CHECK(differ_in_bits(run_interpreter(these[i].main, shape, packed, {}), expected) == "");
                 if (!runs) continue;
@@ -372,7 +383,8 @@ TEST_CASE("what cannot be packed ahead of time") {
     Algorithm scalar = library::matmul({});
     scalar.tensors.push_back({"s", DType::f32, {}, Role::input, {}});
     scalar.stages.push_back({"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
-    refused(scalar, {{"scaled", pack("s")}}, {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
+    refused(scalar, {{"scaled", pack("s")}},
+            {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
     refused(library::matmul({}), {{"y", pack("w")}},
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
