@@ -33,11 +33,11 @@ struct EmitOptions {
     std::optional<std::filesystem::path> assembly;  // where to write the assembly of the variants, if anywhere
 };
 
-// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace`, and `name_size` of one that packs (see header.h); all others are hidden. Of
-// several targets, best first as targets_named gives them, the first that the processor and the call's context have runs, and
-// among its variants the first whose conditions hold. All have the same kernels, in order, with the same arguments.
-// Deterministic: the same kernels give the same bytes. Throws UserError emit.* for what the target cannot do, InternalError
-// when Halide refuses.
+// Writes lib<…>.a with, for each kernel, the symbols `name` and `name_workspace`, and `name_size` of one that packs (header.h); all
+// others are hidden. Of several targets, best first as targets_named gives them, the first that the processor and the call's
+// context have runs, and among its variants the first whose conditions hold. All have the same kernels, in order, with the same
+// arguments. Deterministic: the same kernels give the same bytes. Throws UserError emit.* for what the
+// target cannot do, InternalError when Halide refuses.
 void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options);
 void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options);
 

@@ -15,8 +15,8 @@ namespace tessera {
 // UserError command.target when this processor lacks a feature of the target.
 void check_runs_here(const Target &target);
 
-// Emits and links the kernel and what packs its operands; gives the shared object's path in `folder`. UserError command.cc when the C compiler is
-// missing or fails, and those of check_runs_here and emit_limited.
+// Emits and links the kernel and what packs its operands; gives the shared object's path in `folder`. UserError command.cc
+// when the C compiler is missing or fails, and those of check_runs_here and emit_limited.
 std::filesystem::path link_kernel(const PreparedKernel &prepared, const Limits &limits, const TemporaryFolder &folder);
 
 class LoadedKernel {

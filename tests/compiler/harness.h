@@ -73,9 +73,9 @@ public:
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;
 
-    // Outputs and states. Outputs start poisoned. Packed arguments have a tensor of the layout's axes here, as for the interpreter; the header
-    // stands in memory only, written and compared as tessera.h says. Throws std::runtime_error when a status is not 0 or memory beside an
-    // argument or inside an input has changed.
+    // Outputs and states. Outputs start poisoned. Packed arguments have a tensor of the layout's axes here, as for the interpreter;
+    // the header stands in memory only, written and compared as tessera.h says. Throws std::runtime_error when a status is not 0
+    // or memory beside an argument or inside an input has changed.
     Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const;
 
 private:
