@@ -279,7 +279,7 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
     Pieces scanned;
     if (scan) {  // the accumulators have no axis along the scanned dim
         const std::string &dim = std::get<Scan>(state.stage->body).dim;
-        if (!state.pieces.count(dim)) state.pieces[dim] = whole(dim, state.pieces);
+        if (!state.pieces.count(dim)) state.pieces[dim] = whole_at_loop(*state.stage, dim, state.pieces);
         scanned[dim] = state.pieces.at(dim);
         state.pieces[dim] = {Expr(0), Expr(1), Expr(1), false, {}, 0};
     } else if (auto &reduce = std::get<Reduce>(state.stage->body); reduce.where.defined()) {

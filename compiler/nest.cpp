@@ -237,6 +237,14 @@ TileBody Nests::emit(const State &state, size_t position) {
     return emit_loop(state, position);
 }
 
+Piece Nests::whole_at_loop(const Stage &stage, const std::string &dim, const Pieces &outer) const {
+    Piece p = whole_under_where(stage, dim, outer);
+    if (!p.size.defined())
+        throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" + to_string(extent_of(dim)) +
+                            "), so their loops must go point by point outside it; do not tile or vectorise those dims.");
+    return p;
+}
+
 // What is known inside a loop is not so after it: a loop that does not run shows nothing about extents.
 TileBody Nests::emit_loop(const State &state, size_t position) {
     const Bounds outside = facts;
@@ -248,14 +256,7 @@ TileBody Nests::emit_loop(const State &state, size_t position) {
 TileBody Nests::loop_at(const State &before, size_t position) {
     State state = before;
     const LoopName &loop = state.loops[position];
-    if (!state.pieces.count(loop.dim)) {
-        Piece p = whole_under_where(*state.stage, loop.dim, state.pieces);
-        if (!p.size.defined())
-            throw UserError("schedule.ragged", state.stage->name + ": the size of dim '" + loop.dim + "' varies with outer indices (" +
-                                to_string(extent_of(loop.dim)) + "), so their loops must go point by point outside it; "
-                                "do not tile or vectorise those dims.");
-        state.pieces[loop.dim] = p;
-    }
+    if (!state.pieces.count(loop.dim)) state.pieces[loop.dim] = whole_at_loop(*state.stage, loop.dim, state.pieces);
     std::optional<int64_t> tile = tile_of(*state.stage, loop);
     if (tile) return emit_tiles(state, position, *tile);
     auto lanes = state.knobs->vector.find(loop.dim);

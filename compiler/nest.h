@@ -64,6 +64,8 @@ private:
     std::vector<LoopName> loops_of(const Stage &stage) const;
     std::optional<int64_t> tile_of(const Stage &stage, const LoopName &loop) const;
 
+    // The same where its loop begins. UserError schedule.ragged: its size varies with loops that do not go point by point outside.
+    Piece whole_at_loop(const Stage &stage, const std::string &dim, const Pieces &outer) const;
     Piece whole_under_where(const Stage &stage, const std::string &dim, const Pieces &outer) const;
     static bool writes_apart(const Stage &stage, const std::string &dim);
     void check_update_is_parallel(const State &state) const;

@@ -134,6 +134,8 @@ TileBody Nests::place_producers(const State &state, size_t position) {
                                 state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
         if (target.is_gpu()) share_out(*stage, pieces, false);
         for (const Tensor &result : results_of(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
+        // The size of a ragged dim is known where its loop begins.
+        std::erase_if(pieces, [](const auto &p) { return !p.second.size.defined(); });
         TileBody nest = realize(*stage, pieces, state.depth);
         body.insert(body.end(), nest.begin(), nest.end());
     }

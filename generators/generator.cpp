@@ -14,6 +14,7 @@
 #include "generators/list.h"
 #include "generators/manifest.h"
 #include "generators/show.h"
+#include "generators/tune.h"
 #include "generators/verify_kernel.h"
 
 namespace tessera {
@@ -40,7 +41,7 @@ static int run(int argc, char **argv, const Registry &registry) {
     app.footer("It ends with 0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's.");
     app.require_subcommand(1);
     const std::vector<Command> commands = {list_command(app, registry), show_command(app, registry), generate_command(app, registry),
-                                           explain_command(app, registry), diff_command(app, registry), verify_command(app, registry), bench_command(app, registry),
+                                           explain_command(app, registry), diff_command(app, registry), verify_command(app, registry), bench_command(app, registry), tune_command(app, registry),
                                            doctor_command(app, registry)};
     try {
         app.parse(argc, argv);

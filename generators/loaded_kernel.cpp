@@ -1,23 +1,14 @@
 #include "generators/loaded_kernel.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
-#include <fmt/format.h>
-
 #include "algorithms/error.h"
+#include "bench/caller.h"
 #include "compiler/emit_library.h"
-#include "compiler/header.h"
 #include "generators/generate.h"
 #include "runtime/kernel.h"
-
-extern char **environ;
 
 namespace tessera {
 
@@ -25,42 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const char *c_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-    default: return "uint8_t";
-    }
-}
-
-const char *member(DType type) { return type == DType::f32 ? "f" : type == DType::f64 ? "d" : "i"; }
-
-// One signature for every kernel.
-std::string caller_of(const Kernel &kernel) {
-    const TileProgram &p = kernel.variants[0].program;
-    std::string types, values, read_types, read;
-    for (size_t i = 0; i < p.arguments.size(); i++) {
-        types += "const void *, ", values += fmt::format("t[{}], ", i);
-        if (!p.arguments[i].written) read_types += "const void *, ", read += fmt::format("t[{}], ", i);
-    }
-    for (size_t i = 0; i < p.parameters.size(); i++) {
-        types += std::string(c_type(p.parameters[i].dtype)) + ", ";
-        values += fmt::format("({})p[{}].{}, ", c_type(p.parameters[i].dtype), i, member(p.parameters[i].dtype));
-    }
-    std::string text =
-        fmt::format("extern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n", kernel.name, types);
-    if (is_packing(p)) text += fmt::format("extern int {}_size({}const void *, uint64_t *);\n", kernel.name, read_types);
-    text += fmt::format(
-        "int call_{0}(const void *const *t, const Parameter *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n",
-        kernel.name);
-    if (is_packing(p)) text += fmt::format("    if (query == 2) return {}_size({}c, bytes);\n", kernel.name, read);
-    return text + fmt::format("    return query ? {0}_workspace({1}c, bytes) : {0}({1}c);\n}}\n", kernel.name, values);
-}
-
 // The callers, and the runtime's functions by way of a table that the loading program fills.
-std::string caller_source(const std::vector<Kernel> &kernels) {
+std::string source_of(const std::vector<Kernel> &kernels) {
     std::string text = R"(#include <stdint.h>
 typedef int (*Run)(const int64_t *, const void *const *, const int64_t *, const void *, void *, void *);
 typedef int (*Workspace)(const int64_t *, const void *const *, const int64_t *, const void *, void *, uint64_t *);
@@ -72,29 +29,9 @@ int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p
 int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) { return tessera_runtime.packed_bytes(s, a, p, c, n); }
 int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) { return tessera_runtime.each(c, f, min, n, closure); }
 int32_t tess_abi1_worker(void *c) { return tessera_runtime.worker(c); }
-typedef union { int64_t i; float f; double d; } Parameter;
 )";
-    for (const Kernel &kernel : kernels) text += caller_of(kernel);
+    for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);
     return text;
-}
-
-void run_cc(const std::vector<std::string> &arguments, const fs::path &log) {
-    std::vector<char *> argv;
-    for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    int status = 0;
-    if (error == 0)
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        throw UserError("command.cc", "the C compiler 'cc': expected to find it on the path, to link the kernel with; " + std::string(std::strerror(error ? error : ENOENT)) + ". Install one.");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        throw UserError("command.cc", "the C compiler 'cc': expected it to link the kernel; it says: " + read_file(log).substr(0, 2000));
 }
 
 struct RuntimeTable {
@@ -123,7 +60,7 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     check_runs_here(p.target);
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
     emit_limited({p}, {archive, {}}, limits);
-    std::ofstream(source) << caller_source(p.kernels());
+    std::ofstream(source) << source_of(p.kernels());
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()}, folder.path() / "cc.log");
     return object;
 }
@@ -143,15 +80,7 @@ int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::
                        const TessContext &context, uint64_t *bytes, Query query) const {
     std::vector<const void *> tensors;
     for (const TessTensorDesc &a : arguments) tensors.push_back(&a);
-    std::vector<int64_t> words;
-    for (const Parameter &p : program_.parameters) {
-        const Scalar &value = parameters.at(p.name);
-        int64_t word = value.integer;
-        const float narrow = static_cast<float>(value.real);
-        if (p.dtype == DType::f32) std::memcpy(&word, &narrow, sizeof narrow);
-        if (p.dtype == DType::f64) std::memcpy(&word, &value.real, sizeof word);
-        words.push_back(word);
-    }
+    const std::vector<int64_t> words = parameter_words(program_, parameters);
     return call_(tensors.data(), words.data(), &context, bytes, query);
 }
 

@@ -36,7 +36,7 @@ public:
 
 private:
     enum Query : int32_t { none, of_workspace, of_packed };
-    using Call = int (*)(const void *const *tensors, const int64_t *parameters, const void *context, uint64_t *bytes, int32_t query);
+    using Call = int (*)(const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes, int32_t query);
     int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
              uint64_t *bytes, Query query) const;
     const TileProgram &program_;

@@ -84,16 +84,26 @@ std::map<std::string, int64_t> parse_options(const std::vector<std::string> &opt
     return values;
 }
 
-std::vector<fs::path> schedule_folders(const std::vector<std::string> &given) {
-    std::vector<fs::path> folders(given.begin(), given.end());
+// Of two places, beside an installed generator and in the checkout, the first that is there.
+static std::optional<fs::path> own_folder(const fs::path &from_program, const fs::path &in_checkout) {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    for (const fs::path &own : {program.parent_path() / TESSERA_SCHEDULES_FROM_BIN, fs::path(TESSERA_SOURCE_SCHEDULES)}) {
-        if (!fs::is_directory(own, error)) continue;
-        folders.push_back(own);
-        break;
-    }
+    for (const fs::path &own : {program.parent_path() / from_program, in_checkout})
+        if (fs::is_directory(own, error)) return own;
+    return std::nullopt;
+}
+
+std::vector<fs::path> schedule_folders(const std::vector<std::string> &given) {
+    std::vector<fs::path> folders(given.begin(), given.end());
+    if (const auto own = own_folder(TESSERA_SCHEDULES_FROM_BIN, TESSERA_SOURCE_SCHEDULES)) folders.push_back(*own);
     return folders;
+}
+
+std::optional<fs::path> shipped_model(const std::string &target) {
+    const auto folder = own_folder(TESSERA_MODELS_FROM_BIN, TESSERA_SOURCE_MODELS);
+    std::error_code error;
+    if (!folder || !fs::is_regular_file(*folder / (target + ".json"), error)) return std::nullopt;
+    return *folder / (target + ".json");
 }
 
 }  // namespace tessera

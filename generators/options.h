@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,8 @@ std::map<std::string, int64_t> parse_options(const std::vector<std::string> &opt
 // The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
 // that this one was built from.
 std::vector<std::filesystem::path> schedule_folders(const std::vector<std::string> &given);
+
+// The cost model that ships with Tessera for a target, found in the same way; nothing where there is none.
+std::optional<std::filesystem::path> shipped_model(const std::string &target);
 
 }  // namespace tessera

@@ -180,9 +180,9 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     p.packings = packing_kernels(p);
     for (const Kernel &packing : p.packings) check_c_name(packing.name), verify(packing.variants[0].program);
     for (const KernelVariant &variant : p.kernel.variants)
-        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty() && !options.quiet)
-            std::cerr << "note: " << p.declared.name << ": " << assumed.front() << (assumed.size() > 1 ? ", and " + std::to_string(assumed.size() - 1) + " more" : "")
-                      << "; 'verify' runs the kernel with every index checked\n";
+        // What the interpreter would find out while it runs, a kernel would not.
+        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())
+            throw UserError("schedule.unproved", p.declared.name + ": " + assumed.front() + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
     return p;
 }
 
@@ -230,6 +230,14 @@ const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::strin
         if (taken) return variant;
     }
     throw InternalError("the last variant of a kernel has no condition");
+}
+
+std::map<std::string, Knobs> knobs_for(const PreparedKernel &p, const std::map<std::string, int64_t> &extents) {
+    for (const Variant &variant : p.resolved.variants) {
+        const auto when = undecided(variant.when, p.bound, p.target);
+        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); })) return variant.stages;
+    }
+    return p.resolved.stages;
 }
 
 std::string condition_text(const std::vector<Condition> &when) {

@@ -48,6 +48,9 @@ PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &o
 // The variant that the library runs for these extents.
 const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents);
 
+// The schedule's knobs for these extents: those of the first variant whose conditions hold, or its own.
+std::map<std::string, Knobs> knobs_for(const PreparedKernel &prepared, const std::map<std::string, int64_t> &extents);
+
 // "M <= 16 and N % 16 == 0", or "otherwise".
 std::string condition_text(const std::vector<Condition> &when);
 

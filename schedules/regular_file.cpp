@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t max_bytes = 1 << 20;
 constexpr int safe = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 class Descriptor {
@@ -49,8 +48,8 @@ std::string read_open(const Descriptor &file, const std::string &name, const Han
         if (got < 0) refuse(handed, name, std::string("reading it failed: ") + std::strerror(errno), "Check the file system.");
         if (got == 0) return text;
         text.append(part, static_cast<size_t>(got));
-        if (text.size() > max_bytes)
-            throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " + std::to_string(max_bytes) + " bytes; got more. " + handed.remedy);
+        if (text.size() > handed.most_bytes)
+            throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " + std::to_string(handed.most_bytes) + " bytes; got more. " + handed.remedy);
     }
 }
 

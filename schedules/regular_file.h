@@ -1,4 +1,4 @@
-// Reads a file that a stranger may have put there: never more than 1 MiB, never a device or a pipe that would not end.
+// Reads a file that a stranger may have put there: never more than a limit, never a device or a pipe that would not end.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,6 +10,7 @@ struct Handed {
     std::string id;      // of the UserErrors: "schedule" gives schedule.file and schedule.too-large
     std::string what;    // "schedule file"
     std::string remedy;  // for one that is too large
+    size_t most_bytes = 1 << 20;
 };
 
 // The bytes of a regular file. UserError <id>.file when it cannot be opened or is something else, <id>.too-large.

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <optional>
+
+#include "autotune/search_space.h"
+#include "schedules/notation.h"
+
+namespace tessera {
+
+namespace {
+
+std::string after(const std::string &text, const std::string &prefix) { return text.substr(prefix.size()); }
+
+std::optional<std::string> extent_in(const Extents &extents, const std::string &dim) {
+    auto e = extents.find(dim);
+    if (e == extents.end()) return std::nullopt;
+    return std::to_string(e->second);
+}
+
+// The dims of a level, or of point loops where it is "", in the order of the loops.
+std::string order_of(const Knobs &k, bool block) {
+    std::string order;
+    std::vector<std::string> seen;
+    for (const std::string &loop : k.loops) {
+        const size_t dot = loop.find('.');
+        const std::string level = dot == std::string::npos ? "" : loop.substr(0, dot), dim = dot == std::string::npos ? loop : loop.substr(dot + 1);
+        if ((level == "block") != block || std::find(seen.begin(), seen.end(), dim) != seen.end()) continue;
+        seen.push_back(dim);
+        order += (order.empty() ? "" : ":") + dim;
+    }
+    return order;
+}
+
+std::string split_text(const Split &split, const Knobs &k, const std::string &dim) {
+    switch (split.how) {
+        case Split::How::passes: return "passes";
+        case Split::How::online: return "online:" + std::to_string(split.size);
+        case Split::How::chunks: return "chunks:" + std::to_string(split.size);
+        case Split::How::threads: return "threads:" + std::to_string(split.size);
+        case Split::How::lanes: break;
+    }
+    auto inner = k.split.find(dim + ".i");
+    return "lanes:" + std::to_string(inner == k.split.end() ? 1 : split.size / std::max<int64_t>(inner->second.size, 1));
+}
+
+std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages, const Decision &d) {
+    auto found = stages.find(d.stage);
+    static const Knobs none;
+    const Knobs &k = found == stages.end() ? none : found->second;
+    const std::string &knob = d.knob;
+    if (knob.starts_with("split.")) {
+        const std::string dim = after(knob, "split.");
+        auto split = k.split.find(dim);
+        return split == k.split.end() ? "none" : split_text(split->second, k, dim);
+    }
+    if (knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
+    if (knob == "place") {
+        if (!k.place || k.place->kind != Place::Kind::at) return "root";
+        return k.place->stage + "." + k.place->loop;
+    }
+    if (knob == "vector") {
+        for (const auto &[dim, lanes] : k.vector)
+            for (const Answer &a : d.answers)
+                if (a.value == dim) return dim;
+        return "none";
+    }
+    if (knob.starts_with("vector.")) return k.vector.count(after(knob, "vector.")) ? "yes" : "no";
+    if (knob.starts_with("micro.")) return extent_in(k.micro, after(knob, "micro.")).value_or("1");
+    if (knob.starts_with("tile.")) {
+        auto tile = k.levels.find("tile");
+        return tile == k.levels.end() ? "none" : extent_in(tile->second, after(knob, "tile.")).value_or("none");
+    }
+    if (knob.starts_with("block.")) return extent_in(k.block, after(knob, "block.")).value_or("none");
+    if (knob.starts_with("k.")) return extent_in(k.k, after(knob, "k.")).value_or("none");
+    if (knob == "order.block") return order_of(k, true);
+    if (knob == "order.micro") return order_of(k, false);
+    if (knob == "parallel") return std::to_string(k.parallel.size());
+    if (knob == "instruction") return k.instruction.value_or("fma");
+    if (knob.starts_with("pack.")) {
+        const std::string operand = after(knob, "pack.");
+        auto pack = k.pack.find(operand);
+        if (pack == k.pack.end()) return "none";
+        if (pack->second.at != "root") return d.stage + "." + pack->second.at;
+        auto copy = stages.find(d.stage + "." + operand + ".packed");
+        if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at) return copy->second.place->stage + "." + copy->second.place->loop;
+        return "root";
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Choose as_in(const std::map<std::string, Knobs> &stages, const Choose &otherwise) {
+    return [stages, otherwise](const Decision &d) -> size_t {
+        const std::optional<std::string> answer = answer_in(stages, d);
+        if (!answer) return otherwise(d);
+        // A place may name a level; then it is that level's innermost loop.
+        std::optional<size_t> level;
+        for (size_t i = 0; i < d.answers.size(); i++) {
+            if (d.answers[i].value == *answer) return i;
+            if (d.answers[i].value.starts_with(*answer + ".")) level = i;
+        }
+        if (level) return *level;
+        return replaying({{d.name(), *answer}}, otherwise)(d);
+    };
+}
+
+}  // namespace tessera

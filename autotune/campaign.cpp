@@ -1,0 +1,216 @@
+#include "autotune/campaign.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "autotune/tuned_schedule.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Campaign {
+public:
+    Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show)
+        : task_(task), options_(options), model_(model), records_(records), show_(show), search_(task.space, options.search, model) {}
+
+    CampaignResult run() {
+        const std::map<std::string, Knobs> stages = task_.base ? *task_.base : realize(task_.space, most_likely);
+        std::optional<Candidate> base = search_.candidate_of(stages, "base");
+        if (!base) base = search_.candidate_of({}, "base");
+        require(base.has_value(), "plain loops fit every algorithm");
+        result_.base = *base;
+        open();
+        search_.plant(stages);
+        for (const auto &relative : task_.relatives) search_.plant(relative);
+        const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
+        measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
+        handle({result_.base});
+        while (!is_over()) {
+            const auto start = Clock::now();
+            const int left = options_.trials - static_cast<int>(result_.trials.size());
+            const std::vector<Candidate> batch = search_.propose(static_cast<size_t>(std::min(options_.batch, left)));
+            result_.search_s += since(start);
+            if (batch.empty()) break;
+            handle(batch);
+        }
+        finish();
+        return result_;
+    }
+
+private:
+    const CampaignTask &task_;
+    const CampaignOptions &options_;
+    CostModel &model_;
+    Records &records_;
+    const std::function<void(const Progress &)> &show_;
+    Search search_;
+    std::unique_ptr<Measurer> measurer_;
+    CampaignResult result_;
+    int64_t id_ = 0;
+    std::map<int64_t, Trial> recorded_;
+    std::vector<std::pair<Candidate, Measurement>> ranked_;  // measured, best first
+    Clock::time_point begin_ = Clock::now();
+
+    bool stopped() const { return options_.stop && options_.stop->load(); }
+    bool is_over() const {
+        return stopped() || static_cast<int>(result_.trials.size()) >= options_.trials || (options_.seconds > 0 && since(begin_) >= options_.seconds);
+    }
+
+    void open() {
+        nlohmann::ordered_json document = task_.identity;
+        document["base"] = result_.base.resolved;
+        document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
+        document["exploration"] = options_.search.exploration, document["batch"] = options_.batch;
+        const std::string same = document.dump();
+        int64_t runs = 0;
+        for (const CampaignRow &row : records_.campaigns()) {
+            nlohmann::ordered_json other = nlohmann::ordered_json::parse(row.document, nullptr, false);
+            if (!other.is_object() || !other.contains("run")) continue;
+            const int64_t run = other["run"].get<int64_t>();
+            other.erase("run");
+            if (other.dump() == same) runs = std::max(runs, run + 1);
+        }
+        document["run"] = options_.resume && runs > 0 ? runs - 1 : runs;
+        id_ = records_.campaign(sha256(document.dump()), document);
+        for (Trial &t : records_.trials(id_)) recorded_[t.number] = t;
+    }
+
+    Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {
+        Trial t;
+        t.number = number, t.schedule = document_of(c.stages).dump(), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
+        t.features = c.features.values, t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
+        return t;
+    }
+
+    // Measures what is not in the records yet, and learns from all of it.
+    void handle(const std::vector<Candidate> &batch) {
+        const int64_t first = static_cast<int64_t>(result_.trials.size());
+        std::vector<Measurement> results(batch.size());
+        std::vector<size_t> open;
+        for (size_t i = 0; i < batch.size(); i++) {
+            auto known = recorded_.find(first + static_cast<int64_t>(i));
+            if (known != recorded_.end() && known->second.resolved == batch[i].resolved) results[i] = known->second.measurement;
+            else open.push_back(i);
+        }
+        std::vector<TileProgram> programs;
+        for (size_t i : open) programs.push_back(batch[i].program);
+        const auto start = Clock::now();
+        measurer_->measure(programs, best_ratio(), [&](size_t n, const Measurement &m) {
+            if (m.verdict == Verdict::unmeasured) return;
+            const size_t i = open[n];
+            results[i] = m;
+            records_.add(id_, {trial_of(batch[i], first + static_cast<int64_t>(i), m)});
+            shown(results, batch);
+        });
+        result_.measure_s += since(start);
+        if (measurer_->base_seconds() > 0) records_.set_base(id_, measurer_->base_seconds());
+        std::vector<double> goodness;
+        std::vector<Example> examples;
+        std::vector<Candidate> done;
+        for (size_t i = 0; i < batch.size(); i++) {
+            const Measurement &m = results[i];
+            if (m.verdict == Verdict::unmeasured) break;
+            const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
+            result_.trials.push_back(trial_of(batch[i], first + static_cast<int64_t>(i), m));
+            done.push_back(batch[i]);
+            goodness.push_back(timed ? m.ratio : 0);
+            examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.ratio : 0});
+            if (m.verdict == Verdict::measured) ranked_.push_back({batch[i], m});
+        }
+        std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.ratio > b.second.ratio; });
+        search_.learn(done, goodness, examples);
+        shown({}, {});
+    }
+
+    double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.ratio; }
+    // In a replay nothing is timed: the first trial is the base itself.
+    double base_time() const {
+        if (measurer_->base_seconds() > 0) return measurer_->base_seconds();
+        return result_.trials.empty() || result_.trials[0].measurement.seconds <= 0 ? 1 : result_.trials[0].measurement.seconds;
+    }
+
+    void shown(const std::vector<Measurement> &now, const std::vector<Candidate> &) {
+        Progress p;
+        p.budget = options_.trials, p.elapsed_s = since(begin_), p.bound_seconds = result_.base.features.bound, p.best_ratio = best_ratio();
+        for (const Trial &t : result_.trials) p.verdicts[t.measurement.verdict]++;
+        for (const Measurement &m : now)
+            if (m.verdict != Verdict::unmeasured) {
+                p.verdicts[m.verdict]++;
+                if (m.verdict == Verdict::measured) p.best_ratio = std::max(p.best_ratio, m.ratio);
+            }
+        for (const auto &[verdict, n] : p.verdicts) p.trials += n;
+        p.base_seconds = base_time();
+        p.best_seconds = p.best_ratio > 0 ? p.base_seconds / p.best_ratio : 0;
+        result_.progress = p;
+        if (show_) show_(p);
+    }
+
+    // The best of the search, measured again side by side, since the best of many noisy numbers is too good.
+    void finish() {
+        result_.made = search_.made(), result_.refused = search_.refused();
+        result_.base_seconds = base_time();
+        result_.best = result_.base;
+        result_.measurement.verdict = Verdict::measured;
+        result_.measurement.ratio = result_.measurement.lower = result_.measurement.upper = 1;
+        result_.measurement.seconds = result_.base_seconds;
+        std::vector<Candidate> finalists;
+        for (const auto &[c, m] : ranked_)
+            if (static_cast<int>(finalists.size()) < options_.finalists && c.resolved != result_.base.resolved) finalists.push_back(c);
+        if (finalists.empty()) return;
+        std::vector<TileProgram> programs;
+        for (const Candidate &c : finalists) programs.push_back(c.program);
+        std::vector<Measurement> again(finalists.size());
+        measurer_->confirm();
+        measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { again[i] = m; });
+        for (size_t i = 0; i < again.size(); i++)
+            if (again[i].verdict == Verdict::measured && again[i].lower > std::max(1.0, result_.improved ? result_.measurement.lower : 0)) {
+                result_.best = finalists[i], result_.measurement = again[i], result_.improved = true;
+            }
+        result_.base_seconds = base_time();
+        if (result_.improved && !stopped()) ablate();
+    }
+
+    void ablate() {
+        std::vector<TileProgram> programs;
+        for (const auto &[stage, knob] : differing_knobs(result_.best.stages, result_.base.stages)) {
+            if (static_cast<int>(result_.worth.size()) >= options_.ablations) break;
+            Worth worth{stage, knob};
+            std::optional<Candidate> without;
+            try {
+                without = search_.candidate_of(with_knob_of(result_.best.stages, result_.base.stages, stage, knob), "ablation");
+            } catch (const UserError &) {
+            }
+            if (without && without->resolved == result_.best.resolved) continue;
+            if (without) programs.push_back(without->program), worth.gain = 1;
+            result_.worth.push_back(worth);
+        }
+        std::vector<Measurement> all(programs.size());
+        measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { all[i] = m; });
+        size_t next = 0;
+        for (Worth &w : result_.worth) {
+            if (w.gain == 0) continue;
+            const Measurement &m = all[next++];
+            w.gain = 0;
+            if (m.verdict != Verdict::measured && m.verdict != Verdict::slow) continue;
+            w.gain = result_.measurement.ratio / m.ratio, w.lower = result_.measurement.lower / m.upper, w.upper = result_.measurement.upper / m.lower;
+        }
+    }
+};
+
+}  // namespace
+
+CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show) {
+    return Campaign(task, options, model, records, show).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+// A tuning campaign: a search, what measures its proposals, and the records that both are kept in.
+#pragma once
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "autotune/records.h"
+#include "autotune/search.h"
+
+namespace tessera {
+
+struct CampaignOptions {
+    int trials = 64;               // candidates to measure
+    double seconds = 0;            // to search for at most; 0 for no limit
+    int batch = 8;                 // candidates that are built together, before the model learns from them
+    int finalists = 3;             // of the best, measured again against each other
+    int ablations = 16;            // most knobs whose worth is measured
+    SearchOptions search;
+    MeasureOptions measure;
+    bool resume = false;           // go on with the last campaign of the same key
+    const std::atomic<bool> *stop = nullptr;  // ends the search where it is
+};
+
+// What is tuned, from what, with what knowledge.
+struct CampaignTask {
+    SearchSpace space;
+    std::string name;                                      // "matmul/f32/avx512 M=512 N=768 K=3072": groups what the model learns
+    nlohmann::ordered_json identity;                       // all that proposals depend on beside options and measurements
+    std::optional<std::map<std::string, Knobs>> base;      // the schedule to beat; none: the space's most likely one
+    std::vector<std::map<std::string, Knobs>> relatives;   // schedules of like kernels, to begin with
+};
+
+struct Progress {
+    int trials = 0, budget = 0;
+    double best_ratio = 0, best_seconds = 0, base_seconds = 0, bound_seconds = 0, elapsed_s = 0;
+    std::map<Verdict, int> verdicts;
+};
+
+struct Worth {
+    std::string stage, knob;
+    double gain = 0;  // the winner's speed over its speed with the base's knob; 0 where it cannot do without
+    double lower = 0, upper = 0;
+};
+
+struct CampaignResult {
+    Candidate base, best;
+    Measurement measurement;       // of the best, confirmed
+    double base_seconds = 0;
+    bool improved = false;         // the best is not the base, and its interval lies above 1
+    std::vector<Trial> trials;
+    std::vector<Worth> worth;
+    Progress progress;
+    size_t made = 0, refused = 0;  // schedules that the search made, and those among them that do not lower
+    double search_s = 0, measure_s = 0;
+};
+
+// `model` is taught as the campaign goes on. Throws as Records and Measurer do.
+CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show);
+
+}  // namespace tessera

@@ -1,0 +1,154 @@
+#include "autotune/line_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "algorithms/error.h"
+#include "bench/output_folder.h"
+
+namespace tessera {
+
+LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log) : log_(log) {
+    int in[2], out[2];
+    // A socket, since writing to one whose reader is gone can be told not to raise a signal.
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) throw InternalError(std::string("a socket to another process: ") + std::strerror(errno));
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        close(in[0]), close(in[1]);
+        throw InternalError(std::string("a pipe from another process: ") + std::strerror(errno));
+    }
+    const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const std::string shell_command = "exec " + command;
+    child_ = fork();
+    if (child_ == 0) {
+        setsid();
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        if (memory_bytes > 0) {
+            const rlimit memory{memory_bytes, memory_bytes};
+            setrlimit(RLIMIT_AS, &memory);
+        }
+        dup2(in[1], 0), dup2(out[1], 1);
+        if (errors >= 0) dup2(errors, 2);
+        execl("/bin/sh", "sh", "-c", shell_command.c_str(), static_cast<char *>(nullptr));
+        _exit(127);
+    }
+    close(in[1]), close(out[1]);
+    if (errors >= 0) close(errors);
+    in_ = in[0], out_ = out[0];
+    if (child_ < 0) {
+        close(in_), close(out_);
+        throw InternalError(std::string("starting another process: ") + std::strerror(errno));
+    }
+    fcntl(in_, F_SETFL, O_NONBLOCK);
+    fcntl(out_, F_SETFL, O_NONBLOCK);
+}
+
+LineProcess::~LineProcess() { ended(); }
+
+// Waits for the descriptor; false when the time is over.
+static bool wait_for(int descriptor, short events, LineProcess::Clock::time_point end) {
+    while (true) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - LineProcess::Clock::now()).count();
+        if (left <= 0) return false;
+        pollfd wait{descriptor, events, 0};
+        const int ready = poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
+        if (ready > 0) return true;
+        if (ready < 0 && errno != EINTR) return false;
+    }
+}
+
+bool LineProcess::write(std::string_view bytes, Clock::time_point end) {
+    while (!bytes.empty()) {
+        if (!wait_for(in_, POLLOUT, end)) {
+            late_ = true;
+            return false;
+        }
+        const ssize_t n = send(in_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n < 0) return false;
+        bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+}
+
+bool LineProcess::fill(Clock::time_point end) {
+    char part[65536];
+    while (true) {
+        if (!wait_for(out_, POLLIN, end)) {
+            late_ = true;
+            return false;
+        }
+        const ssize_t n = ::read(out_, part, sizeof part);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n <= 0) return false;
+        buffered_.append(part, static_cast<size_t>(n));
+        return true;
+    }
+}
+
+std::optional<std::string> LineProcess::line(Clock::time_point end) {
+    constexpr size_t longest = 4096;
+    size_t newline;
+    while ((newline = buffered_.find('\n')) == std::string::npos)
+        if (buffered_.size() > longest || !fill(end)) return std::nullopt;
+    if (newline > longest) return std::nullopt;
+    const std::string text = buffered_.substr(0, newline);
+    buffered_.erase(0, newline + 1);
+    return text;
+}
+
+bool LineProcess::read(void *bytes, size_t count, Clock::time_point end) {
+    auto *to = static_cast<char *>(bytes);
+    while (count > 0) {
+        if (buffered_.empty() && !fill(end)) return false;
+        const size_t n = std::min(count, buffered_.size());
+        std::memcpy(to, buffered_.data(), n);
+        buffered_.erase(0, n);
+        to += n, count -= n;
+    }
+    return true;
+}
+
+std::string LineProcess::ended() {
+    if (child_ < 0) return "it had ended";
+    close(in_);
+    close(out_);
+    int status = 0;
+    pid_t done = 0;
+    // One that says no more is about to end by itself: how it does is worth knowing.
+    for (int i = 0; i < 100 && !late_ && (done = waitpid(child_, &status, WNOHANG)) == 0; i++) usleep(2000);
+    kill(-child_, SIGKILL);
+    while (done == 0 && (done = waitpid(child_, &status, 0)) < 0 && errno == EINTR) done = 0;
+    child_ = -1;
+    std::string how = "it ended in the middle";
+    if (late_) how = "it did not answer in time";
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) how = "it did not answer in time";
+    else if (WIFSIGNALED(status)) how = fmt::format("it ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) how = fmt::format("it ended with code {}", WEXITSTATUS(status));
+    std::error_code missing;
+    if (std::filesystem::file_size(log_, missing) > 0 && !missing) {
+        std::string text = read_file(log_);
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        how += ": " + text.substr(text.size() > 300 ? text.size() - 300 : 0);
+    }
+    return how;
+}
+
+}  // namespace tessera

@@ -1,0 +1,38 @@
+// Another program that is spoken to by lines and bytes, and that may hang, crash or lie at any moment.
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+class LineProcess {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    // Runs a command of the shell's in a session of its own, so that all that it starts ends with it. `memory_bytes` of address
+    // space at most, 0 for no limit. What it writes to stderr goes to `log`.
+    LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log);
+    ~LineProcess();  // ends it, and all that it started
+    LineProcess(const LineProcess &) = delete;
+    LineProcess &operator=(const LineProcess &) = delete;
+
+    // Each gives false, or nothing, when the time is over or the program takes or says no more.
+    bool write(std::string_view bytes, Clock::time_point end);
+    std::optional<std::string> line(Clock::time_point end);  // without its newline; of at most 4096 bytes
+    bool read(void *bytes, size_t count, Clock::time_point end);
+
+    // Ends it, if it has not ended; says how: "it did not answer in time", "it ended by signal 11 (Segmentation fault)", with the end of
+    // what it wrote to stderr.
+    std::string ended();
+
+private:
+    int child_ = -1, in_ = -1, out_ = -1;
+    std::filesystem::path log_;
+    std::string buffered_;
+    bool late_ = false;
+    bool fill(Clock::time_point end);
+};
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+// How fast a candidate is, measured so that it can be believed, and whether it is right.
+//
+// Every candidate becomes a program of its own (measuring.c) beside the kernel that it is compared with. The two take turns,
+// so that a change of the machine's pace meets both and their ratio stays. What the candidate computes is compared by memcmp
+// with what its tile program says, on blocks chosen at random, before it is timed and, with fresh data, after. Programs are
+// built side by side and run one after the other on each runner.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "bench/inputs.h"
+#include "bench/limited.h"
+#include "bench/output_folder.h"
+#include "compiler/tile_program.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+// What all candidates of a campaign compute.
+struct Subject {
+    Algorithm algorithm;   // with its fixed dims bound
+    Target target;
+    DimExtents extents;    // of the symbolic dims
+    int threads = 1;
+    uint64_t seed = 1;     // of the data
+};
+
+struct MeasureOptions {
+    std::vector<std::string> runners = {""};  // commands of the shell's that run the program whose path is their last word; "": as it is
+    std::string cc = "cc";                    // with options: links programs for the runners' machines
+    int jobs = 1;                             // programs built at a time
+    double seconds = 0.4;                     // for timing one candidate
+    double precision = 0.01;                  // of the ratio: half its 95% interval
+    Limits compile;
+    double run_limit_s = 20;                  // for all that one program does
+    uint64_t run_memory_bytes = uint64_t{16} << 30;
+    const std::atomic<bool> *stop = nullptr;  // no further program is run once it is set
+};
+
+enum class Verdict : uint8_t {
+    unmeasured, // the measuring was stopped before
+    measured,
+    slow,       // clearly slower than the best; timed, but not compared with its tile program
+    refused,    // the tile program may not run
+    uncompiled, // the compiler failed, or reached a limit
+    crashed,    // the program ended, hung, or said what makes no sense
+    wrong,      // its results are not those of its tile program, or it wrote where it may not
+};
+const char *name_of(Verdict verdict);
+Verdict verdict_named(const std::string &name);  // InternalError for any other
+
+struct Measurement {
+    Verdict verdict = Verdict::unmeasured;
+    std::string message;               // of what failed
+    double seconds = 0;                // of one call: the median
+    double ratio = 0, lower = 0, upper = 0;  // of the base's time to the candidate's, with its 95% interval: above 1 is faster
+    uint64_t workspace_bytes = 0, code_bytes = 0;
+    double compile_s = 0;
+};
+
+class Measurer {
+public:
+    // `base` is what candidates are compared with. Throws as LimitedProcess when it cannot be compiled, and UserError command.cc.
+    Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base);
+    ~Measurer();
+
+    // Calls `done` for each program as it is measured, by its position, one at a time. `best` is the largest ratio so far: what is
+    // clearly below half of it is timed no longer.
+    void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
+    // From here on everything is timed for longer, and more closely.
+    void confirm();
+
+    double base_seconds() const;  // the median of all rounds so far
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera

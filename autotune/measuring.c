@@ -1,0 +1,173 @@
+/* The program that measures one candidate, on whatever machine it runs: commands come in on stdin, a line each, some followed
+ * by bytes; answers go out on stdout. It ends with its input. Beside it are linked the candidate, the kernel that it is
+ * compared with, and the runtime.
+ *
+ *   limit <seconds>                 ends the program that long from now
+ *   parameter <i> <bits>            the bits of a parameter, as an integer
+ *   shape <i> <dtype> <written> <rank> <extent>…   of argument i
+ *   tensor <i> <bytes>, then bytes  what argument i holds before a run
+ *   threads <n>                     that a kernel may use
+ *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>" and, where status is 0, for each written
+ *                                   argument "tensor <i> <bytes>", then bytes; which is 0, the candidate, or 1, the other
+ *   time <calls> <calls>            seconds of so many calls of the candidate and of the other: "took <seconds> <seconds>"
+ *
+ * Before a run every written argument is filled with a pattern, and again with what it held; around each lie bytes that no kernel
+ * may touch: "ran -1000" says that one did. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tessera.h"
+
+extern const int measured_arguments, measured_parameters;
+int measured_call(int which, const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes);
+
+enum { MOST = 64, ZONE = 4096, PATTERN = 0xa5 };
+
+typedef struct Held {
+    TessTensorDesc desc;
+    int64_t shape[8], bytes;
+    int written;
+    unsigned char *block, *initial; /* block: zone, data, zone */
+} Held;
+
+static Held held[MOST];
+static const void *tensors[MOST];
+static int64_t parameters[MOST];
+static TessContext context;
+static unsigned char *scratch[2];
+
+static void fail(const char *why) {
+    fprintf(stderr, "measuring: %s\n", why);
+    exit(2);
+}
+
+static void *allocate(size_t bytes) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, 4096, (bytes + 4095) / 4096 * 4096 + 4096) != 0) fail("out of memory");
+    memset(memory, 0, (bytes + 4095) / 4096 * 4096 + 4096);
+    return memory;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static Held *argument(int i) {
+    if (i < 0 || i >= measured_arguments) fail("no such argument");
+    return &held[i];
+}
+
+static void set_shape(char *rest) {
+    int i, dtype, written, rank, used = 0;
+    if (sscanf(rest, "%d %d %d %d%n", &i, &dtype, &written, &rank, &used) != 4 || rank < 0 || rank > 8) fail("shape");
+    Held *h = argument(i);
+    rest += used;
+    for (int d = 0; d < rank; d++) h->shape[d] = strtoll(rest, &rest, 10);
+    h->written = written;
+    h->desc = tess_dense(NULL, (TessDType)dtype, rank, h->shape);
+}
+
+static void set_tensor(char *rest) {
+    int i;
+    int64_t bytes;
+    if (sscanf(rest, "%d %" SCNd64, &i, &bytes) != 2 || bytes < 0) fail("tensor");
+    Held *h = argument(i);
+    if (!h->block || h->bytes != bytes) {
+        free(h->block), free(h->initial);
+        h->bytes = bytes;
+        h->block = allocate((size_t)bytes + 2 * ZONE);
+        h->initial = allocate((size_t)bytes);
+        memset(h->block, PATTERN, ZONE);
+        memset(h->block + ZONE + bytes, PATTERN, ZONE);
+        h->desc.data = h->block + ZONE;
+        tensors[i] = &h->desc;
+    }
+    if (fread(h->initial, 1, (size_t)bytes, stdin) != (size_t)bytes) fail("input ended inside a tensor");
+    memcpy(h->block + ZONE, h->initial, (size_t)bytes);
+}
+
+static int intact(const Held *h) {
+    for (int64_t i = 0; i < ZONE; i++)
+        if (h->block[i] != PATTERN || h->block[ZONE + h->bytes + i] != PATTERN) return 0;
+    return 1;
+}
+
+static int prepare(int which) {
+    uint64_t bytes = 0;
+    int status = measured_call(which, tensors, parameters, &context, &bytes);
+    if (status != TESS_OK) return status;
+    free(scratch[which]);
+    scratch[which] = allocate(bytes);
+    memset(scratch[which], PATTERN, bytes);
+    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    return TESS_OK;
+}
+
+static void run(int which) {
+    for (int i = 0; i < measured_arguments; i++)
+        if (held[i].written) memcpy(held[i].block + ZONE, held[i].initial, (size_t)held[i].bytes);
+    int status = prepare(which);
+    const double start = now();
+    if (status == TESS_OK) status = measured_call(which, tensors, parameters, &context, NULL);
+    const double took = now() - start;
+    for (int i = 0; i < measured_arguments; i++)
+        if (status == TESS_OK && !intact(&held[i])) status = -1000;
+    printf("ran %d %.9g %" PRIu64 "\n", status, took, context.workspace_bytes);
+    for (int i = 0; status == TESS_OK && i < measured_arguments; i++)
+        if (held[i].written) {
+            printf("tensor %d %" PRId64 "\n", i, held[i].bytes);
+            fwrite(held[i].block + ZONE, 1, (size_t)held[i].bytes, stdout);
+        }
+}
+
+static double seconds_of(int which, long calls) {
+    if (calls < 1) return 0;
+    if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
+    uint64_t bytes = 0;
+    measured_call(which, tensors, parameters, &context, &bytes);
+    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    const double start = now();
+    for (long c = 0; c < calls; c++) measured_call(which, tensors, parameters, &context, NULL);
+    return now() - start;
+}
+
+int main(void) {
+    char line[1024];
+    if (measured_arguments > MOST || measured_parameters > MOST) fail("too many arguments");
+    context = tess_context();
+    while (fgets(line, sizeof line, stdin)) {
+        char *rest = strchr(line, ' ');
+        if (!rest) fail("a command without arguments");
+        *rest++ = 0;
+        long a = 0, b = 0;
+        int64_t bits = 0;
+        if (strcmp(line, "shape") == 0) {
+            set_shape(rest);
+        } else if (strcmp(line, "tensor") == 0) {
+            set_tensor(rest);
+        } else if (strcmp(line, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bits) == 2 && a >= 0 && a < MOST) {
+            parameters[a] = bits;
+        } else if (strcmp(line, "limit") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            alarm((unsigned)a);
+        } else if (strcmp(line, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            context.threads = (int32_t)a;
+            context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
+        } else if (strcmp(line, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            run(a != 0);
+        } else if (strcmp(line, "time") == 0 && sscanf(rest, "%ld %ld", &a, &b) == 2) {
+            const double first = seconds_of(0, a);
+            printf("took %.9g %.9g\n", first, seconds_of(1, b));
+        } else {
+            fail("an unknown command");
+        }
+        fflush(stdout);
+    }
+    return 0;
+}

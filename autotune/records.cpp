@@ -1,0 +1,205 @@
+#include "autotune/records.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int format_version = 1;
+constexpr int application = 0x54455353;  // "TESS"
+
+constexpr const char *tables = R"(
+create table campaign(id integer primary key, key text not null unique, document text not null, base_seconds real not null default 0);
+create table trial(campaign integer not null references campaign(id) on delete cascade, number integer not null, schedule text not null,
+    origin text not null, resolved text not null, verdict text not null, message text not null, seconds real not null, ratio real not null,
+    lower real not null, upper real not null, workspace_bytes integer not null, code_bytes integer not null, compile_s real not null,
+    features blob not null, draft real not null, bound real not null, score real not null, primary key(campaign, number)) without rowid;
+)";
+
+constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, features, draft, bound, score";
+
+}  // namespace
+
+struct Records::State {
+    fs::path file;
+    sqlite3 *db = nullptr;
+
+    ~State() { sqlite3_close(db); }
+
+    [[noreturn]] void fail(const char *id, const std::string &expected, const std::string &remedy) const {
+        const std::string why = db ? sqlite3_errmsg(db) : "out of memory";
+        throw UserError(id, "records '" + file.string() + "': expected " + expected + "; " + why + ". " + remedy);
+    }
+    [[noreturn]] void fail_writing() const { fail("records.write", "to write to it", "Make room, or correct its permissions; what was committed before is kept, and the same command goes on from there."); }
+
+    void run(const std::string &sql) const {
+        if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail_writing();
+    }
+};
+
+namespace {
+
+// One prepared statement: values in by position from 1, columns out from 0.
+class Statement {
+public:
+    Statement(sqlite3 *db, const std::string &sql) { ok_ = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement_, nullptr) == SQLITE_OK; }
+    ~Statement() { sqlite3_finalize(statement_); }
+    Statement(const Statement &) = delete;
+    Statement &operator=(const Statement &) = delete;
+
+    Statement &bind(const std::string &text) { return bound(sqlite3_bind_text(statement_, ++at_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT)); }
+    Statement &bind(double value) { return bound(sqlite3_bind_double(statement_, ++at_, value)); }
+    Statement &bind(int64_t value) { return bound(sqlite3_bind_int64(statement_, ++at_, value)); }
+    Statement &bind(const std::vector<float> &values) { return bound(sqlite3_bind_blob(statement_, ++at_, values.data(), static_cast<int>(values.size() * sizeof(float)), SQLITE_TRANSIENT)); }
+    // Whether there is a row; `ok` says whether that could be found out.
+    bool step() {
+        const int status = ok_ ? sqlite3_step(statement_) : SQLITE_ERROR;
+        ok_ = status == SQLITE_ROW || status == SQLITE_DONE;
+        return status == SQLITE_ROW;
+    }
+    bool ok() const { return ok_; }
+    std::string text(int column) const {
+        const auto *t = reinterpret_cast<const char *>(sqlite3_column_text(statement_, column));
+        return t ? std::string(t, static_cast<size_t>(sqlite3_column_bytes(statement_, column))) : "";
+    }
+    double real(int column) const { return sqlite3_column_double(statement_, column); }
+    int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+    std::vector<float> floats(int column) const {
+        std::vector<float> values(static_cast<size_t>(sqlite3_column_bytes(statement_, column)) / sizeof(float));
+        if (!values.empty()) std::memcpy(values.data(), sqlite3_column_blob(statement_, column), values.size() * sizeof(float));
+        return values;
+    }
+
+private:
+    sqlite3_stmt *statement_ = nullptr;
+    int at_ = 0;
+    bool ok_ = false;
+    Statement &bound(int status) {
+        ok_ = ok_ && status == SQLITE_OK;
+        return *this;
+    }
+};
+
+}  // namespace
+
+Records::Records(const fs::path &file, bool read_only) : state_(new State{file, nullptr}) {
+    State &s = *state_;
+    if (!read_only && file.has_parent_path()) {
+        std::error_code ignored;
+        fs::create_directories(file.parent_path(), ignored);
+    }
+    const int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    if (sqlite3_open_v2(file.c_str(), &s.db, flags, nullptr) != SQLITE_OK)
+        s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it", "Check its path and permissions, or name another with --records.");
+    sqlite3_busy_timeout(s.db, 20000);
+    sqlite3_db_config(s.db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    auto number = [&](const char *pragma) {
+        Statement q(s.db, pragma);
+        const bool row = q.step();
+        if (!q.ok()) s.fail("records.format", "a database of measurements", "Name another with --records.");
+        return row ? q.integer(0) : 0;
+    };
+    auto empty = [&] { return number("select count(*) from sqlite_schema") == 0; };
+    if (!read_only && empty()) {
+        s.run("pragma journal_mode = wal");
+        s.run("begin immediate");
+        if (empty()) {
+            s.run(tables);
+            s.run("pragma application_id = " + std::to_string(application));
+            s.run("pragma user_version = " + std::to_string(format_version));
+        }
+        s.run("commit");
+    }
+    if (number("pragma application_id") != application || number("pragma user_version") != format_version)
+        throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is something else. Name another with --records.");
+    if (!read_only) s.run("pragma foreign_keys = on; pragma synchronous = full");
+}
+
+Records::~Records() = default;
+
+int64_t Records::campaign(const std::string &key, const nlohmann::ordered_json &document) {
+    State &s = *state_;
+    Statement insert(s.db, "insert into campaign(key, document) values(?, ?) on conflict(key) do nothing");
+    insert.bind(key).bind(document.dump()).step();
+    if (!insert.ok()) s.fail_writing();
+    Statement find(s.db, "select id from campaign where key = ?");
+    if (!find.bind(key).step()) s.fail_writing();
+    return find.integer(0);
+}
+
+void Records::add(int64_t campaign, const std::vector<Trial> &trials) {
+    State &s = *state_;
+    s.run("begin immediate");
+    for (const Trial &t : trials) {
+        const Measurement &m = t.measurement;
+        Statement insert(s.db, std::string("insert into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing");
+        insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(std::string(name_of(m.verdict))).bind(m.message);
+        insert.bind(m.seconds).bind(m.ratio).bind(m.lower).bind(m.upper).bind(static_cast<int64_t>(m.workspace_bytes)).bind(static_cast<int64_t>(m.code_bytes)).bind(m.compile_s);
+        insert.bind(t.features).bind(t.draft).bind(t.bound).bind(t.score).step();
+        if (insert.ok()) continue;
+        const std::string why = sqlite3_errmsg(s.db);
+        sqlite3_exec(s.db, "rollback", nullptr, nullptr, nullptr);
+        throw UserError("records.write", "records '" + s.file.string() + "': expected to write to it; " + why + ". Make room, or correct its permissions; what was committed before is kept, and the same command goes on from there.");
+    }
+    s.run("commit");
+}
+
+void Records::set_base(int64_t campaign, double seconds) {
+    Statement update(state_->db, "update campaign set base_seconds = ? where id = ?");
+    update.bind(seconds).bind(campaign).step();
+    if (!update.ok()) state_->fail_writing();
+}
+
+std::vector<Trial> Records::trials(int64_t campaign) const {
+    std::vector<Trial> all;
+    Statement q(state_->db, std::string("select ") + columns + " from trial where campaign = ? order by number");
+    q.bind(campaign);
+    while (q.step()) {
+        Trial t;
+        Measurement &m = t.measurement;
+        t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3);
+        m.verdict = verdict_named(q.text(4)), m.message = q.text(5), m.seconds = q.real(6), m.ratio = q.real(7), m.lower = q.real(8), m.upper = q.real(9);
+        m.workspace_bytes = static_cast<uint64_t>(q.integer(10)), m.code_bytes = static_cast<uint64_t>(q.integer(11)), m.compile_s = q.real(12);
+        t.features = q.floats(13), t.draft = q.real(14), t.bound = q.real(15), t.score = q.real(16);
+        all.push_back(std::move(t));
+    }
+    if (!q.ok()) state_->fail("records.read", "to read its trials", "Restore it, or name another with --records.");
+    return all;
+}
+
+std::vector<CampaignRow> Records::campaigns() const {
+    std::vector<CampaignRow> all;
+    Statement q(state_->db,
+                "select id, key, document, base_seconds, count(number), count(case when verdict in ('measured', 'slow') then 1 end), max(case when verdict = 'measured' then ratio else 0 end) "
+                "from campaign left join trial on trial.campaign = campaign.id group by id order by id");
+    while (q.step()) all.push_back({q.integer(0), q.text(1), q.text(2), q.integer(4), q.integer(5), q.real(6), q.real(3)});
+    if (!q.ok()) state_->fail("records.read", "to read its campaigns", "Restore it, or name another with --records.");
+    return all;
+}
+
+void Records::merge(const fs::path &other) {
+    const Records from(other, true);
+    for (const CampaignRow &row : from.campaigns()) {
+        const int64_t id = campaign(row.key, nlohmann::ordered_json::parse(row.document));
+        add(id, from.trials(row.id));
+        if (row.base_seconds > 0) set_base(id, row.base_seconds);
+    }
+}
+
+int64_t Records::prune(int64_t fewest) {
+    Statement q(state_->db, "delete from campaign where (select count(*) from trial where trial.campaign = campaign.id and verdict in ('measured', 'slow')) < ?");
+    q.bind(fewest).step();
+    if (!q.ok()) state_->fail_writing();
+    return sqlite3_changes(state_->db);
+}
+
+}  // namespace tessera

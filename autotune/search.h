@@ -1,0 +1,76 @@
+// Evolution over the schedules of a space: a model ranks what is proposed, what is measured teaches the model, and the best
+// become the parents of what comes next. Proposals depend on the seed and on the measurements alone, so a campaign can be replayed
+// from its records.
+#pragma once
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autotune/measure.h"
+#include "autotune/search_space.h"
+#include "costmodel/cost_model.h"
+
+namespace tessera {
+
+struct Candidate {
+    std::string origin;                   // "base", "seed", "sample", "mutation", "crossover"
+    Trace trace;                          // empty for a schedule from outside of the space
+    std::vector<Decision> asked;
+    std::map<std::string, Knobs> stages;
+    TileProgram program;
+    std::string resolved;                 // its hash
+    Featured features;
+    double score = 0;
+};
+
+struct SearchOptions {
+    uint64_t seed = 1;
+    int population = 192;       // candidates that are scored for each batch
+    int generations = 3;
+    double exploration = 0.12;  // of each batch: samples, whatever their score
+};
+
+class Search {
+public:
+    // `model` outlives the search.
+    Search(const SearchSpace &space, const SearchOptions &options, CostModel &model);
+
+    // A candidate of given knobs, or nothing where they do not fit.
+    std::optional<Candidate> candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    // Makes a schedule, and the nearest one that the space has, parents.
+    void plant(const std::map<std::string, Knobs> &stages);
+
+    // Up to `count` candidates that were not proposed before, the most promising first; fewer where the space is exhausted.
+    std::vector<Candidate> propose(size_t count);
+    // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
+    void learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples);
+
+    // What sampling and breeding gave that could not be lowered, among all.
+    size_t made() const { return made_; }
+    size_t refused() const { return refused_; }
+
+private:
+    SearchSpace space_;
+    SearchOptions options_;
+    CostModel &model_;
+    RandomNumbers random_;
+    Work work_;
+    std::set<std::string> proposed_;       // hashes
+    std::vector<Candidate> planted_;       // not proposed yet
+    struct Parent {
+        Candidate candidate;
+        double goodness = 0;
+    };
+    std::vector<Parent> parents_;          // measured, best first
+    size_t made_ = 0, refused_ = 0;
+
+    std::optional<Candidate> make(const Choose &choose, const std::string &origin);
+    bool complete(Candidate &candidate) const;
+    Trace mutated(const Candidate &parent);
+    Trace crossed(const Candidate &a, const Candidate &b);
+    void score(std::vector<Candidate> &all) const;
+};
+
+}  // namespace tessera

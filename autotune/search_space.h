@@ -1,0 +1,47 @@
+// The schedules that a tuner may try for one algorithm on one target, derived from both: no kernel is known by name. A space
+// asks its decisions in one order, each with the answers that are legal after those before, and makes a schedule of
+// them:
+//
+//   split     folds and scans: in pieces online, in passes, interleaved over lanes, in chunks
+//   place     Maps: inlined or stored
+//   then, from the outputs back to the inputs, each stage:
+//   place     in any loop that encloses all of its consumers, or before them
+//   vector    the dim that runs in lanes; results that stay inside the kernel are stored along it
+//   micro     the register tile, within the target's registers
+//   tile      loops of a Map around the folds that are placed in it
+//   block, k  cache tiles and slices of a fold
+//   order     of the dims within a level
+//   parallel  how many outermost loops
+//   pack      copies of a fold's operands in the order in which it reads them, at any loop
+//   instruction, tail
+//
+// A stage's tile never exceeds what its place needs of it. What comes out has legal addresses; lowering may still refuse
+// it, for a race or for storage that cannot be had.
+#pragma once
+#include "algorithms/algorithm.h"
+#include "autotune/decision.h"
+#include "schedules/schedule.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+// A further decision of a user's own: asked last, may change any knob.
+using Mutator = std::function<void(const Algorithm &, const DimExtents &, const std::function<std::string(const Decision &)> &ask, std::map<std::string, Knobs> &stages)>;
+
+struct SearchSpace {
+    Algorithm algorithm;      // with its fixed dims bound
+    Target target;
+    DimExtents extents;       // of the symbolic dims: what is tuned for
+    int threads = 1;          // that the kernel will run on
+    Restrictions restrictions;
+    std::vector<Mutator> mutators;
+};
+
+// The schedule that the answers of `choose` make.
+std::map<std::string, Knobs> realize(const SearchSpace &space, const Choose &choose);
+
+// An answer for each decision, as the schedule has it; what it says with no decision, or what no decision can say, is lost, and
+// `otherwise` answers what it leaves open.
+Choose as_in(const std::map<std::string, Knobs> &stages, const Choose &otherwise);
+
+}  // namespace tessera

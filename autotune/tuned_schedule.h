@@ -1,0 +1,27 @@
+// Knobs as an artifact: what people review.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/artifact.h"
+#include "schedules/library.h"
+#include "schedules/schedule.h"
+
+namespace tessera {
+
+// The stages' document, as artifacts have it: canonical, one text for one value.
+nlohmann::json document_of(const std::map<std::string, Knobs> &stages);
+
+// A schedule that resolves to these stages, with no variants. As a child of `parent` where there is one, it states only what
+// differs; where it shares little with it, it states everything and extends nothing.
+Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,
+                        const std::vector<std::string> &requires_features);
+
+// The knobs in which two sets of stages differ, "y.micro": what an ablation takes back one by one.
+std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a, const std::map<std::string, Knobs> &b);
+// `stages` with one knob of one stage as `from` has it.
+std::map<std::string, Knobs> with_knob_of(const std::map<std::string, Knobs> &stages, const std::map<std::string, Knobs> &from, const std::string &stage, const std::string &knob);
+
+}  // namespace tessera

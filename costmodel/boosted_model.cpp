@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "algorithms/json_parse.h"
+#include "costmodel/boosted_trees.h"
+#include "costmodel/cost_model.h"
+#include "schedules/regular_file.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double failed_below = 1;   // how far below the slowest of its task a failure is ranked, in log2
+constexpr double most_below = 6;     // and how far below the fastest anything is
+constexpr size_t fewest = 6;         // examples before anything is learnt
+
+double draft_score(const Featured &f) { return -std::log2(f.draft / f.bound); }
+
+// The draft, the trees of a model that was loaded, and the trees that were learnt since.
+class BoostedModel : public CostModel {
+public:
+    std::vector<double> predict(const std::vector<Featured> &candidates) const override {
+        std::vector<double> scores = before(candidates);
+        if (learnt_.empty()) return scores;
+        const std::vector<double> more = sum_of_trees(learnt_, candidates);
+        for (size_t i = 0; i < scores.size(); i++) scores[i] += more[i];
+        return scores;
+    }
+
+    void update(const std::vector<Example> &examples) override {
+        examples_.insert(examples_.end(), examples.begin(), examples.end());
+        if (examples_.size() < fewest) return;
+        std::map<std::string, std::vector<const Example *>> tasks;
+        for (const Example &e : examples_) tasks[e.task].push_back(&e);
+        std::vector<TreeRow> rows;
+        size_t group = 0;
+        for (const auto &[name, all] : tasks) {
+            double fastest = 0, slowest = 0;
+            for (const Example *e : all)
+                if (e->seconds > 0) {
+                    const double speed = std::log2(e->features.bound / e->seconds);
+                    fastest = fastest == 0 ? speed : std::max(fastest, speed), slowest = slowest == 0 ? speed : std::min(slowest, speed);
+                }
+            std::vector<Featured> features;
+            for (const Example *e : all) features.push_back(e->features);
+            const std::vector<double> margins = before(features);
+            for (size_t i = 0; i < all.size(); i++) {
+                const double speed = all[i]->seconds > 0 ? std::log2(all[i]->features.bound / all[i]->seconds) : slowest - failed_below;
+                rows.push_back({&all[i]->features, margins[i], std::max(speed - fastest, -most_below), group, 1});
+            }
+            group++;
+        }
+        TreeOptions options;
+        // Few examples of one task carry small trees; many of many tasks carry deep ones.
+        if (tasks.size() == 1) options = {30, 3, 0.2, 0.5, 2};
+        learnt_ = train_trees(rows, options);
+    }
+
+    void load(const std::filesystem::path &file) override {
+        const std::string subject = "cost model '" + file.string() + "'";
+        const std::string text = read_regular(file, {"model", "cost model", "Name one that `cost-model train` wrote.", json_max_bytes});
+            const json document = parse_json(text, subject);
+        auto refuse = [&](const std::string &id, const std::string &why) { throw UserError(id, subject + ": " + why); };
+        for (const char *field : {"format", "features", "forest", "sha256"})
+            if (!document.is_object() || !document.contains(field) || !document.at(field).is_string())
+                refuse("model.format", std::string("expected an object with a text '") + field + "', as `cost-model train` writes it.");
+        if (document.at("format") != "tessera-cost-model 1") refuse("model.format", "expected the format 'tessera-cost-model 1', got '" + document.at("format").get<std::string>() + "'. Train it again with this version.");
+        if (document.at("features") != feature_hash()) refuse("model.features", "it was trained on another table of features than this version's; train it again from its data.");
+        const std::string forest = document.at("forest");
+        if (sha256(forest) != document.at("sha256")) refuse("model.format", "its forest is not the one whose hash it states; the file was changed or cut. Restore it, or train it again.");
+        check_trees(forest, subject);
+        loaded_ = forest;
+        learnt_.clear();
+        examples_.clear();
+    }
+
+    void save(const std::filesystem::path &file) const override {
+        const std::string &forest = learnt_.empty() ? loaded_ : learnt_;
+        if (forest.empty()) throw UserError("model.empty", "cost model '" + file.string() + "': expected a model that learnt something; it saw " + std::to_string(examples_.size()) + " examples, and the fewest are " + std::to_string(fewest) + ".");
+        if (!learnt_.empty() && !loaded_.empty()) throw UserError("model.layers", "cost model '" + file.string() + "': it learnt beside a loaded model. Train one on all examples instead.");
+        nlohmann::ordered_json document = {{"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(forest)}, {"forest", forest}};
+        std::ofstream out(file, std::ios::binary);
+        out << document.dump(1) << "\n";
+        out.close();
+        if (!out) throw UserError("model.file", "cost model '" + file.string() + "': expected to write it. Choose another place, or make room.");
+    }
+
+private:
+    std::string loaded_, learnt_;
+    std::vector<Example> examples_;
+
+    std::vector<double> before(const std::vector<Featured> &candidates) const {
+        std::vector<double> scores = loaded_.empty() ? std::vector<double>(candidates.size(), 0) : sum_of_trees(loaded_, candidates);
+        for (size_t i = 0; i < scores.size(); i++) scores[i] += draft_score(candidates[i]);
+        return scores;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> boosted_model() { return std::make_unique<BoostedModel>(); }
+
+}  // namespace tessera

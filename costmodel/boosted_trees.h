@@ -1,0 +1,36 @@
+// Gradient-boosted trees (Chen and Guestrin, "XGBoost", KDD 2016) over the feature table: the only file that knows XGBoost. A
+// model is its JSON text.
+//
+// XGBoost reads what a model says without looking whether it is there, so that a crafted one reads outside of its arrays; every
+// model is therefore checked, node by node, before XGBoost sees it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "costmodel/features.h"
+
+namespace tessera {
+
+struct TreeRow {
+    const Featured *features = nullptr;
+    double margin = 0;  // what the trees add to
+    double label = 0;   // the better, the higher
+    size_t group = 0;   // rows are ranked within their group; groups stand together
+    double weight = 1;  // of the group
+};
+
+struct TreeOptions {
+    int rounds = 200, depth = 6;
+    double rate = 0.1, least_weight = 2, regularisation = 1;
+};
+
+// Trees that order each group's rows by their labels (LambdaMART's pairwise loss). The same rows give the same text.
+std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &options);
+
+// What the trees add for each candidate. The text must have passed check_trees.
+std::vector<double> sum_of_trees(const std::string &model, const std::vector<Featured> &candidates);
+
+// UserError model.format: the text is no forest over as many features as the table has; `subject` names it.
+void check_trees(const std::string &model, const std::string &subject);
+
+}  // namespace tessera

@@ -1,0 +1,303 @@
+#include "generators/tune.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "autotune/campaign.h"
+#include "autotune/tuned_schedule.h"
+#include "bench/machine.h"
+#include "compiler/emit_library.h"
+#include "generators/loaded_kernel.h"
+#include "generators/manifest.h"
+#include "generators/prepare.h"
+#include "schedules/canonical.h"
+#include "schedules/explain.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::atomic<bool> interrupted{false};
+
+// A first Ctrl-C ends the search in order; another one ends the program.
+void interrupt(int) {
+    interrupted = true;
+    signal(SIGINT, SIG_DFL);
+}
+
+struct TuneOptions {
+    KernelOptions kernel;
+    std::vector<std::string> extents, space, runners;
+    CampaignOptions campaign;
+    std::string records = "tune.db", out = "schedules", name, model, report;
+    int threads = 1;
+    bool json = false, dry_run = false;
+};
+
+// "M512_N768_K3072"
+std::string shape_name(const Algorithm &algorithm, const DimExtents &extents) {
+    std::string name;
+    for (const Dim &d : algorithm.dims)
+        if (auto e = extents.find(d.name); e != extents.end()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, e->second);
+    return name.empty() ? "any" : name;
+}
+
+std::string time_text(double seconds) {
+    return seconds < 1e-6 ? fmt::format("{:.1f} ns", seconds * 1e9) : seconds < 1e-3 ? fmt::format("{:.2f} us", seconds * 1e6) : seconds < 1 ? fmt::format("{:.3f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
+}
+
+std::string verdicts_text(const std::map<Verdict, int> &verdicts) {
+    std::string text;
+    for (const auto &[verdict, count] : verdicts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name_of(verdict));
+    return text;
+}
+
+// On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
+class ProgressLine {
+public:
+    explicit ProgressLine(bool quiet) : terminal_(isatty(2) == 1), quiet_(quiet) {}
+    void show(const Progress &p) {
+        if (quiet_) return;
+        const std::string text = fmt::format("{:4} of {} trials  best {:.3f} of the base's speed, {} ({:.0f} % of the bound)  {}  {:.0f} s", p.trials, p.budget, p.best_ratio, time_text(p.best_seconds),
+                                             p.best_seconds > 0 ? 100 * p.bound_seconds / p.best_seconds : 0, verdicts_text(p.verdicts), p.elapsed_s);
+        if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
+        else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
+        else return;
+        best_ = p.best_ratio, trials_ = p.trials;
+    }
+    ~ProgressLine() {
+        if (terminal_ && !quiet_ && trials_ > 0) std::cerr << "\n";
+    }
+
+private:
+    bool terminal_, quiet_;
+    double best_ = 0;
+    int trials_ = 0;
+};
+
+std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &target) {
+    if (choice == "roofline") return roofline_model();
+    std::unique_ptr<CostModel> model = boosted_model();
+    if (choice == "none") return model;
+    if (!choice.empty()) model->load(choice);
+    else if (const auto file = shipped_model(target.name)) model->load(*file);
+    return model;
+}
+
+CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
+    CampaignTask task;
+    task.space = {p.bound, p.target, extents, options.threads, parse_restrictions(options.space), {}};
+    DimExtents shape = extents;
+    shape.insert(p.fixed.begin(), p.fixed.end());
+    task.name = fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, shape_name(p.declared, shape));
+    if (options.threads > 1) task.name += fmt::format(" on {} threads", options.threads);
+    if (p.schedule) task.base = knobs_for(p, extents);
+    const Machine machine = this_machine();
+    task.identity = {{"task", task.name},
+                     {"algorithm", p.declared.name},
+                     {"semantic", semantic_hash(p.bound)},
+                     {"surface", surface_hash(p.bound)},
+                     {"numerics", p.declared.numerics.name},
+                     {"options", p.options},
+                     {"fixed", p.fixed},
+                     {"extents", extents},
+                     {"target", p.target.name},
+                     {"threads", options.threads},
+                     {"space", parse_restrictions(options.space)},
+                     {"model", options.model},
+                     {"features", feature_hash()},
+                     {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
+                     {"runners", options.runners},
+                     {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
+    return task;
+}
+
+// What may be asked, and how large the space is (Knuth, "Estimating the efficiency of backtrack programs", 1975).
+int show_space(const CampaignTask &task) {
+    RandomNumbers random(1);
+    std::map<std::string, std::map<std::string, int>> decisions;
+    std::vector<std::string> order;
+    double size = 0;
+    constexpr int walks = 400;
+    for (int i = 0; i < walks; i++) {
+        Trace trace;
+        std::vector<Decision> asked;
+        realize(task.space, recording([&](const Decision &d) { return static_cast<size_t>(random.below(static_cast<int64_t>(d.answers.size()))); }, trace, &asked));
+        double ways = 1;
+        for (const Decision &d : asked) {
+            ways *= static_cast<double>(d.answers.size());
+            auto [known, fresh] = decisions.try_emplace(d.name());
+            if (fresh) order.push_back(d.name());
+            for (const Answer &a : d.answers) known->second[a.value]++;
+        }
+        size += ways / walks;
+    }
+    for (const std::string &name : order) {
+        std::vector<std::string> values;
+        for (const auto &[value, count] : decisions[name]) values.push_back(value);
+        std::sort(values.begin(), values.end(), [](const std::string &a, const std::string &b) { return std::make_pair(std::atoll(a.c_str()), a) < std::make_pair(std::atoll(b.c_str()), b); });
+        std::cout << fmt::format("{:40} {}\n", name, join(values, " "));
+    }
+    std::cout << fmt::format("{} decisions; about 10^{:.0f} schedules\n", order.size(), std::log10(size));
+    return exit_ok;
+}
+
+void check_restrictions(const CampaignTask &task) {
+    RandomNumbers random(1);
+    std::map<std::string, bool> met;
+    std::vector<std::string> names;
+    for (int i = 0; i < 200; i++) {
+        Trace trace;
+        std::vector<Decision> asked;
+        SearchSpace open = task.space;
+        open.restrictions.clear();
+        realize(open, recording(sampling(random), trace, &asked));
+        for (const Decision &d : asked) {
+            if (std::find(names.begin(), names.end(), d.name()) == names.end()) names.push_back(d.name());
+            for (const std::string &name : {d.name(), d.knob})
+                if (auto r = task.space.restrictions.find(name); r != task.space.restrictions.end())
+                    for (const Answer &a : d.answers) met[name] |= std::find(r->second.begin(), r->second.end(), a.value) != r->second.end();
+        }
+    }
+    for (const auto &[name, values] : task.space.restrictions)
+        if (!met[name])
+            throw UserError("tune.space", "--space '" + name + "=" + join(values, ",") + "': no decision has that answer; the decisions are " + join(names) + "." + did_you_mean(name, names) + " --dry-run lists their answers.");
+}
+
+ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p) {
+    ordered_json worth = ordered_json::array();
+    for (const Worth &w : r.worth) {
+        ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
+        if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
+        else one["gain"] = nullptr;
+        worth.push_back(one);
+    }
+    const ordered_json &m = task.identity["machine"];
+    auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
+    return {{"resolved", r.best.resolved},
+            {"machine", m["processor"]},
+            {"fixed", p.fixed},
+            {"extents", task.space.extents},
+            {"threads", task.space.threads},
+            {"seconds", r.measurement.seconds},
+            {"over", {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"}, {"hash", p.schedule ? p.schedule->hash() : ""}, {"seconds", r.base_seconds}, {"speed", {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)}}}},
+            {"trials", r.trials.size()},
+            {"versions", task.identity["versions"]},
+            {"worth", worth}};
+}
+
+int report(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p, const Library &library) {
+    const double bound = r.base.features.bound;
+    std::string artifact, changes;
+    if (r.improved) {
+        DimExtents shape = task.space.extents;
+        shape.insert(p.fixed.begin(), p.fixed.end());
+        const std::string name = options.name.empty() ? fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, shape_name(p.declared, shape)) : options.name;
+        Schedule tuned = tuned_schedule(name, r.best.stages, p.schedule, library, p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features);
+        tuned = tuned.for_algorithm(p.declared.name, surface_hash(p.declared)).with_measured(measured_block(task, r, p));
+        const std::filesystem::path place = std::filesystem::path(options.out) / (name + ".json");
+        const OutputFolder out(place.parent_path());
+        out.write(place.filename().string(), canonical_text(tuned.document()));
+        out.publish(place.filename().string());
+        artifact = place.string();
+        if (p.schedule) changes = diff(*p.schedule, tuned, library);
+    }
+    if (options.json) {
+        ordered_json trials = ordered_json::array();
+        for (const Trial &t : r.trials)
+            trials.push_back({{"number", t.number}, {"origin", t.origin}, {"verdict", name_of(t.measurement.verdict)}, {"ratio", t.measurement.ratio}, {"score", t.score}, {"message", t.measurement.message}});
+        const ordered_json whole = {{"format", "tessera-tune"}, {"version", 1}, {"task", task.name}, {"improved", r.improved}, {"artifact", artifact}, {"bound_s", bound},
+                                    {"base_s", r.base_seconds}, {"best_s", r.measurement.seconds}, {"ratio", {r.measurement.lower, r.measurement.ratio, r.measurement.upper}},
+                                    {"search_s", r.search_s}, {"measure_s", r.measure_s}, {"made", r.made}, {"refused", r.refused}, {"trials", trials}};
+        std::cout << whole.dump(2) << "\n";
+        return exit_ok;
+    }
+    std::cout << fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", task.name, r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
+    std::cout << fmt::format("  base   {:>12}  {:3.0f} % of the bound  {}\n", time_text(r.base_seconds), 100 * bound / r.base_seconds, p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    if (!r.improved) {
+        std::cout << "  nothing that is surely faster was found; no artifact is written\n";
+        return exit_ok;
+    }
+    std::cout << fmt::format("  tuned  {:>12}  {:3.0f} % of the bound  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(r.base_seconds / r.measurement.ratio), 100 * bound * r.measurement.ratio / r.base_seconds,
+                             r.measurement.ratio, r.measurement.lower, r.measurement.upper);
+    if (!changes.empty()) std::cout << "what differs from the base:\n" << changes;
+    if (!r.worth.empty()) std::cout << "what each change is worth (the tuned speed over the speed without it):\n";
+    for (const Worth &w : r.worth) std::cout << fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
+    std::cout << "wrote " << artifact << "\n";
+    return exit_ok;
+}
+
+int tune(const Registry &registry, TuneOptions &options) {
+    PreparedKernel p = prepare_schedule(registry, options.kernel);
+    const DimExtents extents = parse_shape(options.extents);
+    all_extents(p.bound, extents);
+    if (options.runners.empty()) check_runs_here(p.target);
+    else options.campaign.measure.runners = options.runners;
+    const CampaignTask task = task_of(p, options, extents);
+    check_restrictions(task);
+    if (options.dry_run) return show_space(task);
+    const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
+    const std::unique_ptr<CostModel> model = model_for(options.model, p.target);
+    Records records(options.records);
+    interrupted = false;
+    options.campaign.stop = options.campaign.measure.stop = &interrupted;
+    auto before = signal(SIGINT, interrupt);
+    CampaignResult result;
+    {
+        ProgressLine line(options.kernel.quiet);
+        result = run_campaign(task, options.campaign, *model, records, [&](const Progress &progress) { line.show(progress); });
+    }
+    signal(SIGINT, before);
+    return report(options, task, result, p, library);
+}
+
+}  // namespace
+
+Command tune_command(CLI::App &app, const Registry &registry) {
+    auto options = std::make_shared<TuneOptions>();
+    CampaignOptions &c = options->campaign;
+    CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
+    add_algorithm_options(*line, options->kernel);
+    add_schedule_options(*line, options->kernel);
+    line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")->type_name("DIM=EXTENT");
+    line->add_option("--threads", options->threads, "Threads that the kernel will run on")->check(CLI::Range(1, 4096))->capture_default_str();
+    line->add_option("--trials", c.trials, "Most candidates to measure")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--budget-s", c.seconds, "Most seconds to search")->check(CLI::PositiveNumber);
+    line->add_option("--seed", c.search.seed, "Of proposals and data")->capture_default_str();
+    line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    line->add_option("--population", c.search.population, "Candidates that are judged for each batch")->check(CLI::Range(8, 100000))->capture_default_str();
+    line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
+    line->add_option("--model", options->model, "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")->type_name("FILE");
+    line->add_option("--records", options->records, "The database of measurements")->capture_default_str()->type_name("FILE");
+    line->add_flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed");
+    line->add_option("--out", options->out, "The folder of schedules to write to")->capture_default_str()->type_name("DIR");
+    line->add_option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
+    line->add_option("--runner", options->runners, "A command that runs the program whose path follows it, where the kernel shall run; more than one measure side by side")->expected(1)->take_all()->type_name("COMMAND");
+    line->add_option("--cc", c.measure.cc, "The C compiler for that machine, with options")->capture_default_str();
+    line->add_option("--jobs", c.measure.jobs, "Candidates compiled at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    line->add_option("--measure-s", c.measure.seconds, "Most seconds for timing one candidate")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
+    line->add_flag("--json", options->json, "For programs");
+    c.measure.compile.seconds = 20;
+    c.measure.jobs = std::max(1, this_machine().threads);
+    return {line, [=, &registry] { return tune(registry, *options); }};
+}
+
+}  // namespace tessera

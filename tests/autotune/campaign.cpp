@@ -1,0 +1,82 @@
+#include "autotune/campaign.h"
+
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/lower.h"
+#include "tests/autotune/kernels.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static CampaignTask task() {
+    CampaignTask t;
+    t.space = {bind_extents(library::matmul({}), {{"M", 64}, {"N", 96}, {"K", 64}}), target_named("x86-64"), {}, 1, {}, {}};
+    t.name = "matmul/f32/x86-64 M64_N96_K64";
+    t.identity = {{"task", t.name}};
+    Knobs plain;
+    plain.vector = {{"N", 4}};
+    t.base = std::map<std::string, Knobs>{{"y", plain}};
+    return t;
+}
+
+static CampaignOptions quick(int trials) {
+    CampaignOptions o;
+    o.trials = trials, o.batch = 4, o.ablations = 2, o.finalists = 2, o.search.population = 24;
+    o.measure.seconds = 0.03, o.measure.jobs = 2;
+    return o;
+}
+
+static std::vector<std::string> hashes(const CampaignResult &r) {
+    std::vector<std::string> all;
+    for (const Trial &t : r.trials) all.push_back(t.resolved);
+    return all;
+}
+
+TEST_CASE("a campaign finds a faster schedule, and goes on from its records") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    int shown = 0;
+    const CampaignResult first = run_campaign(task(), quick(9), *model, records, [&](const Progress &p) {
+        shown++;
+        CHECK(p.budget == 9);
+    });
+    CHECK(shown >= 9);
+    CHECK(first.trials.size() == 9);
+    CHECK(first.trials[0].origin == "base");
+    CHECK(first.improved);
+    CHECK(first.measurement.lower > 1);
+    CHECK(first.best.resolved != first.base.resolved);
+    CHECK(records.campaigns().at(0).trials == 9);
+
+    // With all of its measurements there, the same search proposes the same, measures nothing again, and goes on.
+    CampaignOptions more = quick(13);
+    more.resume = true;
+    model = boosted_model();
+    const CampaignResult second = run_campaign(task(), more, *model, records, {});
+    CHECK(second.trials.size() == 13);
+    std::vector<std::string> again = hashes(second);
+    again.resize(9);
+    CHECK(again == hashes(first));
+    for (size_t i = 0; i < 9; i++) CHECK(second.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
+    CHECK(records.campaigns().size() == 1);
+
+    model = boosted_model();
+    CHECK(run_campaign(task(), quick(2), *model, records, {}).trials.size() == 2);
+    CHECK(records.campaigns().size() == 2);
+}
+
+TEST_CASE("a campaign that is stopped ends in order with the best so far") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    const auto model = roofline_model();
+    std::atomic<bool> stop{false};
+    CampaignOptions options = quick(40);
+    options.stop = options.measure.stop = &stop;
+    const CampaignResult r = run_campaign(task(), options, *model, records, [&](const Progress &p) { stop = p.trials >= 6; });
+    CHECK(r.trials.size() >= 6);
+    CHECK(r.trials.size() < 12);
+    CHECK(static_cast<size_t>(records.campaigns().at(0).trials) == r.trials.size());
+}

@@ -1,0 +1,49 @@
+#include "autotune/decision.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static const Decision extents{"y", "micro.N", {{"none", 1}, {"16", 2}, {"32", 1}, {"64", 1}}, true};
+
+TEST_CASE("samples follow the priors") {
+    RandomNumbers random(1);
+    const Choose choose = sampling(random);
+    int taken[4] = {};
+    for (int i = 0; i < 5000; i++) taken[choose(extents)]++;
+    CHECK(taken[1] > 1850);
+    CHECK(taken[1] < 2150);
+    CHECK(taken[0] > 850);
+    CHECK(most_likely(extents) == 1);
+}
+
+TEST_CASE("a trace answers with what it has, or with what is nearest to it") {
+    auto answer = [](const std::string &value) { return extents.answers[replaying({{"y.micro.N", value}}, most_likely)(extents)].value; };
+    CHECK(answer("32") == "32");
+    CHECK(answer("none") == "none");
+    CHECK(answer("40") == "32");
+    CHECK(answer("4096") == "64");
+    CHECK(answer("unheard of") == "16");
+    CHECK(extents.answers[replaying({}, most_likely)(extents)].value == "16");
+}
+
+TEST_CASE("what is answered is recorded") {
+    Trace trace;
+    std::vector<Decision> asked;
+    recording(most_likely, trace, &asked)(extents);
+    CHECK(trace == Trace{{"y.micro.N", "16"}});
+    CHECK(asked.size() == 1);
+}
+
+TEST_CASE("restrictions are read, and leave what they cannot meet as it is") {
+    const Restrictions r = parse_restrictions({"micro.N=16,64", "y.block.M=none"});
+    CHECK(r.at("micro.N") == std::vector<std::string>{"16", "64"});
+    CHECK(restricted(extents, r).answers.size() == 2);
+    CHECK(restricted(extents, parse_restrictions({"micro.N=5"})).answers.size() == 4);
+    for (const char *wrong : {"micro.N", "=3", "micro.N=", "micro.N=1,,2"})
+        check_words([&] { parse_restrictions({wrong}); }, {"error[tune.space]", std::string("--space '") + wrong + "'", "--dry-run lists"});
+    check_words([] { parse_restrictions({"a=1", "a=2"}); }, {"error[tune.space]", "'a' is restricted twice"});
+}

@@ -1,0 +1,160 @@
+#include "autotune/search_space.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#include "algorithms/builder.h"
+#include "algorithms/error.h"
+#include "algorithms/reference.h"
+#include "algorithms/tile_functions.h"
+#include "bench/inputs.h"
+#include "compiler/interpret.h"
+#include "compiler/lower.h"
+#include "compiler/split.h"
+#include "compiler/verify_tiles.h"
+#include "schedules/check.h"
+#include "tests/autotune/kernels.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static DimExtents fitting(const Algorithm &a, const DimExtents &extents) {
+    DimExtents symbolic;
+    for (const Dim &d : a.dims)
+        if (d.kind == DimKind::symbolic) {
+            auto e = extents.find(d.equals.empty() ? d.name : d.equals);
+            if (e == extents.end()) e = extents.find(d.name);
+            symbolic[d.name] = e == extents.end() ? 1 : e->second;
+        }
+    return symbolic;
+}
+
+static TileProgram lowered(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target) {
+    ResolvedSchedule schedule;
+    schedule.name = "sampled";
+    schedule.stages = stages;
+    check(schedule, a);
+    check_stages(schedule, -1, apply_splits(inline_calls(a), stages));
+    TileProgram program = lower(a, stages, target);
+    if (const std::vector<std::string> assumed = verify(program); !assumed.empty()) throw UserError("schedule.unproved", assumed.front());
+    return program;
+}
+
+// The outputs differ from the reference by no more than another order of additions explains.
+static std::string difference(const Algorithm &a, const TileProgram &program, const DimExtents &symbolic) {
+    const DimExtents extents = all_extents(a, symbolic);
+    const Inputs inputs = random_inputs(program, extents, 7);
+    EvaluationOptions exact;
+    exact.precision = Precision::f64, exact.extents = symbolic;
+    const auto expected = evaluate(a, inputs.tensors, inputs.parameters, exact);
+    std::map<std::string, Array> arrays;
+    std::map<std::string, TensorView> views;
+    for (const Argument &arg : program.arguments)
+        arrays.emplace(arg.tensor.name, arg.read ? inputs.tensors.at(arg.tensor.name) : Array(arg.tensor.dtype, shape_of(arg.tensor, extents)));
+    for (auto &[name, array] : arrays) views[name] = array.view(name);
+    interpret(program, views, extents, inputs.parameters);
+    for (const Argument &arg : program.arguments) {
+        if (!arg.written) continue;
+        const std::vector<double> got = arrays.at(arg.tensor.name).values(), want = expected.at(arg.tensor.name).values();
+        double largest = 1e-6;
+        for (double w : want) largest = std::max(largest, std::abs(w));
+        const double near = is_float(arg.tensor.dtype) ? (size_of(arg.tensor.dtype) == 2 ? 2e-2 : 1e-4) * largest : 0;
+        for (size_t i = 0; i < got.size(); i++)
+            if (!(std::abs(got[i] - want[i]) <= near)) return arg.tensor.name + "[" + std::to_string(i) + "] is " + std::to_string(got[i]) + ", not " + std::to_string(want[i]);
+    }
+    return "";
+}
+
+// What nearly every schedule of a space is: legal, safe, and a way to compute the same.
+static int check_space(const SearchSpace &space, int samples, uint64_t seed) {
+    RandomNumbers random(seed);
+    int refused = 0;
+    std::string why;
+    for (int i = 0; i < samples; i++) {
+        Trace trace;
+        const auto stages = realize(space, recording(sampling(random), trace));
+        std::string text;
+        for (const auto &[name, value] : trace) text += name + "=" + value + " ";
+        INFO(space.algorithm.name << " " << text);
+        std::optional<TileProgram> program;
+        try {
+            program = lowered(space.algorithm, stages, space.target);
+        } catch (const UserError &error) {
+            why += std::string("\n") + error.what();
+            refused++;
+        }
+        if (program) CHECK(difference(space.algorithm, *program, space.extents) == "");
+    }
+    INFO(space.algorithm.name << ": " << refused << " of " << samples << " refused" << why);
+    CHECK((samples < 4 || refused < samples));
+    return refused;
+}
+
+TEST_CASE("every schedule of a space that lowers computes what the algorithm says") {
+    uint64_t seed = 1;
+    int refused = 0, made = 0;
+    for (const char *target : {"avx2", "avx512"})
+        for (const SmallKernel &k : small_kernels()) {
+            const DimExtents symbolic = fitting(k.algorithm, k.extents);
+            refused += check_space({bind_extents(k.algorithm, symbolic), target_named(target), {}, 1, {}, {}}, 4, seed++);
+            refused += check_space({k.algorithm, target_named(target), symbolic, 2, {}, {}}, 1, seed++);
+            made += 5;
+        }
+    INFO(refused << " of " << made);
+    CHECK(refused * 5 <= made);
+}
+
+TEST_CASE("instruction families are in the space of a target that has them") {
+    const Algorithm a = bind_extents(library::matmul_wide(numerics_named("bf16")), {{"M", 24}, {"N", 64}, {"K", 32}});
+    const SearchSpace space{a, target_named("avx512_bf16"), {}, 1, parse_restrictions({"instruction=dot2"}), {}};
+    check_space(space, 6, 3);
+    RandomNumbers random(1);
+    const auto stages = realize(space, sampling(random));
+    CHECK(stages.at("y").instruction == "dot2");
+}
+
+TEST_CASE("an algorithm that nobody has seen gets a space") {
+    Builder f("scaled_distance", {});
+    const Dim A = f.dim("A"), B = f.dim("B"), D = f.dim("D");
+    const Tile x = f.input("x", {A, D}), y = f.input("y", {B, D});
+    const Tile gap = (x - y).named("gap");
+    const Algorithm a = bind_extents(f.output("d", sqrt(sum(gap * gap, D))).build(), {{"A", 29}, {"B", 35}, {"D", 40}});
+    check_space({a, target_named("avx2"), {}, 1, {}, {}}, 12, 5);
+}
+
+TEST_CASE("a schedule's answers make it again") {
+    const Algorithm a = bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}});
+    const Target target = target_named("avx512");
+    const SearchSpace space{a, target, {}, 1, {}, {}};
+    RandomNumbers random(11);
+    for (int i = 0; i < 20; i++) {
+        Trace trace, again;
+        const auto stages = realize(space, recording(sampling(random), trace));
+        CHECK(realize(space, recording(replaying(trace, most_likely), again)) == stages);
+        CHECK(again == trace);
+        CHECK(realize(space, as_in(stages, most_likely)) == stages);
+    }
+}
+
+TEST_CASE("restrictions leave only what they allow") {
+    const Algorithm a = bind_extents(library::matmul({}), {{"M", 96}, {"N", 192}, {"K", 64}});
+    const SearchSpace space{a, target_named("avx512"), {}, 1, parse_restrictions({"micro.M=4,6", "y.micro.N=32"}), {}};
+    RandomNumbers random(2);
+    for (int i = 0; i < 30; i++) {
+        const Knobs k = realize(space, sampling(random)).at("y");
+        if (k.vector.count("N")) CHECK(k.micro.at("N") == 32);
+        if (k.vector.count("N")) CHECK((k.micro.at("M") == 4 || k.micro.at("M") == 6));
+    }
+}
+
+TEST_CASE("a mutator of a user's own asks and changes knobs like any other decision") {
+    const Algorithm a = bind_extents(library::column_sum({}), {{"M", 64}, {"N", 64}});
+    SearchSpace space{a, target_named("avx2"), {}, 1, {}, {}};
+    space.mutators.push_back([](const Algorithm &, const DimExtents &, const auto &ask, std::map<std::string, Knobs> &stages) {
+        if (ask({"y", "serial", {{"yes", 1}}}) == "yes") stages["y"].parallel.clear();
+    });
+    RandomNumbers random(2);
+    for (int i = 0; i < 10; i++) CHECK(realize(space, sampling(random)).at("y").parallel.empty());
+}

@@ -1,0 +1,72 @@
+#include "costmodel/boosted_trees.h"
+
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/inputs.h"
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static std::vector<Featured> candidates(size_t count) {
+    RandomNumbers random(1);
+    std::vector<Featured> all(count);
+    for (Featured &f : all)
+        for (size_t i = 0; i < feature_table().size(); i++) f.values.push_back(static_cast<float>(random.signed_unit()));
+    return all;
+}
+
+static std::string trained(const std::vector<Featured> &all) {
+    std::vector<TreeRow> rows;
+    for (size_t i = 0; i < all.size(); i++) rows.push_back({&all[i], 0, all[i].values[3] + all[i].values[7], i / 50, 1});
+    TreeOptions options;
+    options.rounds = 20;
+    return train_trees(rows, options);
+}
+
+TEST_CASE("trees learn an order within groups, and the same rows give the same trees") {
+    const auto all = candidates(200);
+    const std::string model = trained(all);
+    CHECK(trained(all) == model);
+    CHECK_NOTHROW(check_trees(model, "model"));
+    const auto scores = sum_of_trees(model, all);
+    int right = 0, pairs = 0;
+    for (size_t i = 0; i < all.size(); i++)
+        for (size_t j = 0; j < i; j++) pairs++, right += (scores[i] > scores[j]) == (all[i].values[3] + all[i].values[7] > all[j].values[3] + all[j].values[7]);
+    CHECK(right > pairs * 85 / 100);
+    CHECK(sum_of_trees(model, {}).empty());
+}
+
+TEST_CASE("a crafted forest is refused before anything reads it") {
+    const nlohmann::json good = nlohmann::json::parse(trained(candidates(100)));
+    auto refused = [&](const std::function<void(nlohmann::json &tree)> &change) {
+        nlohmann::json bad = good;
+        change(bad["learner"]["gradient_booster"]["model"]["trees"][1]);
+        return words([&] { check_trees(bad.dump(), "model"); });
+    };
+    auto check = [&](const std::function<void(nlohmann::json &tree)> &change) { CHECK_THAT(refused(change), Catch::Contains("error[model.format]: model: expected") && Catch::Contains("tree 1")); };
+    check([](auto &t) { t["left_children"][0] = 100000; });
+    check([](auto &t) { t["left_children"][0] = -5; });
+    check([](auto &t) { t["left_children"][1] = 0; });
+    check([](auto &t) { t["right_children"][0] = t["left_children"][0]; });
+    check([](auto &t) { t["split_indices"][0] = 100000; });
+    check([](auto &t) { t["split_indices"][0] = -1; });
+    check([](auto &t) { t["split_conditions"].erase(0); });
+    check([](auto &t) { t["split_conditions"][0] = "x"; });
+    check([](auto &t) { t["split_type"][0] = 1; });
+    check([](auto &t) { t["categories"].push_back(1); });
+    check([](auto &t) { t["tree_param"]["num_nodes"] = "100000"; });
+    check([](auto &t) { t["parents"] = nlohmann::json::array(); });
+    auto document = [&](const std::function<void(nlohmann::json &)> &change) {
+        nlohmann::json bad = good;
+        change(bad);
+        return words([&] { check_trees(bad.dump(), "model"); });
+    };
+    CHECK_THAT(document([](auto &d) { d["learner"]["learner_model_param"]["num_feature"] = "7"; }), Catch::Contains("features"));
+    CHECK_THAT(document([](auto &d) { d["learner"]["gradient_booster"]["name"] = "dart"; }), Catch::Contains("a forest for ranking"));
+    CHECK_THAT(document([](auto &d) { d["learner"]["gradient_booster"]["model"]["tree_info"][0] = 4; }), Catch::Contains("one score"));
+    CHECK_THAT(document([](auto &d) { d.erase("learner"); }), Catch::Contains("the fields of a forest"));
+    CHECK_THAT(words([&] { check_trees("{", "model"); }), Catch::Contains("json.syntax"));
+}

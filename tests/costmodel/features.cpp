@@ -1,0 +1,31 @@
+#include "costmodel/features.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <set>
+
+#include "algorithms/library/library.h"
+#include "compiler/lower.h"
+
+using namespace tessera;
+
+TEST_CASE("every feature has a name of its own, a unit and a sentence, and a finite value for any program") {
+    std::set<std::string> names;
+    for (const Feature &f : feature_table()) {
+        CHECK(names.insert(f.name).second);
+        CHECK(!f.unit.empty());
+        CHECK(f.meaning.size() > 10);
+    }
+    CHECK(feature_hash().starts_with("sha256:"));
+    const Target target = target_named("avx2");
+    for (const DimExtents &shape : {DimExtents{{"M", 0}, {"N", 0}, {"K", 0}}, DimExtents{{"M", 1}, {"N", 1}, {"K", 1}}, DimExtents{{"M", 4096}, {"N", 4096}, {"K", 4096}}}) {
+        const Algorithm a = bind_extents(library::matmul({}), shape);
+        const TileProgram program = lower(a, {}, target);
+        const Featured f = features_of(profile_of(program, {}, target, 1), work_of(a, program, all_extents(a, {})), target, 1);
+        REQUIRE(f.values.size() == feature_table().size());
+        for (float v : f.values) CHECK(std::isfinite(v));
+        CHECK(f.draft > 0);
+        CHECK(f.bound > 0);
+    }
+}
