@@ -20,7 +20,7 @@ struct CampaignOptions {
     double seconds = 0;            // to search for at most; 0 for no limit
     int batch = 8;                 // candidates that are built together, before the model learns from them
     int finalists = 3;             // of the best, measured again against each other
-    int ablations = 16;            // most knobs whose worth is measured
+    int ablations = 10;            // most knobs whose worth is measured
     SearchOptions search;
     MeasureOptions measure;
     bool resume = false;           // go on with the last campaign of the same key

@@ -32,7 +32,7 @@ namespace {
 constexpr std::pair<Verdict, const char *> verdict_names[] = {{Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"}, {Verdict::slow, "slow"},       {Verdict::refused, "refused"},
                                                               {Verdict::uncompiled, "uncompiled"}, {Verdict::crashed, "crashed"}, {Verdict::wrong, "wrong"}};
 constexpr std::byte pattern{0xa5};
-constexpr double most_steps = 5e7;  // of the interpreter: about three seconds
+constexpr double most_steps = 3e8;  // of the interpreter: about a second
 
 Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 

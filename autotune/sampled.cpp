@@ -150,7 +150,9 @@ private:
 static double steps_in(const TileBody &body, LoopPositions &at) {
     double steps = 0;
     for (const auto &n : body) {
-        steps += std::holds_alternative<Compute>(*n) || std::holds_alternative<Copy>(*n);
+        if (std::holds_alternative<Compute>(*n) || std::holds_alternative<Copy>(*n))
+            for (const Expr &e : expressions_of(*n))
+                if (e.defined()) walk(e, [&](const Expr &) { steps++; });
         if (auto *l = std::get_if<Loop>(n.get())) {
             const double count = static_cast<double>(std::max<int64_t>(0, at.value(l->count)));
             steps += count > 0 ? count * steps_in(l->body, at) : 0;

@@ -10,7 +10,7 @@ namespace tessera {
 // two of their iterations, as `seed` chooses. Nothing is left out of any other loop. `extents` of all dims that no data decides.
 TileProgram sampled(const TileProgram &program, const DimExtents &extents, uint64_t seed);
 
-// About how many elements an interpreter stores on the way through the program.
+// About how many operations an interpreter does on the way through the program.
 double steps_of(const TileProgram &program, const DimExtents &extents);
 
 }  // namespace tessera

@@ -8,11 +8,13 @@
 
 #include "algorithms/error.h"
 #include "generators/bench.h"
+#include "generators/cost_model_command.h"
 #include "generators/doctor.h"
 #include "generators/generate.h"
 #include "generators/inspect.h"
 #include "generators/list.h"
 #include "generators/manifest.h"
+#include "generators/records_command.h"
 #include "generators/show.h"
 #include "generators/tune.h"
 #include "generators/verify_kernel.h"
@@ -42,6 +44,7 @@ static int run(int argc, char **argv, const Registry &registry) {
     app.require_subcommand(1);
     const std::vector<Command> commands = {list_command(app, registry), show_command(app, registry), generate_command(app, registry),
                                            explain_command(app, registry), diff_command(app, registry), verify_command(app, registry), bench_command(app, registry), tune_command(app, registry),
+                                           records_command(app), cost_model_command(app),
                                            doctor_command(app, registry)};
     try {
         app.parse(argc, argv);
