@@ -208,7 +208,10 @@ int report(const TuneOptions &options, const CampaignTask &task, const CampaignR
         DimExtents shape = task.space.extents;
         shape.insert(p.fixed.begin(), p.fixed.end());
         const std::string name = options.name.empty() ? fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, shape_name(p.declared, shape)) : options.name;
-        Schedule tuned = tuned_schedule(name, r.best.stages, p.schedule, library, p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features);
+        // A parent must be found by its name wherever the artifact is used.
+        const std::vector<std::string> known = library.names();
+        const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() && library.find(p.schedule->name()) == *p.schedule;
+        Schedule tuned = tuned_schedule(name, r.best.stages, named ? p.schedule : std::nullopt, library, p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features);
         tuned = tuned.for_algorithm(p.declared.name, surface_hash(p.declared)).with_measured(measured_block(task, r, p));
         const std::filesystem::path place = std::filesystem::path(options.out) / (name + ".json");
         const OutputFolder out(place.parent_path());
