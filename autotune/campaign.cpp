@@ -30,7 +30,7 @@ public:
         require(base.has_value(), "plain loops fit every algorithm");
         result_.base = *base;
         open();
-        search_.plant(stages);
+        if (options_.plant) search_.plant(stages);
         for (const auto &relative : task_.relatives) search_.plant(relative);
         const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
@@ -70,7 +70,7 @@ private:
         nlohmann::ordered_json document = task_.identity;
         document["base"] = result_.base.resolved;
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
-        document["exploration"] = options_.search.exploration, document["batch"] = options_.batch;
+        document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
         const std::string same = document.dump();
         int64_t runs = 0;
         for (const CampaignRow &row : records_.campaigns()) {
@@ -123,16 +123,16 @@ private:
             const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
             result_.trials.push_back(trial_of(batch[i], first + static_cast<int64_t>(i), m));
             done.push_back(batch[i]);
-            goodness.push_back(timed ? m.ratio : 0);
+            goodness.push_back(timed ? m.lower : 0);
             examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.ratio : 0});
             if (m.verdict == Verdict::measured) ranked_.push_back({batch[i], m});
         }
-        std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.ratio > b.second.ratio; });
+        std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.lower > b.second.lower; });  // what is surely reached
         search_.learn(done, goodness, examples);
         shown({}, {});
     }
 
-    double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.ratio; }
+    double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.lower; }
     // In a replay nothing is timed: the first trial is the base itself.
     double base_time() const {
         if (measurer_->base_seconds() > 0) return measurer_->base_seconds();
@@ -146,7 +146,7 @@ private:
         for (const Measurement &m : now)
             if (m.verdict != Verdict::unmeasured) {
                 p.verdicts[m.verdict]++;
-                if (m.verdict == Verdict::measured) p.best_ratio = std::max(p.best_ratio, m.ratio);
+                if (m.verdict == Verdict::measured) p.best_ratio = std::max(p.best_ratio, m.lower);
             }
         for (const auto &[verdict, n] : p.verdicts) p.trials += n;
         p.base_seconds = base_time();

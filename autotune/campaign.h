@@ -19,10 +19,11 @@ struct CampaignOptions {
     int trials = 64;               // candidates to measure
     double seconds = 0;            // to search for at most; 0 for no limit
     int batch = 8;                 // candidates that are built together, before the model learns from them
-    int finalists = 3;             // of the best, measured again against each other
+    int finalists = 4;             // of the best, measured again against each other
     int ablations = 10;            // most knobs whose worth is measured
     SearchOptions search;
     MeasureOptions measure;
+    bool plant = true;             // the base is a parent; otherwise it is only what candidates are compared with
     bool resume = false;           // go on with the last campaign of the same key
     const std::atomic<bool> *stop = nullptr;  // ends the search where it is
 };

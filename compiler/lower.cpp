@@ -170,10 +170,16 @@ Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &st
     return rewrite_stages(inline_calls(algorithm), stages, target, packed);
 }
 
-static void check_calls(const std::map<std::string, Knobs> &stages, const Target &target) {
-    for (auto &[name, k] : stages)
-        if (target.is_gpu() && k.call && *k.call != "inline")
+// What a GPU target lacks and a rewrite would hide.
+static void check_rewrites(const std::map<std::string, Knobs> &stages, const Target &target) {
+    if (!target.is_gpu()) return;
+    for (auto &[name, k] : stages) {
+        if (k.call && *k.call != "inline")
             throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+        for (auto &[operand, pack] : k.pack)
+            if (pack.is_ahead())
+                throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target.name + "; delete it (null). Pack it at a loop, which stages it in shared memory.");
+    }
 }
 
 // Directives become the knobs that say the same; what has no meaning on the target is refused.
@@ -197,8 +203,6 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
             if (policy == Tail::loop) refuse("'tail' with the policy loop");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
         auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };
-        for (auto &[operand, pack] : k.pack)
-            if (pack.is_ahead()) refuse("packing '" + operand + "' ahead of time");
         no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
         for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
     }
@@ -323,7 +327,7 @@ struct Rewritten {
 static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
     Rewritten r;
     r.stages = knobs;
-    check_calls(r.stages, target);
+    check_rewrites(r.stages, target);
     r.inlined = inline_calls(algorithm, emitted_once(algorithm, r.stages));
     r.callees = take_callees(r.inlined.algorithm, r.stages);
     for (const Callee &callee : r.callees)

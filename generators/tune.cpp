@@ -44,7 +44,7 @@ struct TuneOptions {
     KernelOptions kernel;
     std::vector<std::string> extents, space, runners;
     CampaignOptions campaign;
-    std::string records = "tune.db", out = "schedules", name, model, report;
+    std::string records = "tune.db", out = "schedules", name, model;
     int threads = 1;
     bool json = false, dry_run = false;
 };
@@ -67,14 +67,17 @@ std::string verdicts_text(const std::map<Verdict, int> &verdicts) {
     return text;
 }
 
+// How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.
+std::string bound_text(double bound, double seconds, bool calibrated) { return calibrated && seconds > 0 ? fmt::format(" ({:.0f} % of the bound)", 100 * bound / seconds) : ""; }
+
 // On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
 class ProgressLine {
 public:
-    explicit ProgressLine(bool quiet) : terminal_(isatty(2) == 1), quiet_(quiet) {}
+    ProgressLine(bool quiet, bool calibrated) : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated) {}
     void show(const Progress &p) {
         if (quiet_) return;
-        const std::string text = fmt::format("{:4} of {} trials  best {:.3f} of the base's speed, {} ({:.0f} % of the bound)  {}  {:.0f} s", p.trials, p.budget, p.best_ratio, time_text(p.best_seconds),
-                                             p.best_seconds > 0 ? 100 * p.bound_seconds / p.best_seconds : 0, verdicts_text(p.verdicts), p.elapsed_s);
+        const std::string text = fmt::format("{:4} of {} trials  best {:.3f} of the base's speed, {}{}  {}  {:.0f} s", p.trials, p.budget, p.best_ratio, time_text(p.best_seconds),
+                                             bound_text(p.bound_seconds, p.best_seconds, calibrated_), verdicts_text(p.verdicts), p.elapsed_s);
         if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
         else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
         else return;
@@ -85,7 +88,7 @@ public:
     }
 
 private:
-    bool terminal_, quiet_;
+    bool terminal_, quiet_, calibrated_;
     double best_ = 0;
     int trials_ = 0;
 };
@@ -231,13 +234,13 @@ int report(const TuneOptions &options, const CampaignTask &task, const CampaignR
         return exit_ok;
     }
     std::cout << fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", task.name, r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
-    std::cout << fmt::format("  base   {:>12}  {:3.0f} % of the bound  {}\n", time_text(r.base_seconds), 100 * bound / r.base_seconds, p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    std::cout << fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, p.target.measured.has_value()), p.schedule ? p.schedule->name() : "the space's most likely schedule");
     if (!r.improved) {
         std::cout << "  nothing that is surely faster was found; no artifact is written\n";
         return exit_ok;
     }
-    std::cout << fmt::format("  tuned  {:>12}  {:3.0f} % of the bound  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(r.base_seconds / r.measurement.ratio), 100 * bound * r.measurement.ratio / r.base_seconds,
-                             r.measurement.ratio, r.measurement.lower, r.measurement.upper);
+    std::cout << fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(r.base_seconds / r.measurement.ratio),
+                             bound_text(bound, r.base_seconds / r.measurement.ratio, p.target.measured.has_value()), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
     if (!changes.empty()) std::cout << "what differs from the base:\n" << changes;
     if (!r.worth.empty()) std::cout << "what each change is worth (the tuned speed over the speed without it):\n";
     for (const Worth &w : r.worth) std::cout << fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
@@ -262,7 +265,7 @@ int tune(const Registry &registry, TuneOptions &options) {
     auto before = signal(SIGINT, interrupt);
     CampaignResult result;
     {
-        ProgressLine line(options.kernel.quiet);
+        ProgressLine line(options.kernel.quiet, p.target.measured.has_value());
         result = run_campaign(task, options.campaign, *model, records, [&](const Progress &progress) { line.show(progress); });
     }
     signal(SIGINT, before);
@@ -296,6 +299,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_option("--measure-s", c.measure.seconds, "Most seconds for timing one candidate")->check(CLI::PositiveNumber)->capture_default_str();
     line->add_option("--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take")->check(CLI::PositiveNumber)->capture_default_str();
     line->add_option("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
     line->add_flag("--json", options->json, "For programs");
     c.measure.compile.seconds = 20;

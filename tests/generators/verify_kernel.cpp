@@ -32,7 +32,7 @@ TEST_CASE("verify and bench pack what a kernel takes packed") {
     Registry registry = sample_registry();
     registry.add_schedule([] {
         return Schedule("ahead").stage(
-            "y", block({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"}));
+            "y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"}));
     });
     const Outcome verified = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--shapes", "6"}, registry);
     INFO(verified.err);
