@@ -230,7 +230,8 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
 
 void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
     if (!s.place.empty() || s.view.scatters) return;
-    std::vector<Answer> answers = {{"0", 0.02}};
+    // On one thread a parallel loop costs nothing, and whoever has more is glad of it; an update may race.
+    std::vector<Answer> answers;
     const double wanted = 8.0 * std::max(space_.threads, 2);
     double count = 1;
     bool enough = false;
@@ -241,6 +242,7 @@ void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
         answers.push_back({std::to_string(n + 1), enough ? 0.1 : 1});
         enough |= count >= wanted;
     }
+    if (answers.empty() || s.view.updates) answers.insert(answers.begin(), {"0", 0.1});
     const size_t outermost = static_cast<size_t>(std::stoll(ask(s.view.stage->name, "parallel", answers)));
     for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text);
 }

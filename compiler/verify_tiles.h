@@ -19,7 +19,7 @@
 
 namespace tessera {
 
-constexpr int64_t stack_bytes_limit = 64 * 1024;
+constexpr int64_t stack_bytes_limit = 128 * 1024;
 
 // Gives what was taken for granted: indices of the program's own buffers that could not be proved inside them, which the
 // interpreter checks while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's

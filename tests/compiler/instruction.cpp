@@ -151,7 +151,7 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
     for (const Case &c : cases) {
         programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
-        CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes"));
+        CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes" && c.name != "ones"));
     }
     Loaded library(programs, target);
     for (size_t i = 0; i < cases.size(); i++) {

@@ -63,7 +63,7 @@ TEST_CASE("order and storage") {
     Buffer b{"b", DType::f32, {Expr(8)}, Space::stack}, big{"big", DType::f32, {Expr(1 << 20)}, Space::stack}, loose{"loose", DType::f32, {N}, Space::stack};
     refused({tile_node(Alloc{b, {loop("i", N, LoopKind::serial, {set("y", i, at("b", 0))})}})}, "b is read before anything is stored to it");
     refused({tile_node(Alloc{big, {}})},
-            "error[schedule.storage]: p: the tiles that live at once need more than 65536 bytes of registers and stack ('big' is one of them); make their micro tiles smaller.");
+            "error[schedule.storage]: p: the tiles that live at once need more than 131072 bytes of registers and stack ('big' is one of them); make their micro tiles smaller.");
     refused({tile_node(Alloc{loose, {}})}, "loose is in stack and has no constant extents");
     refused({tile_node(Barrier{})}, "barriers are not for avx2");
     refused({loop("i", N, LoopKind::thread, {})}, "thread loops are not for avx2");
