@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
@@ -35,10 +37,13 @@ public:
         const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
+        if (!result_.trials.empty() && result_.trials[0].measurement.verdict != Verdict::measured)
+            throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + result_.trials[0].measurement.message + ". Mend the runner or the schedule, or name another with --schedule.");
         while (!is_over()) {
             const auto start = Clock::now();
-            const int left = options_.trials - static_cast<int>(result_.trials.size());
-            const std::vector<Candidate> batch = search_.propose(static_cast<size_t>(std::min(options_.batch, left)));
+            const size_t left = static_cast<size_t>(options_.trials) - result_.trials.size();
+            std::vector<Candidate> batch = search_.propose(static_cast<size_t>(options_.batch));  // whatever is left, so that more trials go on from here
+            if (batch.size() > left) batch.resize(left);
             result_.search_s += since(start);
             if (batch.empty()) break;
             handle(batch);
@@ -72,16 +77,18 @@ private:
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
         const std::string same = document.dump();
-        int64_t runs = 0;
+        std::string last, id;
         for (const CampaignRow &row : records_.campaigns()) {
             nlohmann::ordered_json other = nlohmann::ordered_json::parse(row.document, nullptr, false);
-            if (!other.is_object() || !other.contains("run")) continue;
-            const int64_t run = other["run"].get<int64_t>();
-            other.erase("run");
-            if (other.dump() == same) runs = std::max(runs, run + 1);
+            if (!other.is_object() || !other.contains("id")) continue;
+            other.erase("id");
+            if (other.dump() == same) last = row.key;
         }
-        document["run"] = options_.resume && runs > 0 ? runs - 1 : runs;
-        id_ = records_.campaign(sha256(document.dump()), document);
+        // A name that no campaign of another machine has, so that records can be merged.
+        std::random_device chance;
+        for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
+        document["id"] = id;
+        id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
         for (Trial &t : records_.trials(id_)) recorded_[t.number] = t;
     }
 
@@ -113,7 +120,6 @@ private:
             shown(results, batch);
         });
         result_.measure_s += since(start);
-        if (measurer_->base_seconds() > 0) records_.set_base(id_, measurer_->base_seconds());
         std::vector<double> goodness;
         std::vector<Example> examples;
         std::vector<Candidate> done;
@@ -124,20 +130,18 @@ private:
             result_.trials.push_back(trial_of(batch[i], first + static_cast<int64_t>(i), m));
             done.push_back(batch[i]);
             goodness.push_back(timed ? m.lower : 0);
-            examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.ratio : 0});
+            examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.lower : 0});
             if (m.verdict == Verdict::measured) ranked_.push_back({batch[i], m});
         }
+        if (base_time() > 0) records_.set_base(id_, base_time());
         std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.lower > b.second.lower; });  // what is surely reached
         search_.learn(done, goodness, examples);
         shown({}, {});
     }
 
     double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.lower; }
-    // In a replay nothing is timed: the first trial is the base itself.
-    double base_time() const {
-        if (measurer_->base_seconds() > 0) return measurer_->base_seconds();
-        return result_.trials.empty() || result_.trials[0].measurement.seconds <= 0 ? 1 : result_.trials[0].measurement.seconds;
-    }
+    // The first trial is the base itself. One number for all of the campaign, so that a replay sees what was seen.
+    double base_time() const { return result_.trials.empty() ? 0 : result_.trials[0].measurement.seconds; }
 
     void shown(const std::vector<Measurement> &now, const std::vector<Candidate> &) {
         Progress p;

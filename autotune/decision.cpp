@@ -103,7 +103,8 @@ Decision restricted(const Decision &decision, const Restrictions &restrictions) 
         left.answers.clear();
         for (const Answer &o : decision.answers)
             if (std::find(allowed->second.begin(), allowed->second.end(), o.value) != allowed->second.end()) left.answers.push_back(o);
-        return left.answers.empty() ? decision : left;
+        if (left.answers.empty()) throw UserError("tune.space", "--space '" + name + "=" + join(allowed->second, ",") + "': it allows none of the answers to " + decision.name() + ".");
+        return left;
     }
     return decision;
 }

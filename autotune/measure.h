@@ -71,7 +71,7 @@ public:
     // Calls `done` for each program as it is measured, by its position, one at a time. `best` is the largest ratio so far: what is
     // clearly below half of it is timed no longer.
     void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
-    // From here on everything is timed for longer, and more closely.
+    // From here on everything is timed for longer, and more closely, whether stopped or not.
     void confirm();
 
     double base_seconds() const;  // the median of all rounds so far

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "algorithms/json_parse.h"
 
 namespace tessera {
 
@@ -167,7 +168,12 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
         Trial t;
         Measurement &m = t.measurement;
         t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3);
-        m.verdict = verdict_named(q.text(4)), m.message = q.text(5), m.seconds = q.real(6), m.ratio = q.real(7), m.lower = q.real(8), m.upper = q.real(9);
+        try {
+            m.verdict = verdict_named(q.text(4));
+        } catch (const InternalError &) {
+            throw UserError("records.format", "records '" + state_->file.string() + "': expected a verdict, got '" + quotable(q.text(4)) + "'; the file is damaged. Restore it.");
+        }
+        m.message = q.text(5), m.seconds = q.real(6), m.ratio = q.real(7), m.lower = q.real(8), m.upper = q.real(9);
         m.workspace_bytes = static_cast<uint64_t>(q.integer(10)), m.code_bytes = static_cast<uint64_t>(q.integer(11)), m.compile_s = q.real(12);
         t.features = q.floats(13), t.draft = q.real(14), t.bound = q.real(15), t.score = q.real(16);
         all.push_back(std::move(t));
@@ -189,7 +195,7 @@ std::vector<CampaignRow> Records::campaigns() const {
 void Records::merge(const fs::path &other) {
     const Records from(other, true);
     for (const CampaignRow &row : from.campaigns()) {
-        const int64_t id = campaign(row.key, nlohmann::ordered_json::parse(row.document));
+        const int64_t id = campaign(row.key, nlohmann::ordered_json::parse(row.document, nullptr, false));
         add(id, from.trials(row.id));
         if (row.base_seconds > 0) set_base(id, row.base_seconds);
     }

@@ -6,6 +6,7 @@
 #include "algorithms/error.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
+#include "compiler/verify_tiles.h"
 #include "schedules/check.h"
 
 namespace tessera {
@@ -31,6 +32,15 @@ size_t tournament(RandomNumbers &random, size_t size) {
     size_t best = static_cast<size_t>(random.below(static_cast<int64_t>(size)));
     for (int round = 0; round < 2; round++) best = std::min(best, static_cast<size_t>(random.below(static_cast<int64_t>(size))));
     return best;
+}
+
+// What is not proved safe costs no trial.
+bool is_safe(const TileProgram &program) {
+    try {
+        return verify(program).empty();
+    } catch (const UserError &) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -67,7 +77,12 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     made_++;
     Candidate c;
     c.origin = origin;
-    c.stages = realize(space_, recording(choose, c.trace, &c.asked));
+    try {
+        c.stages = realize(space_, recording(choose, c.trace, &c.asked));
+    } catch (const UserError &) {  // a restriction
+        refused_++;
+        return std::nullopt;
+    }
     if (complete(c)) return c;
     refused_++;
     return std::nullopt;
@@ -164,7 +179,8 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto take = [&](size_t i) {
         taken[i] = true;
         proposed_.insert(pool[i].resolved);
-        batch.push_back(pool[i]);
+        if (is_safe(pool[i].program)) batch.push_back(pool[i]);
+        else refused_++;
     };
     for (size_t i = 0; i < planted && batch.size() < count; i++) take(i);
     const size_t explored = static_cast<size_t>(std::lround(options_.exploration * static_cast<double>(count)));

@@ -37,7 +37,7 @@ struct SearchSpace {
     std::vector<Mutator> mutators;
 };
 
-// The schedule that the answers of `choose` make.
+// The schedule that the answers of `choose` make. UserError tune.space where a restriction allows no answer after those.
 std::map<std::string, Knobs> realize(const SearchSpace &space, const Choose &choose);
 
 // An answer for each decision, as the schedule has it; what it says with no decision, or what no decision can say, is lost, and

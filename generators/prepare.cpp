@@ -24,8 +24,7 @@ std::optional<Schedule> named_schedule(const std::string &name, const Library &l
     return name.ends_with(".json") ? read_schedule(name) : library.find(name);
 }
 
-std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library) {
-    const std::vector<std::string> all = library.names();
+std::vector<std::string> nearest_targets(const Target &target) {
     std::vector<std::string> nearest = {target.name};
     std::vector<std::string> below = target_names();
     for (auto name = below.rbegin(); name != below.rend(); ++name) {
@@ -35,6 +34,11 @@ std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Targe
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
     }
     if (target.is_gpu()) nearest.push_back("opencl");  // whose blocks fit every GPU
+    return nearest;
+}
+
+std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library) {
+    const std::vector<std::string> all = library.names();
     auto fits = [&](const Schedule &schedule) {
         try {
             const ResolvedSchedule resolved = resolve(schedule, library);
@@ -45,7 +49,7 @@ std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Targe
             return false;
         }
     };
-    for (const std::string &name : nearest)
+    for (const std::string &name : nearest_targets(target))
         for (const std::string &folder : {algorithm.name + "/" + algorithm.numerics.name, algorithm.name}) {
             if (std::find(all.begin(), all.end(), folder + "/" + name) == all.end()) continue;
             Schedule schedule = library.find(folder + "/" + name);

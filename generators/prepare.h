@@ -27,6 +27,8 @@ struct PreparedKernel {
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
+// The target's name, then those of the targets whose features it has too, nearest first.
+std::vector<std::string> nearest_targets(const Target &target);
 // The library's "<algorithm>/<numerics>/<target>" or "<algorithm>/<target>" for the target itself, else for the nearest one
 // below it that has a schedule. The second is made for f32; other numerics take it where it fits their stages.
 std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library);

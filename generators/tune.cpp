@@ -97,18 +97,56 @@ std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &ta
     if (choice == "roofline") return roofline_model();
     std::unique_ptr<CostModel> model = boosted_model();
     if (choice == "none") return model;
-    if (!choice.empty()) model->load(choice);
-    else if (const auto file = shipped_model(target.name)) model->load(*file);
+    if (!choice.empty()) {
+        model->load(choice);
+        return model;
+    }
+    for (const std::string &name : nearest_targets(target))
+        if (const auto file = shipped_model(name)) {
+            model->load(*file);
+            break;
+        }
     return model;
+}
+
+// All that makes it another kernel than its algorithm: shape, options, threads.
+std::string variety_of(const PreparedKernel &p, const DimExtents &extents, int threads) {
+    DimExtents shape = extents;
+    shape.insert(p.fixed.begin(), p.fixed.end());
+    std::string name = shape_name(p.declared, shape);
+    for (const auto &[option, value] : p.options) name += fmt::format("_{}{}", option, value);
+    if (!extents.empty() && !p.fixed.empty()) name += "_partly_fixed";
+    else if (!extents.empty()) name += "_dynamic";
+    return threads > 1 ? fmt::format("{}_threads{}", name, threads) : name;
+}
+
+// The content of the model that a campaign begins with.
+std::string model_hash(const std::string &choice, const Target &target) {
+    if (choice == "none" || choice == "roofline") return choice;
+    if (!choice.empty()) return sha256(read_file(choice));
+    for (const std::string &name : nearest_targets(target))
+        if (const auto file = shipped_model(name)) return sha256(read_file(*file));
+    return "none";
+}
+
+// What tuning holds in memory at once: inputs, results and what is expected of them.
+void check_size(const PreparedKernel &p, const DimExtents &extents) {
+    constexpr double most = 2e9;
+    const DimExtents all = all_extents(p.bound, extents);
+    double bytes = 0;
+    for (const Tensor &t : p.bound.tensors) {
+        double one = size_of(t.dtype);
+        for (const std::string &d : t.dims)
+            if (auto e = all.find(d); e != all.end()) one *= static_cast<double>(e->second);
+        bytes += one;
+    }
+    if (bytes > most) throw UserError("tune.size", fmt::format("{}: expected at most {:g} GB of arguments to tune with, got {:.1f}. Tune a smaller shape of the same proportions.", p.declared.name, most / 1e9, bytes / 1e9));
 }
 
 CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
     CampaignTask task;
     task.space = {p.bound, p.target, extents, options.threads, parse_restrictions(options.space), {}};
-    DimExtents shape = extents;
-    shape.insert(p.fixed.begin(), p.fixed.end());
-    task.name = fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, shape_name(p.declared, shape));
-    if (options.threads > 1) task.name += fmt::format(" on {} threads", options.threads);
+    task.name = fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads));
     if (p.schedule) task.base = knobs_for(p, extents);
     const Machine machine = this_machine();
     task.identity = {{"task", task.name},
@@ -122,7 +160,7 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"target", p.target.name},
                      {"threads", options.threads},
                      {"space", parse_restrictions(options.space)},
-                     {"model", options.model},
+                     {"model", model_hash(options.model, p.target)},
                      {"features", feature_hash()},
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
                      {"runners", options.runners},
@@ -140,7 +178,11 @@ int show_space(const CampaignTask &task) {
     for (int i = 0; i < walks; i++) {
         Trace trace;
         std::vector<Decision> asked;
-        realize(task.space, recording([&](const Decision &d) { return static_cast<size_t>(random.below(static_cast<int64_t>(d.answers.size()))); }, trace, &asked));
+        try {
+            realize(task.space, recording([&](const Decision &d) { return static_cast<size_t>(random.below(static_cast<int64_t>(d.answers.size()))); }, trace, &asked));
+        } catch (const UserError &) {  // a restriction that these answers do not go with
+            continue;
+        }
         double ways = 1;
         for (const Decision &d : asked) {
             ways *= static_cast<double>(d.answers.size());
@@ -194,6 +236,7 @@ ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, c
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
     return {{"resolved", r.best.resolved},
             {"machine", m["processor"]},
+            {"options", p.options},
             {"fixed", p.fixed},
             {"extents", task.space.extents},
             {"threads", task.space.threads},
@@ -204,13 +247,15 @@ ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, c
             {"worth", worth}};
 }
 
+std::string artifact_name(const TuneOptions &options, const CampaignTask &task, const PreparedKernel &p) {
+    return options.name.empty() ? fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, task.space.extents, task.space.threads)) : options.name;
+}
+
 int report(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p, const Library &library) {
     const double bound = r.base.features.bound;
     std::string artifact, changes;
     if (r.improved) {
-        DimExtents shape = task.space.extents;
-        shape.insert(p.fixed.begin(), p.fixed.end());
-        const std::string name = options.name.empty() ? fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, shape_name(p.declared, shape)) : options.name;
+        const std::string name = artifact_name(options, task, p);
         // A parent must be found by its name wherever the artifact is used.
         const std::vector<std::string> known = library.names();
         const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() && library.find(p.schedule->name()) == *p.schedule;
@@ -251,12 +296,14 @@ int report(const TuneOptions &options, const CampaignTask &task, const CampaignR
 int tune(const Registry &registry, TuneOptions &options) {
     PreparedKernel p = prepare_schedule(registry, options.kernel);
     const DimExtents extents = parse_shape(options.extents);
-    all_extents(p.bound, extents);
+    check_size(p, extents);
     if (options.runners.empty()) check_runs_here(p.target);
     else options.campaign.measure.runners = options.runners;
     const CampaignTask task = task_of(p, options, extents);
     check_restrictions(task);
     if (options.dry_run) return show_space(task);
+    const Schedule named(artifact_name(options, task, p));  // a wrong name, or a folder that cannot be, before anything is measured
+    { const OutputFolder out((std::filesystem::path(options.out) / named.name()).parent_path()); }
     const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     const std::unique_ptr<CostModel> model = model_for(options.model, p.target);
     Records records(options.records);

@@ -6,6 +6,7 @@
 
 #include "compiler/lower.h"
 #include "tests/autotune/kernels.h"
+#include "tests/schedules/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
@@ -68,6 +69,28 @@ TEST_CASE("a campaign finds a faster schedule, and goes on from its records") {
     CHECK(records.campaigns().size() == 2);
 }
 
+TEST_CASE("a finished campaign is replayed without measuring anything again") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    const CampaignResult first = run_campaign(task(), quick(17), *model, records, {});
+    CampaignOptions again = quick(17);
+    again.resume = true;
+    model = boosted_model();
+    const CampaignResult second = run_campaign(task(), again, *model, records, {});
+    CHECK(hashes(second) == hashes(first));
+    for (size_t i = 0; i < 17; i++) CHECK(second.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
+}
+
+TEST_CASE("a base that cannot be measured ends the campaign") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    const auto model = roofline_model();
+    CampaignOptions options = quick(5);
+    options.measure.runners = {"false"};
+    check_words([&] { run_campaign(task(), options, *model, records, {}); }, {"error[tune.base]: matmul/f32/x86-64 M64_N96_K64: the schedule to beat cannot be measured: it ended with code 1", "Mend the runner"});
+}
+
 TEST_CASE("a campaign that is stopped ends in order with the best so far") {
     const TemporaryFolder folder;
     Records records(folder.path() / "records.db");
@@ -79,4 +102,5 @@ TEST_CASE("a campaign that is stopped ends in order with the best so far") {
     CHECK(r.trials.size() >= 6);
     CHECK(r.trials.size() < 12);
     CHECK(static_cast<size_t>(records.campaigns().at(0).trials) == r.trials.size());
+    CHECK(r.improved);  // the best is confirmed all the same
 }

@@ -54,8 +54,8 @@ TEST_CASE("records of other machines are merged, and thin ones pruned") {
     Records a(folder.path() / "a.db");
     {
         Records b(folder.path() / "b.db");
-        b.add(b.campaign("one", {{"run", 0}}), {trial(0, 1), trial(1, 2)});
-        a.add(a.campaign("two", {{"run", 0}}), {trial(0, 1)});
+        b.add(b.campaign("one", {{"id", "0"}}), {trial(0, 1), trial(1, 2)});
+        a.add(a.campaign("two", {{"id", "0"}}), {trial(0, 1)});
     }
     a.merge(folder.path() / "b.db");
     a.merge(folder.path() / "b.db");
@@ -72,7 +72,7 @@ TEST_CASE("a process that is killed in the middle leaves whole trials behind") {
         const pid_t child = fork();
         if (child == 0) {
             Records r(file);
-            const int64_t id = r.campaign("key", {{"run", 0}});
+            const int64_t id = r.campaign("key", {{"id", "0"}});
             for (int64_t n = static_cast<int64_t>(r.trials(id).size());; n++) r.add(id, {trial(n, 1)});
         }
         usleep(30000 + 7000 * static_cast<useconds_t>(round));

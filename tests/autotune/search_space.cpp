@@ -140,7 +140,7 @@ TEST_CASE("a schedule's answers make it again") {
 
 TEST_CASE("restrictions leave only what they allow") {
     const Algorithm a = bind_extents(library::matmul({}), {{"M", 96}, {"N", 192}, {"K", 64}});
-    const SearchSpace space{a, target_named("avx512"), {}, 1, parse_restrictions({"micro.M=4,6", "y.micro.N=32"}), {}};
+    const SearchSpace space{a, target_named("avx512"), {}, 1, parse_restrictions({"vector=N", "micro.M=4,6", "y.micro.N=32"}), {}};
     RandomNumbers random(2);
     for (int i = 0; i < 30; i++) {
         const Knobs k = realize(space, sampling(random)).at("y");
