@@ -30,7 +30,7 @@ Foreign::Foreign(const std::filesystem::path &folder, const Toolchain &tools) {
     const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
     std::string command = tools.compiler + " -std=gnu99 -O1 -static -pthread -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" + at +
                           "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
-    for (const char *source : {"arguments", "cpu", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
+    for (const char *source : {"arguments", "cpu", "packed", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
     command += " '" + at + "/libkernels.a' -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
         std::ifstream log(folder / "log");
