@@ -117,7 +117,7 @@ private:
             const size_t i = open[n];
             results[i] = m;
             records_.add(id_, {trial_of(batch[i], first + static_cast<int64_t>(i), m)});
-            shown(results, batch);
+            shown(results);
         });
         result_.measure_s += since(start);
         std::vector<double> goodness;
@@ -136,14 +136,14 @@ private:
         if (base_time() > 0) records_.set_base(id_, base_time());
         std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.lower > b.second.lower; });  // what is surely reached
         search_.learn(done, goodness, examples);
-        shown({}, {});
+        shown({});
     }
 
     double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.lower; }
     // The first trial is the base itself. One number for all of the campaign, so that a replay sees what was seen.
     double base_time() const { return result_.trials.empty() ? 0 : result_.trials[0].measurement.seconds; }
 
-    void shown(const std::vector<Measurement> &now, const std::vector<Candidate> &) {
+    void shown(const std::vector<Measurement> &now) {
         Progress p;
         p.budget = options_.trials, p.elapsed_s = since(begin_), p.bound_seconds = result_.base.features.bound, p.best_ratio = best_ratio();
         for (const Trial &t : result_.trials) p.verdicts[t.measurement.verdict]++;
@@ -180,7 +180,6 @@ private:
             if (again[i].verdict == Verdict::measured && again[i].lower > std::max(1.0, result_.improved ? result_.measurement.lower : 0)) {
                 result_.best = finalists[i], result_.measurement = again[i], result_.improved = true;
             }
-        result_.base_seconds = base_time();
         if (result_.improved && !stopped()) ablate();
     }
 

@@ -80,7 +80,6 @@ struct Measurer::State {
     Subject subject;
     MeasureOptions options;
     TemporaryFolder folder;
-    std::vector<double> base_times;
 
     std::vector<std::string> cc() const {
         std::vector<std::string> words;
@@ -299,7 +298,7 @@ struct Measurer::State {
         }
     };
 
-    void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result, std::vector<double> &base_seconds) const {
+    void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
         constexpr double least = 1e-3;  // seconds of calls in one round
         constexpr size_t fewest = 6, most = 400;
         Talk talk(*this, program, i, runner);
@@ -318,7 +317,7 @@ struct Measurer::State {
         bool checked = false;
         for (size_t round = 0; round < most; round++) {
             const auto [a, b] = talk.time(own_calls, base_calls);
-            own.push_back(a), ratios.push_back(b / a), base_seconds.push_back(b);
+            own.push_back(a), ratios.push_back(b / a);
             if (ratios.size() < std::min<size_t>(fewest, 3)) continue;
             ratio = centre_of(ratios);
             if (!checked && ratio.upper < 0.5 * best) break;
@@ -354,7 +353,6 @@ struct Measurer::State {
                 failed = true;
             }
         };
-        std::vector<std::vector<double>> base_seconds(options.runners.size());
         auto work = [&](size_t runner) {
             for (size_t i; (i = next++) < programs.size();) {
                 Measurement &result = results[i];
@@ -364,7 +362,7 @@ struct Measurer::State {
                     continue;
                 }
                 try {
-                    run_one(programs[i], i, options.runners[runner], best, result, base_seconds[runner]);
+                    run_one(programs[i], i, options.runners[runner], best, result);
                 } catch (const Failed &why) {
                     result.verdict = why.verdict, result.message = why.message;
                 } catch (const std::exception &error) {
@@ -379,11 +377,10 @@ struct Measurer::State {
         work(0);
         for (std::thread &t : others) t.join();
         if (failed_to_tell) std::rethrow_exception(failed_to_tell);
-        for (const auto &times : base_seconds) base_times.insert(base_times.end(), times.begin(), times.end());
     }
 };
 
-Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, {}, {}, {}}) { state_->prepare(base); }
+Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, {}, {}}) { state_->prepare(base); }
 
 Measurer::~Measurer() = default;
 
@@ -405,7 +402,5 @@ void Measurer::confirm() {
     state_->options.precision /= 3;
     state_->options.stop = nullptr;
 }
-
-double Measurer::base_seconds() const { return median(state_->base_times); }
 
 }  // namespace tessera

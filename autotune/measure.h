@@ -74,8 +74,6 @@ public:
     // From here on everything is timed for longer, and more closely, whether stopped or not.
     void confirm();
 
-    double base_seconds() const;  // the median of all rounds so far
-
 private:
     struct State;
     std::unique_ptr<State> state_;

@@ -93,19 +93,19 @@ private:
     int trials_ = 0;
 };
 
+// The file of the model that a campaign begins with; nothing for 'none', 'roofline', or where none ships for the target.
+std::optional<std::filesystem::path> model_file(const std::string &choice, const Target &target) {
+    if (choice == "none" || choice == "roofline") return std::nullopt;
+    if (!choice.empty()) return choice;
+    for (const std::string &name : nearest_targets(target))
+        if (auto file = shipped_model(name)) return file;
+    return std::nullopt;
+}
+
 std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &target) {
     if (choice == "roofline") return roofline_model();
     std::unique_ptr<CostModel> model = boosted_model();
-    if (choice == "none") return model;
-    if (!choice.empty()) {
-        model->load(choice);
-        return model;
-    }
-    for (const std::string &name : nearest_targets(target))
-        if (const auto file = shipped_model(name)) {
-            model->load(*file);
-            break;
-        }
+    if (const auto file = model_file(choice, target)) model->load(*file);
     return model;
 }
 
@@ -122,11 +122,8 @@ std::string variety_of(const PreparedKernel &p, const DimExtents &extents, int t
 
 // The content of the model that a campaign begins with.
 std::string model_hash(const std::string &choice, const Target &target) {
-    if (choice == "none" || choice == "roofline") return choice;
-    if (!choice.empty()) return sha256(read_file(choice));
-    for (const std::string &name : nearest_targets(target))
-        if (const auto file = shipped_model(name)) return sha256(read_file(*file));
-    return "none";
+    const auto file = model_file(choice, target);
+    return file ? sha256(read_file(*file)) : choice == "roofline" ? choice : "none";
 }
 
 // What tuning holds in memory at once: inputs, results and what is expected of them.
@@ -299,13 +296,13 @@ int tune(const Registry &registry, TuneOptions &options) {
     check_size(p, extents);
     if (options.runners.empty()) check_runs_here(p.target);
     else options.campaign.measure.runners = options.runners;
+    const std::unique_ptr<CostModel> model = model_for(options.model, p.target);
     const CampaignTask task = task_of(p, options, extents);
     check_restrictions(task);
     if (options.dry_run) return show_space(task);
     const Schedule named(artifact_name(options, task, p));  // a wrong name, or a folder that cannot be, before anything is measured
     { const OutputFolder out((std::filesystem::path(options.out) / named.name()).parent_path()); }
     const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
-    const std::unique_ptr<CostModel> model = model_for(options.model, p.target);
     Records records(options.records);
     interrupted = false;
     options.campaign.stop = options.campaign.measure.stop = &interrupted;

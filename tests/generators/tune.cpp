@@ -67,6 +67,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"tune", "matmul", "--target", "x86-64", "--records", "/proc/none/tune.db", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[records.open]"});
     check_refused(tune(folder, {"--shape", "M=48"}), {"error[command.extents]", "dim N has no extent"});
     check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]"});
+    check_refused({"tune", "matmul", "--target", "x86-64", "--model", "/no/such/model.json", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[model.file]"});
     check_refused({"cost-model", "train", "-"}, {"error[command.arguments]", "--out"});
     check_refused({"cost-model", "judge", "/no/such/file"}, {"error[examples.file]"});
     check_refused({"records", "list", "/no/such/file"}, {"error[records.open]"});
