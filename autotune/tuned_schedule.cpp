@@ -32,6 +32,7 @@ static json knobs_document(const Knobs &k) {
     if (!k.unroll.empty()) s = s.unroll(k.unroll);
     if (!k.parallel.empty()) s = s.parallel(k.parallel);
     for (const auto &[operand, pack] : k.pack) s = s.pack(operand, pack.at, texts(pack.layout));
+    for (const auto &[operand, when] : k.prefetch) s = s.prefetch(operand, when.loop.empty() ? "" : when.stage + "." + when.loop, when.ahead);
     if (!k.layout.empty()) s = s.layout(texts(k.layout));
     for (const auto &[dim, tail] : k.tail) s = s.tail(dim, tail);
     for (const auto &[dim, split] : k.split) s = s.split(dim, split.how, split.size);

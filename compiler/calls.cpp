@@ -56,6 +56,11 @@ public:
             axes(pack.layout);
             k.pack[tensor(operand)] = pack;
         }
+        k.prefetch.clear();
+        for (auto [operand, when] : given.prefetch) {
+            if (!when.loop.empty()) when.stage = stage(when.stage), when.loop = loop(when.loop);
+            k.prefetch[tensor(operand)] = when;
+        }
         axes(k.layout);
         for (Directive &d : k.directives) d.loop = loop(d.loop);
         return k;

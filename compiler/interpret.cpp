@@ -305,6 +305,7 @@ private:
 
     Action compile(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
     Action compile(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Action compile(const Prefetch &) { return [] {}; }
     Action compile(const Barrier &) { return [] {}; }
 
     Action compile(const Guard &guard) {

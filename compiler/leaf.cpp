@@ -469,6 +469,12 @@ TileBody Nests::begin_segment(const State &state, const Expr &begins) {
 }
 
 TileBody Nests::leaf(const State &state) {
+    TileBody body = prefetches(state), rest = compute(state);
+    body.insert(body.end(), rest.begin(), rest.end());
+    return body;
+}
+
+TileBody Nests::compute(const State &state) {
     const Stage &stage = *state.stage;
     if (std::holds_alternative<Reduce>(stage.body)) return fold_step(state);
     if (auto *scan = std::get_if<Scan>(&stage.body)) {

@@ -75,6 +75,7 @@ static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const s
     TileNode copy = node;
     if (auto *n = std::get_if<Loop>(&copy)) n->count = at(n->count), n->body = bind_values(n->body, values);
     if (auto *n = std::get_if<Compute>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
+    if (auto *n = std::get_if<Prefetch>(&copy)) n->index = all(n->index);
     if (auto *n = std::get_if<Copy>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
     if (auto *n = std::get_if<Guard>(&copy)) n->condition = at(n->condition), n->then = bind_values(n->then, values), n->otherwise = bind_values(n->otherwise, values);
     if (auto *n = std::get_if<Let>(&copy)) n->value = at(n->value), n->body = bind_values(n->body, values);
@@ -196,8 +197,8 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
         k = with_directives(
             k, [&](const std::string &d) { return a.find_dim(d) != nullptr; },
             [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });
-        for (const Directive &d : k.directives) refuse("directive '" + d.id + "' (" + d.op + ")");
         if (!target.is_gpu()) continue;
+        if (!k.prefetch.empty()) refuse("'prefetch'");
         if (!k.parallel.empty()) refuse("'parallel'");
         for (auto &[dim, policy] : k.tail)
             if (policy == Tail::loop) refuse("'tail' with the policy loop");

@@ -248,8 +248,10 @@ Piece Nests::whole_at_loop(const Stage &stage, const std::string &dim, const Pie
 // What is known inside a loop is not so after it: a loop that does not run shows nothing about extents.
 TileBody Nests::emit_loop(const State &state, size_t position) {
     const Bounds outside = facts;
+    const std::map<std::string, std::string> before = around;
     TileBody body = loop_at(state, position);
     facts = outside;
+    around = before;
     return body;
 }
 
@@ -290,6 +292,10 @@ std::string Nests::loop_variable(const LoopName &loop) {
     return unique(loop.level.empty() ? name : name + "." + loop.level);
 }
 
+std::string Nests::open_loop(const State &state, const LoopName &loop) {
+    return around[state.stage->name + "." + loop.text()] = loop_variable(loop);
+}
+
 // A loop of `count` iterations around `body`, or the body alone with the variable bound when there is just one.
 TileBody Nests::loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const {
     if (count.is_constant(1)) return {tile_node(Let{variable, Expr(0), std::move(body)})};
@@ -321,7 +327,7 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
     // What a placed stage computes is mostly one tile, of which not all may be needed.
     if (target.is_gpu() && last && p.most.is_constant() && p.most->value.integer <= tile && prove(Expr(1) <= p.size, facts)) count = Expr(1);
-    std::string v = loop_variable(loop);
+    std::string v = open_loop(state, loop);
     if (count.is_constant(1)) facts.set(v, Expr(0), Expr(0));
     else facts.set(v, Expr(0), count - 1);
     Expr start = count.is_constant(1) ? Expr(0) : variable(v) * Expr(tile);
@@ -368,7 +374,7 @@ TileBody Nests::emit_full_tiles(const State &before, size_t position, int64_t ti
     if (!full.is_constant(0)) {
         State state = before;
         state.depth++;
-        std::string v = loop_variable(loop);
+        std::string v = open_loop(state, loop);
         facts.set(v, Expr(0), full - 1);
         Piece &inner = state.pieces[loop.dim];
         inner.lo = simplify(p.lo + (full.is_constant(1) ? Expr(0) : variable(v)) * Expr(tile), facts);
@@ -440,7 +446,7 @@ TileBody Nests::repeat(const State &state, const LoopName &loop, const Expr &fir
                        const std::function<TileBody(const Expr &)> &at) {
     auto run = [&](const Expr &from, const Expr &n, int64_t unrolled) -> TileBody {
         if (n.is_constant() && n->value.integer <= 0) return {};
-        std::string v = loop_variable(loop);
+        std::string v = open_loop(state, loop);
         bool once = n.is_constant(1);
         facts.set(v, Expr(0), once ? Expr(0) : n - 1);
         Expr index = once ? Expr(0) : variable(v);
@@ -513,7 +519,7 @@ TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes
     Expr full = simplify(p.size / Expr(lanes), facts);
     TileBody body;
     if (!full.is_constant(0)) {
-        std::string v = loop_variable(loop);
+        std::string v = open_loop(before, loop);
         facts.set(v, Expr(0), full.is_constant(1) ? Expr(0) : full - 1);
         body = loop_of(v, full, kind, body_at(full.is_constant(1) ? Expr(0) : variable(v) * Expr(lanes), false));
     }

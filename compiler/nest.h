@@ -49,6 +49,7 @@ private:
     Bounds facts;
     std::map<std::string, Realized> realized;
     std::set<std::string> names;
+    std::map<std::string, std::string> around;  // "stage.loop" -> its variable, of the loops that are open
     // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
     // stage in it with every tile written out.
     int64_t threads = 1, shared_left = 0;
@@ -72,6 +73,8 @@ private:
     LoopKind kind_at(const State &state, size_t position) const;
     bool has_producers(const State &state, size_t position) const;
     std::string loop_variable(const LoopName &loop);
+    // The same, known as the loop of the stage while what is inside it is made.
+    std::string open_loop(const State &state, const LoopName &loop);
     TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const;
 
     TileBody realize(const Stage &stage, const Pieces &pieces, int depth);
@@ -93,6 +96,8 @@ private:
     TileBody place_producers(const State &state, size_t position);
     TileBody fold_begin(const State &state, size_t position);
     TileBody leaf(const State &state);
+    TileBody prefetches(const State &state);
+    TileBody compute(const State &state);
     TileBody scatter(const Stage &stage, const Reduce &reduce);
 
     std::map<std::string, std::vector<Piece>> regions(const State &state) const;

@@ -14,7 +14,7 @@ struct Overloaded : Visitors... {
     using Visitors::operator()...;
 };
 
-using NodeVariant = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
+using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
 
 static const NodeVariant &as_variant(const TileNode &node) { return node; }
 
@@ -41,6 +41,7 @@ std::vector<Expr> expressions_of(const TileNode &node) {
                           [](const Loop &n) -> std::vector<Expr> { return {n.count}; },
                           [](const Compute &n) { return store_expressions(n.index, n.value, n.guard); },
                           [](const Copy &n) { return store_expressions(n.index, n.value, n.guard); },
+                          [](const Prefetch &n) { return n.index; },
                           [](const Barrier &) -> std::vector<Expr> { return {}; },
                           [](const Guard &n) -> std::vector<Expr> { return {n.condition}; },
                           [](const Let &n) -> std::vector<Expr> { return {n.value}; },
@@ -109,6 +110,12 @@ static void print(const TileNode &node, int depth, std::string &out) {
                    [&](const Copy &n) {
                        std::string sign = n.asynchronous ? " <-(" + std::to_string(n.stage) + ") " : " <- ";
                        out += store_text(indent, n.buffer, n.index, sign, n.value, n.guard);
+                   },
+                   [&](const Prefetch &n) {
+                       SharedText line(n.index, shared_nodes);
+                       std::string index;
+                       for (const Expr &e : n.index) index += (index.empty() ? "" : ", ") + line(e);
+                       out += line.finish(indent, "prefetch " + n.buffer + "[" + index + "]");
                    },
                    [&](const Barrier &n) {
                        out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n";

@@ -3,10 +3,11 @@
 // that emitted code must give.
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
-//   node        := Loop | Compute | Copy | Barrier | Guard | Let | Alloc | Invoke
+//   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke
 //   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, pipelined, block, warp, thread
 //   Compute     := buffer[index…] = value where guard
 //   Copy        := the same for a value that is one load; asynchronous copies name their pipeline stage
+//   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //
@@ -63,6 +64,13 @@ struct Copy {
     int stage = 0;
 };
 
+// Asks the processor to bring the cache line of an element near. It changes no value, and nothing is read where there is no
+// element.
+struct Prefetch {
+    std::string buffer;
+    std::vector<Expr> index;
+};
+
 struct Barrier {
     Space scope = Space::shared;
     int awaited = 0;  // copies of pipeline stages up to this one have arrived
@@ -92,7 +100,7 @@ struct Invoke {
     std::map<std::string, Expr> parameters;
 };
 
-struct TileNode : std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke> {
+struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke> {
     using variant::variant;
 };
 

@@ -179,7 +179,7 @@ private:
         for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, as_variant(*node));
     }
 
-    using NodeVariant = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
+    using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
     static const NodeVariant &as_variant(const TileNode &node) { return node; }
 
     // Runs `inside` where more holds.
@@ -344,6 +344,18 @@ private:
         if (n.value.kind() != ExprKind::load) fail("a copy to " + n.buffer + " copies something that is no load");
         store(n.buffer, n.index, n.value, n.guard);
         if (n.asynchronous) pending[n.buffer] = n.stage;
+    }
+
+    void visit(const Prefetch &n) {
+        const Buffer &b = find(n.buffer);
+        if (gpu) fail("prefetch is not for " + program.target);
+        if (b.space != Space::argument && b.space != Space::constant && b.space != Space::workspace) fail(at(n.buffer, n.index) + " is prefetched and is no memory");
+        for (const Expr &e : n.index) {
+            walk(e, [&](const Expr &part) {
+                if (part.kind() == ExprKind::load) fail(at(n.buffer, n.index) + " is prefetched at a position that is loaded");
+            });
+            check(e);
+        }
     }
 
     void visit(const Barrier &n) {

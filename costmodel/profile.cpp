@@ -122,7 +122,7 @@ private:
     void visit(const TileBody &body) {
         for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, static_cast<const TileNodeBase &>(*node));
     }
-    using TileNodeBase = std::variant<Loop, Compute, Copy, Barrier, Guard, Let, Alloc, Invoke>;
+    using TileNodeBase = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
 
     double executions() const {
         double n = likely_;
@@ -198,6 +198,7 @@ private:
         likely_ = before;
     }
 
+    void visit(const Prefetch &) {}
     void visit(const Barrier &) {}
 
     void visit(const Invoke &invoke) {

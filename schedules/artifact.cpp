@@ -83,6 +83,10 @@ StageKnobs StageKnobs::pack(const std::string &operand, const std::string &at, c
     return with("pack", json{{operand, pack}});
 }
 
+StageKnobs StageKnobs::prefetch(const std::string &operand, const std::string &loop, int64_t ahead) const {
+    return with("prefetch", json{{operand, loop.empty() ? json::object() : json{{"loop", loop}, {"ahead", ahead}}}});
+}
+
 StageKnobs StageKnobs::tail(const std::string &dim, Tail policy) const {
     return with("tail", json{{dim, policy == Tail::mask ? "mask" : "loop"}});
 }

@@ -45,6 +45,8 @@ public:
     StageKnobs unroll(const Extents &iterations) const;
     StageKnobs parallel(const std::vector<std::string> &loops) const;
     StageKnobs pack(const std::string &operand, const std::string &at, const std::vector<std::string> &layout = {}) const;
+    // `loop` is that of a stage, "y.M"; without one, at the point itself.
+    StageKnobs prefetch(const std::string &operand, const std::string &loop = "", int64_t ahead = 1) const;
     StageKnobs layout(const std::vector<std::string> &axes) const;
     StageKnobs tail(const std::string &dim, Tail policy) const;
     StageKnobs split(const std::string &dim, Split::How how, int64_t size = 0) const;  // passes: no size

@@ -47,7 +47,7 @@ private:
         const std::vector<std::pair<std::string, bool>> stated = {
             {"block", !k_.block.empty()}, {"k", !k_.k.empty()}, {"micro", !k_.micro.empty()}, {"levels", !k_.levels.empty()},
             {"loops", !k_.loops.empty()}, {"vector", !k_.vector.empty()}, {"unroll", !k_.unroll.empty()}, {"parallel", !k_.parallel.empty()},
-            {"tail", !k_.tail.empty()}, {"layout", !k_.layout.empty()}, {"pack", !k_.pack.empty()}, {"instruction", k_.instruction.has_value()},
+            {"tail", !k_.tail.empty()}, {"layout", !k_.layout.empty()}, {"pack", !k_.pack.empty()}, {"prefetch", !k_.prefetch.empty()}, {"instruction", k_.instruction.has_value()},
             {"directives", !k_.directives.empty()}};
         for (const auto &[knob, is] : stated)
             if (is && !contains(but, knob)) refuse(where_ / knob, why + ", and '" + knob + "' would change nothing. Delete it (null).");

@@ -92,6 +92,7 @@ public:
         if (k.place && k.place->kind == Place::Kind::at) check_place(stage, *k.place, where / "place");
         for (const Tensor &result : stage.results) check_layout(k.layout, result, where / "layout");
         for (const auto &[operand, pack] : k.pack) check_pack(stage, k, operand, pack, where / "pack" / operand);
+        for (const auto &[operand, when] : k.prefetch) check_prefetch(stage, operand, when, where / "prefetch" / operand);
         check_register_tile(stage, k, where / "micro");
         check_effect(stage.stage ? *stage.stage : Stage{name, stage.dims, Map{constant(stage.results[0].dtype, 0)}}, k, algorithm_, where);
     }
@@ -236,6 +237,27 @@ private:
             where.fail("schedule.unknown-operand", subject(stage) + " has no operand '" + operand + "'; its operands are " + join(names) + "." + did_you_mean(operand, names));
         if (pack.at != "root" && !pack.is_ahead()) check_place_in(stage, k, pack.at, where / "at");
         if (const std::optional<Tensor> t = tensor(operand)) check_layout(pack.layout, *t, where / "layout");
+    }
+
+    void check_prefetch(const Addressable &stage, const std::string &operand, const PrefetchRule &when, const FieldPlace &where) const {
+        Names names = stage.stage ? operands(*stage.stage) : Names{};
+        const Names dims = stage.all();
+        auto indexed = [&](const Tensor &t) {
+            const bool all = std::all_of(t.dims.begin(), t.dims.end(), [&](const std::string &d) { return contains(dims, d); });
+            if (all && !contains(names, t.name)) names.push_back(t.name);
+        };
+        for (const Tensor &t : algorithm_.tensors) indexed(t);
+        for (const Stage &s : algorithm_.stages)
+            for (const Tensor &t : results_of(s)) indexed(t);
+        if (!contains(names, operand))
+            where.fail("schedule.unknown-operand", subject(stage) + " neither loads '" + operand + "' nor do its dims index such a tensor; it can prefetch " +
+                                                       join(names) + "." + did_you_mean(operand, names));
+        if (when.loop.empty()) return;
+        const std::optional<Addressable> around = find(when.stage);
+        if (!around) unknown_stage(when.stage, "", where / "loop");
+        static const Knobs none;
+        auto knobs = stages_.find(when.stage);
+        check_loop(*around, knobs == stages_.end() ? none : knobs->second, when.loop, where / "loop");
     }
 
     // Every dim stands there once: whole, or as the quotient and the remainder of one factor.

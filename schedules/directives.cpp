@@ -20,10 +20,8 @@ Knobs with_directives(const Knobs &knobs, const std::function<bool(const std::st
                            (loop.dim.empty() ? "" : " ('" + loop.dim + "')") + ", or " + remove);
             if (d.factor < 1) refuse(i, "schedule.factor", subject + " has no factor; say by how much, as in \"factor\": 8.");
             (d.op == "unroll" ? k.unroll : k.vector)[loop.dim] = d.factor;
-        } else if (d.op == "parallel") {
-            k.parallel.push_back(d.loop);
         } else {
-            k.directives.push_back(d);
+            k.parallel.push_back(d.loop);
         }
     }
     return k;

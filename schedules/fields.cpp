@@ -12,7 +12,7 @@ using nlohmann::json;
 namespace {
 
 bool is_map(const std::string &knob) {
-    for (const char *name : {"block", "k", "micro", "vector", "unroll", "tail", "split", "pack"})
+    for (const char *name : {"block", "k", "micro", "vector", "unroll", "tail", "split", "pack", "prefetch"})
         if (knob == name) return true;
     return false;
 }

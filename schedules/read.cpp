@@ -116,6 +116,23 @@ Pack pack(const json &value, const FieldPlace &where) {
     return result;
 }
 
+PrefetchRule prefetch(const json &value, const std::set<std::string> &stages, const FieldPlace &where) {
+    known_fields(object(value, where, "an object with loop and ahead"), where, {"loop", "ahead"});
+    PrefetchRule result;
+    if (!value.contains("loop")) {
+        if (value.contains("ahead"))
+            (where / "ahead").fail("schedule.syntax", "there is no loop to go ahead in. Name one, as in \"loop\": \"y.M\", or remove it.");
+        return result;
+    }
+    const std::string text = string(value["loop"], where / "loop", "a loop of a stage");
+    const std::optional<Place> place = parse_place(text, stages);
+    if (!place || place->kind != Place::Kind::at)
+        (where / "loop").fail("schedule.syntax", "expected a loop of a stage such as \"y.M\"; got '" + text + "'. Write it in this form.");
+    result.stage = place->stage, result.loop = place->loop;
+    result.ahead = value.contains("ahead") ? integer(value["ahead"], where / "ahead", 1, 64, "a number of iterations") : 1;
+    return result;
+}
+
 Split split(const json &value, const FieldPlace &where) {
     known_fields(object(value, where, "an object with how and size"), where, {"how", "size"});
     static const std::vector<std::string> ways = {"chunks", "threads", "lanes", "online", "passes"};
@@ -135,7 +152,7 @@ std::optional<Directive> directive(const json &value, const FieldPlace &where) {
     d.id = string(field(value, where, "id"), where / "id", "a name for the directive");
     const json &op = field(value, where, "op");
     if (op.is_null()) return std::nullopt;
-    d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel", "prefetch"});
+    d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel"});
     d.loop = string(field(value, where, "loop"), where / "loop", "a loop, for example \"block.N\"");
     if (value.contains("after")) d.after = string(value["after"], where / "after", "the id of another directive");
     if (value.contains("factor"))
@@ -220,6 +237,8 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
             k.parallel = read_strings(value, at);
         } else if (knob == "pack") {
             each(value, at, "operands and packs", [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
+        } else if (knob == "prefetch") {
+            each(value, at, "operands and when", [&](const std::string &operand, const json &when, const FieldPlace &there) { k.prefetch[operand] = prefetch(when, stages, there); });
         } else if (knob == "layout") {
             k.layout = layout(value, at);
         } else if (knob == "tail") {

@@ -52,6 +52,15 @@ struct Pack {
     friend bool operator==(const Pack &, const Pack &) = default;
 };
 
+// Asks for the cache line of an operand's element at the point that the stage is about to compute, with the loop `loop` of
+// `stage`, which stands around that point, `ahead` iterations further; no loop: at the point itself, for what is read or
+// written later.
+struct PrefetchRule {
+    std::string stage, loop;
+    int64_t ahead = 0;
+    friend bool operator==(const PrefetchRule &, const PrefetchRule &) = default;
+};
+
 // How a reduction or scan over a dim is split into pieces of `size`:
 //   chunks   partial results piece by piece, then a fold over the pieces (a scan: local scans, totals, fix-up)
 //   threads  the same, with the pieces computed in parallel
@@ -71,7 +80,7 @@ enum class Tail : uint8_t { mask, loop };
 // A named edit of one loop, for what the knobs do not say. `after` names a directive or is "".
 struct Directive {
     std::string id, after;
-    std::string op;    // "unroll", "vectorize", "parallel", "prefetch"
+    std::string op;    // "unroll", "vectorize", "parallel"
     std::string loop;  // "level.dim"
     int64_t factor = 0;
     friend bool operator==(const Directive &, const Directive &) = default;
@@ -85,12 +94,13 @@ struct Knobs {
     Extents vector, unroll;                       // dim -> lanes; dim -> iterations
     std::vector<std::string> parallel;            // loops, adjacent and outermost
     std::map<std::string, Pack> pack;             // operand tensor -> copy
+    std::map<std::string, PrefetchRule> prefetch;     // operand tensor, or one that the stage's dims index -> when; CPU
     std::vector<LayoutAxis> layout;               // of the stage's own result
     std::map<std::string, Tail> tail;             // dim -> policy
     std::map<std::string, Split> split;           // reduced or scanned dim -> split
     std::optional<std::string> instruction;       // "fma"
     std::optional<std::string> call;              // "inline" or "once": for the scope of a Call; stages keep their names
-    std::optional<int64_t> warps, stages;         // GPU: warps in a block; depth of the copy pipeline / prefetch distance
+    std::optional<int64_t> warps, stages;         // GPU: warps in a block; depth of the copy pipeline
     std::optional<std::string> swizzle;           // GPU: "xor"
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;

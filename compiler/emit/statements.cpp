@@ -65,6 +65,7 @@ private:
         if (auto *n = std::get_if<Loop>(&node)) return emit(*n);
         if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
         if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
+        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n);
         if (auto *n = std::get_if<Let>(&node)) return LetStmt::make(n->variable, values.emit(n->value), emit(n->body));
         if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
         if (auto *n = std::get_if<Guard>(&node))
@@ -111,6 +112,14 @@ private:
         HExpr predicate = guard.defined() ? values.emit(guard) : const_true();
         return Store::make(buffer, values.stored(value.type(), values.emit(value)), addresses.flat(buffer, position),
                            addresses.origin(buffer), predicate, ModulusRemainder());
+    }
+
+    Stmt prefetch(const Prefetch &n) {
+        std::vector<HExpr> position;
+        for (const Expr &e : n.index) position.push_back(values.emit(e));
+        HExpr one = make_const(H::Int(32), 1), base = Variable::make(H::Handle(), n.buffer);
+        HExpr line = Call::make(stored_type(addresses.dtype(n.buffer)), Call::prefetch, {base, addresses.flat(n.buffer, position), one, one}, Call::Intrinsic);
+        return Evaluate::make(line);
     }
 
     HExpr stride(const std::string &buffer, size_t axis, size_t rank) {

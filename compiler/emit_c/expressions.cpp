@@ -237,6 +237,12 @@ Run::Value Run::emit_cast(const Expr &e) {
     return make(type, {{"(" + operations_.type(type) + ")", -1, 0}, operand(v, prefix)}, prefix);
 }
 
+void Run::prefetch(const std::string &buffer, const std::vector<Expr> &index) {
+    const Expr position = flat(scope_.place(buffer), buffer, index);
+    std::vector<Piece> statement = {{operations_.prefetch() + "(" + scope_.pointer(buffer) + ", ", -1, 0}, operand(emit(position)), {", sizeof *" + scope_.pointer(buffer) + ");", -1, 0}};
+    statements_.push_back(std::move(statement));
+}
+
 void Run::store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const std::optional<Lanes> &lanes) {
     if (lanes.has_value() != lanes_.has_value() || (lanes && lanes->variable != lanes_->variable)) done_.clear();
     lanes_ = lanes;

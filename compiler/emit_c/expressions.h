@@ -55,6 +55,8 @@ public:
 
     // buffer[index…] = value where guard. Everything is in terms of what stays a variable in C.
     void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const std::optional<Lanes> &lanes);
+    // Asks for the cache line of buffer[index…].
+    void prefetch(const std::string &buffer, const std::vector<Expr> &index);
     // The last line of text() is this expression by itself.
     void scalar(const Expr &e);
     bool empty() const { return statements_.empty(); }

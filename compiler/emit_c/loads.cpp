@@ -65,7 +65,7 @@ Run::Value Run::emit_load(const Expr &e) {
     const int count = varies(position) || (own.defined() && (varies(own) || varies(fill_expression))) ? lanes_->count : 0;
     const CType type{e.type(), count};
     Value read, g;
-    if (place.named) {  // no memory is touched
+    if (place.named) {  // no memory is prefetched
         const auto line = linear(position);
         require(line && line->base.is_constant(), "named storage is read at constants");
         const int64_t slot = line->base->value.integer / std::max(1, place.lanes);

@@ -264,6 +264,13 @@ std::string Operations::bitcast(DType to, CType from) {
     return name;
 }
 
+std::string Operations::prefetch() {
+    const std::string name = "prefetch";
+    if (fresh(name))
+        define("void", name, "const void *p, int64_t position, size_t size", "    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)position * size), 0, 3);\n", true);
+    return name;
+}
+
 std::string Operations::round_up() {
     if (fresh("rounded_up")) define("int64_t", "rounded_up", "int64_t bytes", fmt::format("    return (bytes + {0}) / {1} * {1};\n", TESS_WORKSPACE_ALIGNMENT - 1, TESS_WORKSPACE_ALIGNMENT), false);
     return "rounded_up";

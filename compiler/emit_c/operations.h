@@ -44,6 +44,7 @@ public:
     // Access to `type` at a pointer: "" for lanes side by side, "strided" with a stride, "indexed" with an index for each lane.
     std::string load(CType type, const std::string &how, bool masked);
     std::string store(CType type, const std::string &how, bool masked);
+    std::string prefetch();  // of the line that holds element `position` of a pointer
     std::string round_up();  // bytes to a multiple of the workspace's alignment
 
     // Every definition, with the macros that they need.

@@ -132,6 +132,7 @@ private:
     void emit(const TileNode &node, const Around &around, bool whole, Pending &pending) {
         if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
         if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
+        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n, around, pending);
         if (auto *n = std::get_if<Loop>(&node)) {
             Around inner = around;
             inner.text += fmt::format("{}{} {} < {}", around.text.empty() ? "" : ", ", name_of(n->kind), n->variable, to_string(n->count));
@@ -191,6 +192,13 @@ private:
         std::vector<Expr> where;
         for (const Expr &e : index) where.push_back(at(e, around.known));
         pending.run->store(buffer, where, at(value, around.known), guard.defined() ? at(guard, around.known) : Expr(), around.lanes);
+    }
+
+    void prefetch(const Prefetch &n, const Around &around, Pending &pending) {
+        if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
+        std::vector<Expr> where;
+        for (const Expr &e : n.index) where.push_back(at(e, around.known));
+        pending.run->prefetch(n.buffer, where);
     }
 
     void loop(const Loop &n, const Known &known) {

@@ -297,6 +297,7 @@ private:
         emit(n.body);
     }
 
+    void emit(const Prefetch &) { throw UserError("emit.gpu", program_.name + ": prefetches are for CPU targets."); }
     void emit(const Barrier &) { line(barrier()); }
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Copy &n) {

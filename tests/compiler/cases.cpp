@@ -62,6 +62,12 @@ private:
         packed.block = {{"N", 4 * L}}, packed.loops = {"block.N", "micro.N", "micro.M"};
         packed.pack["w"] = {"micro.N", {{"N", 2 * L, false}, {"K", 0, false}, {"N", 2 * L, true}}};
         add("matmul_packed", library::matmul(f32), mnk).stages["y"] = packed;
+        Knobs ahead = packed;
+        ahead.prefetch = {{"x", {"y", "micro.M", 1}}, {"y", {"", "", 0}}};
+        Knobs panels;
+        panels.place = at("y", "micro.N"), panels.prefetch = {{"w", {"y", "block.N", 2}}};
+        Case &prefetched = add("matmul_prefetched", library::matmul(f32), mnk);
+        prefetched.stages["y"] = ahead, prefetched.stages["y.w.packed"] = panels;
         Knobs wide = tile;
         wide.pack["w"] = {"root", {{"N", 17 * L + 3, false}, {"K", 0, false}, {"N", 17 * L + 3, true}}};
         add("matmul_wide_panels", library::matmul(f32), shapes({"M", "N", "K"}, {{2, 3, 0}, {5, 2 * L + 1, 3}, {9, 17 * L + 3, 2}, {3, 40 * L, 5}})).stages["y"] = wide;

@@ -45,7 +45,8 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.warps = 4; })}}, {"error[schedule.cpu]: y: 'warps' is for GPU targets; delete it (null) in the schedule of a CPU."});
     refused(a, {{"y", with([](Knobs &k) { k.swizzle = "xor"; })}}, {"y: 'swizzle' is for GPU targets"});
     refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
-    refused(a, {{"y", with([](Knobs &k) { k.directives = {{"p", "", "prefetch", "K", 2}}; })}}, {"y: directive 'p' (prefetch) is for GPU targets"});
+    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl")); },
+                {"error[schedule.gpu]: y: 'prefetch' is not for opencl; delete it (null)."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, dot2, dot4."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
             {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are fma; generate for 'avx2+avx512_bf16', or delete the knob (null)."});

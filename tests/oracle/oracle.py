@@ -4,7 +4,6 @@
 """
 import ctypes
 import os
-import subprocess
 import sys
 
 try:
@@ -15,49 +14,15 @@ except ImportError:
     sys.exit(77)
 
 
-class TensorDesc(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("extents", ctypes.c_int64 * 8), ("strides", ctypes.c_int64 * 8),
-                ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("device", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+from generated import Library, dense  # noqa: E402
 
-
-class Context(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint32), ("threads", ctypes.c_int32), ("workspace", ctypes.c_void_p),
-                ("workspace_bytes", ctypes.c_uint64), ("pool", ctypes.c_void_p)]
-
-
-DTYPES = {np.dtype("f4"): 1, np.dtype("f8"): 2, np.dtype("i4"): 7, np.dtype("i8"): 8}
+DTYPES = {np.dtype("f4"): "f32", np.dtype("f8"): "f64", np.dtype("i4"): "i32", np.dtype("i8"): "i64"}
 
 
 def desc(array):
     assert array.flags.c_contiguous
-    d = TensorDesc(data=array.ctypes.data, dtype=DTYPES[array.dtype], rank=array.ndim)
-    for axis in range(array.ndim):
-        d.extents[axis] = array.shape[axis]
-        d.strides[axis] = array.strides[axis] // array.itemsize
-    return d
-
-
-class Kernel:
-    def __init__(self, generator, runtime, folder, algorithm, target, options):
-        name = "_".join([algorithm, target.replace("-", "_")] + [str(value) for value in options.values()])
-        out = os.path.join(folder, name)
-        subprocess.run([generator, "generate", algorithm, "--name", name, "--target", target, "--out", out, "--quiet"] +
-                       ["--option"] * bool(options) + [f"{key}={value}" for key, value in options.items()], check=True)
-        library = os.path.join(out, name + ".so")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o", library, "-Wl,--whole-archive",
-                        os.path.join(out, f"lib{name}.a"), "-Wl,--no-whole-archive", runtime, "-lpthread", "-lm"], check=True)
-        loaded = ctypes.CDLL(library)
-        self.run, self.query = getattr(loaded, name), getattr(loaded, name + "_workspace")
-
-    def __call__(self, tensors, parameters=()):
-        args = [ctypes.byref(desc(t)) for t in tensors] + list(parameters)
-        context, needed = Context(size=ctypes.sizeof(Context)), ctypes.c_uint64()
-        assert self.query(*args, ctypes.byref(context), ctypes.byref(needed)) == 0
-        memory = ctypes.create_string_buffer(needed.value + 64)
-        context.workspace = (ctypes.addressof(memory) + 63) // 64 * 64
-        context.workspace_bytes = needed.value
-        status = self.run(*args, ctypes.byref(context))
-        assert status == 0, f"status {status:#x}"
+    return dense(array.ctypes.data, DTYPES[array.dtype], array.shape)
 
 
 def attention(q, k, v, causal):
@@ -154,10 +119,12 @@ def main():
                 continue
             key = algorithm, target, tuple(options.values())
             if key not in kernels:
-                kernels[key] = Kernel(generator, runtime, folder, algorithm, target, options)
+                name = "_".join([algorithm, target.replace("-", "_")] + [str(value) for value in options.values()])
+                chosen = ["--option"] * bool(options) + [f"{k}={value}" for k, value in options.items()]
+                kernels[key] = Library(generator, runtime, folder, name, [algorithm, "--target", target, *chosen])
             kernel = kernels[key]
             out = np.full(expected.shape, np.nan, "f4")
-            kernel(inputs + [out], parameters)
+            kernel.run([desc(t) for t in inputs + [out]], parameters)
             scale = 1 + np.abs(expected).max() if expected.size else 1
             error = np.abs(out - expected).max() / scale if expected.size else 0
             checked += 1

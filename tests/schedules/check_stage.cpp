@@ -25,7 +25,7 @@ const StageKnobs none;
 TEST_CASE("knobs whose every address resolves") {
     CHECK_NOTHROW(fits("acc", block({{"M", 96}, {"N", 384}}).k({{"K", 768}}).micro({{"M", 8}, {"N", 48}}).vector({{"N", 16}}).unroll({{"K", 4}}).tail("M", Tail::mask)
                                   .parallel({"block.N"}).pack("w", "block", {"N/48", "K", "N%48"}).pack("x", "k.K").layout({"N/16", "M", "N%16"}).place("y.micro")
-                                  .directive({"d", "", "prefetch", "k.K", 2}), Schedule("s").stage("y", none.micro({{"M", 4}}))));
+                                  .prefetch("w", "acc.k.K").prefetch("acc"), Schedule("s").stage("y", none.micro({{"M", 4}}))));
     CHECK_NOTHROW(fits("acc", block({{"N", 8}}).level("inner", {{"M", 4}}).k({{"K", 4}}).loops({"block.N", "k.K", "inner.M", "K"})));
     CHECK_NOTHROW(fits("acc", place("y.N")));
     CHECK_NOTHROW(fits("acc", place("inline")));
@@ -38,6 +38,12 @@ TEST_CASE("a pack makes a stage that can be scheduled, and sees through inlined 
     refused("acc.x.packed", block({{"M", 4}}), {"error[schedule.unknown-stage]"}, packs);
     refused("y", none.pack("x", "root"), {"error[schedule.unknown-operand]: schedule 's' at /stages/y/pack/x: linear.y has no operand 'x'; its operands are acc, b."});
     CHECK_NOTHROW(fits("y", none.pack("x", "root"), Schedule("s").stage("acc", place("inline"))));
+}
+
+TEST_CASE("what a stage prefetches: the words") {
+    refused("y", none.prefetch("w"), {"error[schedule.unknown-operand]: schedule 's' at /stages/y/prefetch/w: linear.y neither loads 'w' nor do its dims index such a tensor; it can prefetch acc, b, y"});
+    refused("acc", none.prefetch("w", "y.block.M"), {"error[schedule.unknown-loop]: schedule 's' at /stages/acc/prefetch/w/loop: linear.y has no loop 'block.M'; its loops are M, N."});
+    refused("acc", none.prefetch("w", "z.M"), {"error[schedule.unknown-stage]: schedule 's' at /stages/acc/prefetch/w/loop: linear has no stage 'z'"});
 }
 
 TEST_CASE("a stage that is not there: the words") {

@@ -112,7 +112,14 @@ TEST_CASE("words that are not among the choices: the words suggest one") {
     refused(R"({"instruction": "avx"})", {"error[schedule.choice]: schedule 's' at /stages/acc/instruction: there is no instruction family 'avx'; the families are fma, dot2, dot4: fma on every target, the others where a processor has the instruction. Choose one of them, or remove the knob."});
     refused(R"({"call": "twice"})", {"choose one of inline, once."});
     refused(R"({"swizzle": "xyz"})", {"choose one of none, xor."});
-    refused(R"({"directives": [{"id": "a", "op": "unrol", "loop": "K"}]})", {"choose one of unroll, vectorize, parallel, prefetch. Did you mean 'unroll'?"});
+    refused(R"({"directives": [{"id": "a", "op": "unrol", "loop": "K"}]})", {"choose one of unroll, vectorize, parallel. Did you mean 'unroll'?"});
+}
+
+TEST_CASE("prefetches: the words") {
+    refused(R"({"prefetch": {"x": {"loop": "root"}}})", {"error[schedule.syntax]: schedule 's' at /stages/acc/prefetch/x/loop: expected a loop of a stage such as \"y.M\"; got 'root'."});
+    refused(R"({"prefetch": {"x": {"ahead": 2}}})", {"at /stages/acc/prefetch/x/ahead: there is no loop to go ahead in. Name one, as in \"loop\": \"y.M\", or remove it."});
+    refused(R"({"prefetch": {"x": {"loop": "y.M", "ahead": 0}}})", {"at /stages/acc/prefetch/x/ahead: expected a number of iterations from 1 to 64"});
+    refused(R"({"prefetch": {"x": {"at": "y.M"}}})", {"error[schedule.unknown-field]"});
 }
 
 TEST_CASE("texts without the form of a place, an axis, a condition or a level: the words") {

@@ -36,6 +36,7 @@ const char *const full_text = R"({
       "unroll": {"K": 4},
       "parallel": ["block.N"],
       "pack": {"w": {"at": "block", "layout": ["N/48", "K", "N%48"]}},
+      "prefetch": {"w": {"loop": "y.block.M", "ahead": 2}, "x": {}},
       "layout": ["N/16", "M", "N%16"],
       "tail": {"M": "mask", "N": null},
       "split": {"K": {"how": "lanes", "size": 16}, "L": {"how": "passes"}},
@@ -45,7 +46,7 @@ const char *const full_text = R"({
       "stages": 2,
       "swizzle": "xor",
       "directives": [
-        {"id": "p", "after": "q", "op": "prefetch", "loop": "k.K", "factor": 2},
+        {"id": "p", "after": "q", "op": "unroll", "loop": "K", "factor": 2},
         {"id": "q", "op": null}
       ]
     },
@@ -110,12 +111,12 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
             case 7: s = s.unroll({{dim(random), 1 + below(random, 256)}}); break;
             case 8: s = s.parallel({"block.M"}); break;
             case 9: s = s.pack(pick(random, {"w", "x"}), pick(random, {"block", "k.K", "root"}), {"N/48", "K", "N%48"}); break;
-            case 10: s = s.layout({"N/16", "M", "N%16"}); break;
+            case 10: s = s.prefetch(pick(random, {"w", "x"}), pick(random, {"", "y.block.M", "acc.K"}), 1 + below(random, 4)).layout({"N/16", "M", "N%16"}); break;
             case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
             case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
             case 13: s = s.instruction(pick(random, {"fma", "dot2", "dot4"})).swizzle("xor"); break;
             case 14: s = s.call(pick(random, {"inline", "once"})).warps(4).stages(2); break;
-            default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", pick(random, {"parallel", "prefetch"}), "k.K", 1 + below(random, 8)});
+            default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", pick(random, {"parallel", "unroll"}), "K", 1 + below(random, 8)});
         }
     }
     return s;
