@@ -35,6 +35,7 @@ Expr dot4() {
 const std::vector<Instruction> &instructions() {
     static const std::vector<Instruction> all = {
         {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
+        {"mul_add", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
         {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
         {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx512_vnni"}},
     };
@@ -61,6 +62,22 @@ bool is_sum_of_products(const Monoid &m) {
     if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.step.size() != 1) return false;
     const DType type = m.parts[0].identity.type;
     return equal(m.step[0], fma(input(0, type), input(1, type), left(0, type)));
+}
+
+Algorithm with_mul_add(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+    Algorithm a = algorithm;
+    for (Stage &stage : a.stages) {
+        auto it = stages.find(stage.name);
+        if (it == stages.end() || it->second.instruction != "mul_add") continue;
+        auto *reduce = std::get_if<Reduce>(&stage.body);
+        if (!reduce || !is_sum_of_products(reduce->monoid) || !is_float(reduce->monoid.parts[0].identity.type))
+            throw UserError("schedule.instruction",
+                            stage.name + ": the instruction family mul_add sums products of floats, each product and each sum with a "
+                                         "rounding; this stage is no such sum. Delete the knob (null).");
+        const DType type = reduce->monoid.parts[0].identity.type;
+        reduce->monoid.step = {left(0, type) + input(0, type) * input(1, type)};
+    }
+    return a;
 }
 
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {

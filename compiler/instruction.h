@@ -6,10 +6,12 @@
 // emitter for a processor that has the instruction recognises the meaning and emits the instruction; any other emits the
 // arithmetic, which gives the same bits.
 //
-//   fma    left + a * b with one rounding, one element at a time
-//   dot2   f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
-//          whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
-//   dot4   i32 += u8 * i8, four elements, wrapping (vpdpbusd, udot and sdot where signs allow)
+//   fma      left + a * b with one rounding, one element at a time
+//   mul_add  the same with a rounding each: what processors without fma do in two instructions, where one fma takes them
+//            some fifty. It is a rewrite of the fold, so other bits come out
+//   dot2     f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
+//            whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
+//   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd, udot and sdot where signs allow)
 #pragma once
 #include <optional>
 #include <string>
@@ -35,6 +37,9 @@ bool is_on(const Instruction &family, const Target &target);
 
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);
+// The stages whose knob is mul_add, with a sum of products rounded twice. UserError schedule.instruction where a stage is no sum of
+// products of floats.
+Algorithm with_mul_add(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
 // The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
 // the family's order; nothing where the fold is no such sum. A sum of integers is one of products with ones.
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);

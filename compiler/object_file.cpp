@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "algorithms/error.h"
+#include "compiler/wasm_object.h"
 
 namespace tessera {
 
@@ -43,9 +44,11 @@ std::map<std::string, std::string> members_of(const std::string &archive) {
     return members;
 }
 
-bool is_elf(const std::string &object) {
+static bool is_elf(const std::string &object) {
     return object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0 && object[EI_CLASS] == ELFCLASS64 && object[EI_DATA] == ELFDATA2LSB;
 }
+
+bool is_object(const std::string &bytes) { return is_elf(bytes) || is_wasm(bytes); }
 
 static std::vector<Elf64_Shdr> sections_of(const std::string &object) {
     std::vector<Elf64_Shdr> sections;
@@ -69,6 +72,7 @@ static void each_symbol(const std::string &object, const std::function<void(cons
 }
 
 std::vector<ObjectSymbol> symbols_of(const std::string &object) {
+    if (is_wasm(object)) return wasm_symbols_of(object);
     std::vector<ObjectSymbol> symbols;
     each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t) {
         if (!name.empty())
@@ -79,6 +83,7 @@ std::vector<ObjectSymbol> symbols_of(const std::string &object) {
 }
 
 uint64_t loaded_bytes(const std::string &object) {
+    if (is_wasm(object)) return wasm_loaded_bytes(object);
     uint64_t bytes = 0;
     for (const Elf64_Shdr &section : sections_of(object))
         if (section.sh_flags & SHF_ALLOC) bytes += section.sh_size;
@@ -86,6 +91,7 @@ uint64_t loaded_bytes(const std::string &object) {
 }
 
 void hide_symbols(std::string &object, const std::set<std::string> &kept) {
+    if (is_wasm(object)) return hide_wasm_symbols(object, kept);
     std::vector<size_t> hidden;
     each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t offset) {
         if (s.st_shndx != SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL && !kept.count(name)) hidden.push_back(offset + offsetof(Elf64_Sym, st_other));

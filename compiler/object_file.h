@@ -1,4 +1,4 @@
-// What is in the ELF objects of a library: read for the manifest's sizes, and changed in one respect.
+// What is in the objects of a library, ELF or WebAssembly: read for the manifest's sizes, and changed in one respect.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,8 +17,8 @@ struct ObjectSymbol {
 // The members of a static library in GNU format, name to bytes.
 std::map<std::string, std::string> members_of(const std::string &archive);
 
-// Whether the bytes are a little-endian 64-bit ELF object. The functions below give nothing for others.
-bool is_elf(const std::string &object);
+// Whether the bytes are a little-endian 64-bit ELF object or a WebAssembly one. The functions below give nothing for others.
+bool is_object(const std::string &bytes);
 std::vector<ObjectSymbol> symbols_of(const std::string &object);
 // Bytes that the object adds to a program: of all sections that are loaded.
 uint64_t loaded_bytes(const std::string &object);

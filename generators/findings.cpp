@@ -86,6 +86,8 @@ std::vector<Finding> findings() {
     all.push_back(program("FileCheck", {"FileCheck-19", "FileCheck"}, "tests that read assembly", "Install Debian's llvm-19-tools, or llvm."));
     all.push_back(program("aarch64 gcc", {"aarch64-linux-gnu-gcc"}, "linking kernels for 64-bit ARM here", "Install Debian's gcc-aarch64-linux-gnu."));
     all.push_back(program("qemu-aarch64", {"qemu-aarch64-static", "qemu-aarch64"}, "running kernels for 64-bit ARM here", "Install Debian's qemu-user-static."));
+    all.push_back(program("wasm-ld", {"wasm-ld", "wasm-ld-14"}, "linking kernels for WebAssembly here", "Install Debian's clang, lld, wasi-libc and libclang-rt-14-dev-wasm32."));
+    all.push_back(program("node", {"node"}, "running kernels for WebAssembly here", "Install Debian's nodejs."));
     all.push_back(program("nvcc", {"nvcc"}, "compiling kernels for NVIDIA GPUs", "Install the CUDA toolkit and add its bin folder to the PATH."));
     all.push_back(program("ptxas", {"ptxas"}, "checking code for NVIDIA GPUs without one", "Install the CUDA toolkit and add its bin folder to the PATH."));
     all.push_back(devices("CUDA devices", cuda_devices(), "running kernels for NVIDIA GPUs", "Install NVIDIA's driver, on a machine that has a GPU.", "Check the GPU and its driver with nvidia-smi."));

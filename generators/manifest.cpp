@@ -39,7 +39,7 @@ struct Contents {
 
     ordered_json loaded(const std::string &member) const {
         const std::string &object = members.at(member);
-        return is_elf(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
+        return is_object(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
     }
     // Of a target's object and those of what its bodies invoke.
     ordered_json loaded_with_callees(const std::string &member) const {
@@ -51,7 +51,7 @@ struct Contents {
     }
     ordered_json code(const std::string &member, const std::string &prefix) const {
         const std::string &object = members.at(member);
-        if (!is_elf(object)) return nullptr;
+        if (!is_object(object)) return nullptr;
         uint64_t bytes = 0;
         for (const ObjectSymbol &s : symbols_of(object))
             if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;

@@ -1,9 +1,35 @@
 #define _POSIX_C_SOURCE 200809L
+#include "runtime/kernel.h"
+
+typedef int (*Task)(void *closure, int32_t index, int32_t worker);
+
+static int run_alone(Task task, void *closure, int32_t count) {
+    int32_t index;
+    for (index = 0; index < count; ++index) {
+        const int status = task(closure, index, 0);
+        if (status != 0) return status;
+    }
+    return 0;
+}
+
+#if defined(__wasi__)
+/* A system without threads: a pool has its caller only. */
+static int parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
+    (void)state;
+    (void)workers;
+    return run_alone(task, closure, count);
+}
+
+TessPool *tess_pool_create(int32_t threads) {
+    static TessPool caller = {NULL, parallel_for};
+    return threads == 1 ? &caller : NULL;
+}
+
+void tess_pool_destroy(TessPool *interface) { (void)interface; }
+#else
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-
-#include "runtime/kernel.h"
 
 /* One word, the gate, says whether there is work and who is at it, so that a thread joins with
  * one compare-and-swap and a caller that finished alone never waits for threads that are still
@@ -21,8 +47,6 @@
 #define GATE_ONE_ACTIVE (UINT64_C(1) << 20)
 
 enum { MAX_THREADS = 4096, SPINS = 1000, CACHE_LINE = 64 };
-
-typedef int (*Task)(void *closure, int32_t index, int32_t worker);
 
 typedef struct Pool {
     TessPool interface;
@@ -162,15 +186,6 @@ static void wait_for_helpers(Pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static int run_alone(Task task, void *closure, int32_t count) {
-    int32_t index;
-    for (index = 0; index < count; ++index) {
-        const int status = task(closure, index, 0);
-        if (status != 0) return status;
-    }
-    return 0;
-}
-
 static int parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
     Pool *pool = state;
     int32_t seats = pool->helpers;
@@ -253,3 +268,4 @@ void tess_pool_destroy(TessPool *interface) {
     free(pool->threads);
     free(pool);
 }
+#endif

@@ -99,7 +99,7 @@ void write(std::string &out, const json &value, Kind kind, size_t indent) {
 }  // namespace
 
 const std::vector<std::string> &instruction_families() {
-    static const std::vector<std::string> names = {"fma", "dot2", "dot4"};
+    static const std::vector<std::string> names = {"fma", "mul_add", "dot2", "dot4"};
     return names;
 }
 

@@ -254,7 +254,7 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
                 at.fail(
                     "schedule.choice",
                     "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
-                        ": fma on every target, the others where a processor has the instruction. Choose one of them, or remove the knob." +
+                        ": fma and mul_add on every target, the others where a processor has the instruction. Choose one of them, or remove the knob." +
                         did_you_mean(*k.instruction, families));
         } else if (knob == "call") {
             k.call = choice(value, at, {"inline", "once"});

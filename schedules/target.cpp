@@ -49,6 +49,10 @@ const std::vector<Target> &built_in() {
         arm64.vector_registers = 32;
         arm64.l1_bytes = 64 << 10, arm64.l2_bytes = 1 << 20, arm64.l3_bytes = 32 << 20;
 
+        // With SIMD128, whose registers an engine maps to those of the machine: 16 on x86-64.
+        Target wasm32;
+        wasm32.name = wasm32.arch = "wasm32";
+
         // What every OpenCL 1.2 device for graphics has. The vectors of a GPU are four elements: one access to memory.
         Target opencl;
         opencl.name = opencl.arch = "opencl";
@@ -59,7 +63,7 @@ const std::vector<Target> &built_in() {
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.l2_bytes = 6 << 20;
-        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64, opencl, sm80, sm86};
+        return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, sm80, sm86};
     }();
     return targets;
 }

@@ -35,7 +35,7 @@ const std::vector<std::string> &memory_names();
 
 struct Target {
     std::string name;                   // "avx512", "avx512+avx512_bf16"
-    std::string arch;                   // "x86-64", "arm64"; of GPUs "opencl" or "cuda"
+    std::string arch;                   // "x86-64", "arm64", "wasm32"; of GPUs "opencl" or "cuda"
     std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
     int vector_bytes = 16;
     int vector_registers = 16;
@@ -50,7 +50,7 @@ struct Target {
 };
 
 // "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
-// has fma), any of them with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
+// has fma), "wasm32" (SIMD128), any with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
 // operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
 // have no features; or a target file, "<path>.json" (target_file.h). UserError target.unknown, target.unknown-feature, and those
 // of the file.

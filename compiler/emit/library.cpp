@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "algorithms/error.h"
+#include "compiler/emit/exact_fma.h"
 #include "compiler/emit/statements.h"
 #include "compiler/emit_library.h"
 #include "compiler/object_file.h"
@@ -37,6 +38,7 @@ static void add_x86_features(H::Target &t, const Target &target) {
 
 static H::Target halide_target(const Target &target) {
     H::Target t(H::Target::Linux, target.arch == "arm64" ? H::Target::ARM : H::Target::X86, 64);
+    if (target.arch == "wasm32") t = H::Target(H::Target::WebAssemblyRuntime, H::Target::WebAssembly, 32, {H::Target::WasmSimd128});
     if (target.arch == "x86-64") add_x86_features(t, target);
     if (target.has("asimddp")) t.set_feature(H::Target::ARMDotProd);
     // Not Halide's strict_float: it and the strict intrinsics exclude each other.
@@ -83,6 +85,7 @@ static void append(H::Module &module, const std::string &name, const std::vector
     s = simplify(s);
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
+    if (!has_fma(target)) s = with_exact_fma(s, target);
     std::vector<LoweredFunc> closures;
     s = lower_parallel_tasks(s, closures, name, target);
     UseOurPool pool(closures, name);

@@ -225,11 +225,37 @@ std::string Operations::binary(Op op, CType t) {
     return name;
 }
 
+// The same text serves a scalar and vectors.
+void Operations::define_exact_fma(const std::string &name, CType t) {
+    const CType wide{DType::f64, t.lanes};
+    const std::string result = type(t), f64 = type(wide), bits = unsigned_type(wide);
+    auto converted = [&](const std::string &to, const std::string &x) {
+        return t.lanes ? fmt::format("__builtin_convertvector({}, {})", x, to) : fmt::format("({}){}", to, x);
+    };
+    const std::string bits_of = bitcast(DType::i64, wide), value_of = bitcast(DType::f64, {DType::i64, t.lanes});
+    const std::string i64 = type({DType::i64, t.lanes});
+    const std::string off = t.lanes ? fmt::format("({0})(error == error) & ({0})(error != 0)", bits)
+                                    : fmt::format("-({})(error > 0 || error < 0)", bits);
+    define(result, name, fmt::format("{0} a, {0} b, {0} c", result),
+           fmt::format("    /* the product is exact, and its sum rounded to odd is right when it is rounded again */\n"
+                       "    const {0} product = {1} * {2}, addend = {3}, sum = product + addend, part = sum - product;\n"
+                       "    const {0} error = (product - (sum - part)) + (addend - part);\n"
+                       "    const {4} bits = ({4}){5}(sum), inexact = {6};\n"
+                       "    const {4} odd = (bits - (((({4}){5}(error) ^ bits) >> 63) & inexact)) | (inexact & 1);\n"
+                       "    return {7};\n",
+                       f64, converted(f64, "a"), converted(f64, "b"), converted(f64, "c"), bits, bits_of, off,
+                       converted(result, fmt::format("{}(({})odd)", value_of, i64))),
+           t.lanes > 0);
+}
+
 std::string Operations::fma(CType t) {
-    if (is_float(t.element) && !t.lanes) return scalar_builtin(Op::fma, t.element);
+    const bool exact = t.element == DType::f32 && target_.arch == "wasm32";  // which has no fma, and whose C libraries have wrong ones
+    if (is_float(t.element) && !t.lanes && !exact) return scalar_builtin(Op::fma, t.element);
     const std::string name = "fma_" + short_name(t), result = type(t);
     if (!fresh(name)) return name;
-    if (is_float(t.element)) {
+    if (exact) {
+        define_exact_fma(name, t);
+    } else if (is_float(t.element)) {
         define_native(name, t, 3, scalar_builtin(Op::fma, t.element) + "(a[i], b[i], c[i])", "fmadd");
     } else {
         const std::string bits = unsigned_type(t);

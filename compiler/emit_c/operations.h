@@ -62,6 +62,7 @@ private:
     std::string mask_type(int lanes) { return type({DType::i32, lanes}); }
     std::string each_lane(CType result, const std::string &call);
     void define_native(const std::string &name, CType type, int operands, const std::string &each, const std::string &operation);
+    void define_exact_fma(const std::string &name, CType type);
     std::string convert_scalar(DType to, DType from, Rounding rounding, bool saturate);
     std::string half(const std::string &what, int lanes);
     std::string machine_mask(int lanes) const;

@@ -56,6 +56,9 @@ private:
         Knobs tile;
         tile.micro = {{"M", 4}, {"N", 2 * L}}, tile.vector = {{"N", L}};
         add("matmul_tile", library::matmul(f32), mnk).stages["y"] = tile;
+        Case &rounded_twice = add("matmul_mul_add", library::matmul(f32), mnk);
+        rounded_twice.stages["y"] = tile;
+        rounded_twice.stages["y"].instruction = "mul_add";
         add("matmul_bf16", library::matmul(bf16), mnk).stages["y.acc"] = tile;
         add("matmul_f16", library::matmul(f16), mnk);
         Knobs packed = tile;

@@ -47,15 +47,18 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
     check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl")); },
                 {"error[schedule.gpu]: y: 'prefetch' is not for opencl; delete it (null)."});
-    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, dot2, dot4."});
+    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
-            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are fma; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
+            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are fma, mul_add; generate for 'avx2+avx512_bf16', or delete the knob (null)."});
     check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16")); },
                 {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and unconditionally; this stage is no such sum."});
     check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}}, target_named("opencl")); },
-                {"y: the instruction family dot2 needs avx512_bf16, which target 'opencl' has not; its families are fma; delete the knob (null)."});
+                {"y: the instruction family dot2 needs avx512_bf16, which target 'opencl' has not; its families are fma, mul_add; delete the knob (null)."});
     refused(library::softmax({}), {{"y", with([](Knobs &k) { k.instruction = "fma"; })}},
             {"error[schedule.instruction]: y: the instruction family fma sums products, each added with one rounding; this stage is no such sum. Delete the knob (null)."});
+    for (const Algorithm &no_sum : {library::softmax({}), library::matmul_u8s8({})})
+        refused(no_sum, {{"y", with([](Knobs &k) { k.instruction = "mul_add"; })}},
+                {"error[schedule.instruction]: y: the instruction family mul_add sums products of floats, each product and each sum with a rounding; this stage is no such sum. Delete the knob (null)."});
     refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 

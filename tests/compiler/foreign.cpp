@@ -17,21 +17,41 @@ extern char **environ;
 
 namespace tessera::test {
 
-Toolchain toolchain_for(const std::string &arch) {
-    if (arch != "arm64") throw std::runtime_error("there is no toolchain for " + arch);
-    Toolchain tools{TESSERA_ARM64_CC, TESSERA_ARM64_EMULATOR, ""};
-    auto found = [](const std::string &path) { return !path.empty() && path.find("NOTFOUND") == std::string::npos; };
-    if (!found(tools.compiler)) tools.missing += " gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
-    if (!found(tools.emulator)) tools.missing += " qemu-user";
+static bool found(const std::string &path) { return !path.empty() && path.find("NOTFOUND") == std::string::npos; }
+
+static Toolchain arm64() {
+    Toolchain tools{TESSERA_ARM64_CC, "-static -pthread", {TESSERA_ARM64_EMULATOR}, ""};
+    if (!found(TESSERA_ARM64_CC)) tools.missing += " gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+    if (!found(TESSERA_ARM64_EMULATOR)) tools.missing += " qemu-user";
+    if (!tools.missing.empty()) tools.missing += "; ./tessera setup installs what tests need";
     return tools;
 }
 
-Foreign::Foreign(const std::filesystem::path &folder, const Toolchain &tools) {
+// Kernels keep arrays on the stack, of which a WebAssembly program has 64 KiB unless it asks for more.
+static Toolchain wasm32() {
+    Toolchain tools{std::string(TESSERA_WASM_CC) + " --target=wasm32-wasi -msimd128", "-Wl,-z,stack-size=1048576",
+                    {TESSERA_NODE, "--no-warnings", "--experimental-wasi-unstable-preview1", TESSERA_SOURCE_DIR "/tests/compiler/wasi.mjs"}, ""};
+    if (!found(TESSERA_WASM_CC)) tools.missing += " clang";
+    if (!found(TESSERA_WASM_LINKER)) tools.missing += " lld";
+    if (!found(TESSERA_WASM_LIBC)) tools.missing += " wasi-libc";
+    if (!found(TESSERA_WASM_BUILTINS)) tools.missing += " libclang-rt-14-dev-wasm32";
+    if (!found(TESSERA_NODE)) tools.missing += " nodejs";
+    if (!tools.missing.empty()) tools.missing += "; install these Debian packages to test WebAssembly";
+    return tools;
+}
+
+Toolchain toolchain_for(const std::string &arch) {
+    if (arch == "arm64") return arm64();
+    if (arch == "wasm32") return wasm32();
+    throw std::runtime_error("there is no toolchain for " + arch);
+}
+
+Foreign::Foreign(const std::filesystem::path &folder, const std::string &code, const Toolchain &tools) {
     const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
-    std::string command = tools.compiler + " -std=gnu99 -O1 -static -pthread -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" + at +
+    std::string command = tools.compiler + " -std=gnu11 -O1 -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" + at +
                           "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
     for (const char *source : {"arguments", "cpu", "packed", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
-    command += " '" + at + "/libkernels.a' -lm > '" + at + "/log' 2>&1";
+    command += " '" + code + "' " + tools.linking + " -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
         std::ifstream log(folder / "log");
         throw std::runtime_error("the library does not link: " + std::string(std::istreambuf_iterator<char>(log), {}));
@@ -43,12 +63,15 @@ Foreign::Foreign(const std::filesystem::path &folder, const Toolchain &tools) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    const std::string program = at + "/kernels";
-    char *argv[] = {const_cast<char *>(tools.emulator.c_str()), const_cast<char *>(program.c_str()), nullptr};
-    const int error = posix_spawn(&child_, argv[0], &actions, nullptr, argv, environ);
+    std::vector<std::string> words = tools.emulator;
+    words.push_back(at + "/kernels");
+    std::vector<char *> argv;
+    for (std::string &word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const int error = posix_spawn(&child_, argv[0], &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    if (error) throw std::runtime_error("no process for " + tools.emulator);
+    if (error) throw std::runtime_error("no process for " + words[0]);
 }
 
 Foreign::~Foreign() {

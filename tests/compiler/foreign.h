@@ -1,4 +1,4 @@
-// Kernels for another kind of processor, run by an emulator in a process of their own, which is fed through a socket.
+// Kernels for another kind of processor, run by an emulator or an engine in a process of their own, which is fed through a socket.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,9 +12,10 @@ struct Layout;
 
 // How kernels for an architecture are linked and run here.
 struct Toolchain {
-    std::string compiler;  // a C compiler, by path
-    std::string emulator;  // runs what it links
-    std::string missing;   // "" or the Debian packages that are not installed
+    std::string compiler;               // a C compiler with its options, for a shell
+    std::string linking;                // more options for programs
+    std::vector<std::string> emulator;  // the words that run a program whose path follows
+    std::string missing;                // "" or the Debian packages that are not installed, and what to do
 };
 Toolchain toolchain_for(const std::string &arch);
 
@@ -26,8 +27,8 @@ struct Span {
 
 class Foreign {
 public:
-    // Links glue.c, which defines `entries` of foreign_main.c, and libkernels.a in `folder`, and starts the emulator.
-    Foreign(const std::filesystem::path &folder, const Toolchain &tools);
+    // Links glue.c, which defines `entries` of foreign_main.c, in `folder` with `code`, a library or an object, and starts the emulator.
+    Foreign(const std::filesystem::path &folder, const std::string &code, const Toolchain &tools);
     ~Foreign();
     Foreign(const Foreign &) = delete;
     Foreign &operator=(const Foreign &) = delete;

@@ -1,10 +1,13 @@
 /* Runs kernels of another processor under an emulator: reads calls from standard input, writes results to standard output.
- * Every tensor and the workspace lie flush against a page that nobody may touch, as in harness.cpp. */
+ * Every tensor and the workspace lie flush against a page that nobody may touch, as in harness.cpp, or, where there are no such
+ * pages, against one that nobody has written when the kernel is done. */
 #define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+#ifndef __wasi__
+#include <sys/mman.h>
+#endif
 
 #include "runtime/tessera.h"
 #include "tests/compiler/foreign_call.h"
@@ -32,29 +35,53 @@ static void transfer(int out, void *data, size_t n) {
     }
 }
 
+#ifdef __wasi__
+enum { OPEN_PAGES = 1 };
+
+static size_t page_bytes(void) { return 4096; }
+
+static unsigned char *map(const Fenced *f) { return aligned_alloc(f->page, f->inner + 2 * f->page); }
+
+static void release(const Fenced *f) { free(f->base); }
+#else
+enum { OPEN_PAGES = 0 };
+
+static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+static unsigned char *map(const Fenced *f) {
+    unsigned char *base = mmap(NULL, f->inner + 2 * f->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return NULL;
+    mprotect(base, f->page, PROT_NONE);
+    mprotect(base + f->page + f->inner, f->page, PROT_NONE);
+    return base;
+}
+
+static void release(const Fenced *f) { munmap(f->base, f->inner + 2 * f->page); }
+#endif
+
+/* The memory that may be looked at. */
+static unsigned char *first(const Fenced *f) { return f->base + (OPEN_PAGES ? 0 : f->page); }
+static unsigned char *last(const Fenced *f) { return f->base + f->page + f->inner + (OPEN_PAGES ? f->page : 0); }
+
 static Fenced fence(size_t bytes, size_t gap, int at_end) {
     Fenced f;
-    f.page = (size_t)sysconf(_SC_PAGESIZE);
+    f.page = page_bytes();
     f.bytes = bytes;
     f.inner = (bytes + gap + f.page) / f.page * f.page;
-    f.base = mmap(NULL, f.inner + 2 * f.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (f.base == MAP_FAILED) exit(4);
-    memset(f.base + f.page, CANARY, f.inner);
-    mprotect(f.base, f.page, PROT_NONE);
-    mprotect(f.base + f.page + f.inner, f.page, PROT_NONE);
+    f.base = map(&f);
+    if (f.base == NULL) exit(4);
+    memset(first(&f), CANARY, (size_t)(last(&f) - first(&f)));
     f.data = f.base + f.page + (at_end ? f.inner - bytes - gap : gap);
     return f;
 }
 
 /* Whether the bytes around the data are as they were. */
 static int intact(const Fenced *f) {
-    const unsigned char *at = f->base + f->page, *end = at + f->inner;
+    const unsigned char *at = first(f), *end = last(f);
     for (; at < end; ++at)
         if ((at < f->data || at >= f->data + f->bytes) && *at != CANARY) return 0;
     return 1;
 }
-
-static void release(const Fenced *f) { munmap(f->base, f->inner + 2 * f->page); }
 
 static int run(const ForeignCall *call, const TessTensorDesc *const *tensors, const int64_t *parameters, int *clean) {
     TessContext context = tess_context();

@@ -142,4 +142,8 @@ TEST_CASE("what a guarded load's index loads is guarded too: arm64", "[.][arm64]
     if (const Target target = target_named("arm64"); can_emulate(target)) check(target);
 }
 
+TEST_CASE("what a guarded load's index loads is guarded too: wasm32", "[.][wasm32]") {
+    if (const Target target = target_named("wasm32"); can_emulate(target)) check(target);
+}
+
 }  // namespace tessera::test

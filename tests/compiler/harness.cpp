@@ -147,7 +147,7 @@ std::string differ(const Arrays &got, const Arrays &expected, double tolerance) 
 
 bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
     for (auto &[name, knobs] : stages) {
-        if (!knobs.split.empty()) return false;
+        if (!knobs.split.empty() || knobs.instruction == "mul_add") return false;
         const Stage *stage = algorithm.find_stage(name);
         if (stage && reduced_dims(*stage).size() > 1) return false;
     }
@@ -165,7 +165,7 @@ std::vector<Target> targets() {
 
 bool can_emulate(const Target &target) {
     const std::string missing = toolchain_for(target.arch).missing;
-    if (!missing.empty()) std::printf("skipped: not installed:%s; ./tessera setup installs what tests need\n", missing.c_str());
+    if (!missing.empty()) std::printf("skipped: not installed:%s\n", missing.c_str());
     return missing.empty();
 }
 
@@ -291,20 +291,24 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     } else if (build.compiler.empty()) {
         emit_library(targets, {code, {}});
     }
+    std::string at = folder.string();
+    std::string folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
+    auto compile_source = [&](const std::string &compiler) {
+        write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
+        code = at + "/kernels.o";
+        run_compiler(compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi " + build.options + " -c -o '" + code + "' '" + at + "/kernels.c'" + folders,
+                     at + "/log");
+    };
     if (!target.is_gpu() && target.arch != host_arch()) {
         const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
         write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head + ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
-        foreign = std::make_unique<Foreign>(folder, toolchain_for(target.arch));
+        const Toolchain tools = toolchain_for(target.arch);
+        if (!build.compiler.empty()) compile_source(tools.compiler);
+        foreign = std::make_unique<Foreign>(folder, code, tools);
         return;
     }
     write_text(folder / "glue.c", glue);
-    std::string at = folder.string();
-    std::string folders = std::string(" -I'") + TESSERA_SOURCE_DIR + "/runtime' -I'" + TESSERA_SOURCE_DIR + "'";
-    if (!build.compiler.empty()) {
-        write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
-        code = at + "/kernels.o";
-        run_compiler(build.compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -fPIC " + build.options + " -c -o '" + code + "' '" + at + "/kernels.c'" + folders, at + "/log");
-    }
+    if (!build.compiler.empty()) compile_source(build.compiler + " -fPIC");
     run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at + "/kernels.so' '" + at + "/glue.c' '" + code + "'" + more + " '" +
                      TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm", at + "/log");
     library = dlopen((at + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);

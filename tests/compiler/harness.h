@@ -41,7 +41,7 @@ Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, cons
 // "" when equal, otherwise the first element that differs. Bits: any NaN equals any other.
 std::string differ_in_bits(const Arrays &got, const Arrays &expected);
 std::string differ(const Arrays &got, const Arrays &expected, double tolerance);
-// Whether a schedule leaves the order of every fold as the algorithm declares it.
+// Whether a schedule leaves the order and the roundings of every fold as the algorithm declares them.
 bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
 
 struct Layout {
@@ -54,7 +54,7 @@ struct Layout {
 
 // How tile programs become machine code: by the back end, or as C by a compiler with options.
 struct Build {
-    std::string compiler;  // "" for the back end
+    std::string compiler;  // "" for the back end; any name is that of the toolchain's for a target of another architecture
     std::string options;
 };
 // As C by gcc, and by clang where there is one.

@@ -72,6 +72,10 @@ TEST_CASE("emitted code equals the tile program: arm64", "[.][arm64]") {
     if (Target target = target_named("arm64"); can_emulate(target)) check_target(target);
 }
 
+TEST_CASE("emitted code equals the tile program: wasm32", "[.][wasm32]") {
+    if (Target target = target_named("wasm32"); can_emulate(target)) check_target(target);
+}
+
 // A third of the cases, another for each target, with every compiler there is; and a sixth of them without intrinsics, where
 // undefined behaviour stops the process.
 static void check_c(const std::string &name, size_t first) {
@@ -84,5 +88,9 @@ static void check_c(const std::string &name, size_t first) {
 TEST_CASE("emitted C equals the tile program: x86-64") { check_c("x86-64", 0); }
 TEST_CASE("emitted C equals the tile program: avx2") { check_c("avx2", 1); }
 TEST_CASE("emitted C equals the tile program: avx512") { check_c("avx512", 2); }
+
+TEST_CASE("emitted C equals the tile program: wasm32", "[.][wasm32]") {
+    if (Target target = target_named("wasm32"); can_emulate(target)) check_target(target, {"clang", "-O2"}, 1, 3, {Layout{true, 1, 3, 2}});
+}
 
 }  // namespace tessera::test

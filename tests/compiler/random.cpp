@@ -195,6 +195,10 @@ TEST_CASE("random schedules of random algorithms keep their meaning: arm64", "[.
     if (Target target = target_named("arm64"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
 }
 
+TEST_CASE("random schedules of random algorithms keep their meaning: wasm32", "[.][wasm32]") {
+    if (Target target = target_named("wasm32"); can_emulate(target)) check_random({target}, number("TESSERA_RANDOM_PROGRAMS", 40));
+}
+
 TEST_CASE("random programs as C keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_C_PROGRAMS", 40), c_builds("-O2")); }
 
 }  // namespace tessera::test

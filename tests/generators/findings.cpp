@@ -33,6 +33,8 @@ TEST_CASE("programs are found on the PATH, and nowhere else") {
     CHECK(*named(all, "nvcc").found == "12.4, " + (path.folder() / "nvcc").string());
     CHECK(*named(all, "qemu-aarch64").found == "7.2.9, " + (path.folder() / "qemu-aarch64").string());
     CHECK(!named(all, "ptxas").found);
+    CHECK(named(all, "node").remedy == "Install Debian's nodejs.");
+    CHECK(named(all, "wasm-ld").remedy == "Install Debian's clang, lld, wasi-libc and libclang-rt-14-dev-wasm32.");
     CHECK(named(all, "ptxas").remedy == "Install the CUDA toolkit and add its bin folder to the PATH.");
     CHECK(!named(all, "cc").found);
     CHECK(named(all, "cc").remedy == "Install a C compiler: Debian's gcc.");

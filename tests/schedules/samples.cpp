@@ -114,7 +114,7 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
             case 10: s = s.prefetch(pick(random, {"w", "x"}), pick(random, {"", "y.block.M", "acc.K"}), 1 + below(random, 4)).layout({"N/16", "M", "N%16"}); break;
             case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
             case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
-            case 13: s = s.instruction(pick(random, {"fma", "dot2", "dot4"})).swizzle("xor"); break;
+            case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})).swizzle("xor"); break;
             case 14: s = s.call(pick(random, {"inline", "once"})).warps(4).stages(2); break;
             default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", pick(random, {"parallel", "unroll"}), "K", 1 + below(random, 8)});
         }

@@ -32,6 +32,8 @@ TEST_CASE("arm64 has no features of x86, and each arch its own") {
     CHECK(both == known_features().size());
     CHECK(runs_here(target_named("host")));
     CHECK(runs_here(arm64) == (host_arch() == "arm64"));
+    CHECK_FALSE(runs_here(target_named("wasm32")));
+    CHECK(target_named("wasm32").vector_bytes == 16);
 }
 
 TEST_CASE("every feature of a built-in target is one that the runtime can check") {
@@ -68,10 +70,11 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, opencl, cuda-sm80, cuda-sm86, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host", "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
     check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});
     check_words([] { target_named("arm64+avx2"); }, {"target 'arm64+avx2': arm64 has no feature 'avx2'; its features are asimdhp, asimddp, i8mm, bf16."});
+    check_words([] { target_named("wasm32+simd128"); }, {"error[target.unknown-feature]: target 'wasm32+simd128': wasm32 has no feature 'simd128'; its features are none."});
     check_words([] { target_named("avx2+avx512_bf61"); }, {"Did you mean 'avx512_bf16'?"});
 }
 
