@@ -197,6 +197,10 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
         k = with_directives(
             k, [&](const std::string &d) { return a.find_dim(d) != nullptr; },
             [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });
+        for (const auto &[dim, extent] : k.micro)
+            if (!target.is_gpu() && !k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
+                throw UserError("schedule.loops", name + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +
+                                                      ". Add it to them, or delete the tile: only on a GPU is it a thread's part of block." + dim + ".");
         if (!target.is_gpu()) continue;
         if (!k.prefetch.empty()) refuse("'prefetch'");
         if (!k.parallel.empty()) refuse("'parallel'");

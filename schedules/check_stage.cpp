@@ -175,7 +175,8 @@ private:
             for (const auto &[dim, extent] : extents) {
                 const std::string loop = level + "." + dim;
                 if (!k.loops.empty()) {
-                    if (!contains(k.loops, loop))
+                    const bool of_thread = level == "micro" && contains(k.loops, "block." + dim);  // on a GPU; lowering knows the target
+                    if (!contains(k.loops, loop) && !of_thread)
                         (where / "loops").fail("schedule.loops", "the tile '" + loop + "' is in no loop; the loops are " + join(k.loops) + ". Add it to them, or delete the tile.");
                 } else if (!k.levels.count(level) && contains(level == "k" ? stage.dims : stage.reduced, dim)) {
                     const bool reduced = level != "k";

@@ -425,6 +425,20 @@ std::vector<Case> gpu_cases() {
     std::vector<std::vector<int64_t>> heads = {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 31, 33, 5, 9}, {2, 33, 65, 8, 33}};
     shipped("attention", library::attention(f32), {"H", "S", "T", "D", "E"}, heads);
     shipped("attention_causal", library::attention_causal(f32), {"H", "S", "T", "D", "E"}, heads);
+    const Options same{{"stride", 1}, {"padding", 1}, {"dilation", 1}}, strided{{"stride", 2}, {"padding", 3}, {"dilation", 1}};
+    const Options pool{{"stride", 2}, {"padding", 1}, {"dilation", 1}, {"size", 3}};
+    const std::vector<std::string> channels = {"N", "H", "W", "C", "R", "S"};
+    const std::vector<std::vector<int64_t>> images = {{0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, 0, 2, 3}, {1, 7, 8, 3, 3, 3}, {2, 6, 34, 17, 3, 2}};
+    std::vector<std::vector<int64_t>> filters = images;
+    for (size_t i = 0; i < filters.size(); i++) filters[i].push_back(std::vector<int64_t>{2, 1, 3, 66, 65}[i]);
+    std::vector<std::string> all_dims = channels;
+    all_dims.push_back("O");
+    shipped("conv2d_nhwc", library::conv2d_nhwc(f32, same), all_dims, filters);
+    shipped("conv2d_bias_relu_nhwc", library::conv2d_bias_relu_nhwc(f32, strided), all_dims, filters);
+    shipped("depthwise_conv2d_nhwc", library::depthwise_conv2d_nhwc(f32, same), channels, images);
+    const std::vector<std::vector<int64_t>> pools = {{0, 3, 3, 2}, {1, 1, 1, 1}, {2, 5, 9, 5}, {1, 8, 35, 67}};
+    shipped("max_pool2d_nhwc", library::max_pool2d_nhwc(f32, pool), {"N", "H", "W", "C"}, pools);
+    shipped("average_pool2d_nhwc", library::average_pool2d_nhwc(f32, pool), {"N", "H", "W", "C"}, pools);
     return all;
 }
 

@@ -62,6 +62,11 @@ TEST_CASE("knobs that a CPU does not have") {
     refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 
+TEST_CASE("a register tile that a CPU's loops leave out") {
+    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.block = {{"N", 8}}, k.micro = {{"N", 4}}, k.loops = {"block.N"}; })}},
+            {"error[schedule.loops]: y: the tile 'micro.N' is in no loop; the loops are block.N. Add it to them, or delete the tile: only on a GPU is it a thread's part of block.N."});
+}
+
 TEST_CASE("schedules that a GPU cannot follow") {
     Algorithm a = library::matmul({});
     auto refused = [&](const std::function<void(Knobs &)> &change, const std::vector<std::string> &parts) {
