@@ -89,6 +89,21 @@ Tile broadcast(const Tile &x, const std::vector<Dim> &dims) {
     return Tile(&x.builder(), x.value(), all);
 }
 
+Tile stack(const std::vector<Tile> &tiles, const Dim &along) {
+    const std::string count = std::to_string(tiles.size());
+    if (tiles.empty() || along.kind != DimKind::fixed || along.value != static_cast<int64_t>(tiles.size()))
+        throw UserError("shape.stack", "stack: dim '" + along.name + "' " +
+                                           (along.kind == DimKind::fixed ? "has extent " + std::to_string(along.value) : std::string("is not fixed")) +
+                                           ", and there are " + count + " tiles; expected one for each element: declare it as dim(\"" + along.name + "\", " + count + ").");
+    const Expr index = variable(tiles[0].builder().dim(along).name);
+    Tile result = tiles.back();
+    for (size_t i = tiles.size() - 1; i-- > 0;)
+        result = select(Tile(&result.builder(), index == Expr(static_cast<int64_t>(i)), {}), tiles[i], result);
+    std::vector<std::string> dims = result.dims();
+    if (std::find(dims.begin(), dims.end(), along.name) == dims.end()) dims.push_back(along.name);
+    return Tile(&result.builder(), result.value(), dims);
+}
+
 Tile rename(const Tile &x, const Dim &from, const Dim &to) {
     std::vector<std::string> dims = x.dims();
     std::replace(dims.begin(), dims.end(), from.name, x.builder().dim(to).name);

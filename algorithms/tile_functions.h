@@ -44,6 +44,10 @@ Tile broadcast(const Tile &x, const std::vector<Dim> &dims);
 // The tile with a dim called otherwise.
 Tile rename(const Tile &x, const Dim &from, const Dim &to);
 
+// Tiles of one type side by side along a dim of as many points, which comes last: element i of `along` is tile i. A schedule that
+// writes the dim out (`micro`) computes what they share once.
+Tile stack(const std::vector<Tile> &tiles, const Dim &along);
+
 // Sum of products over `over`, or over every dim that a and b share and is a's last: (…, K) x (K, …). fma by fma in the
 // accumulate type, in increasing index.
 Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over = {});

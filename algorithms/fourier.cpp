@@ -1,0 +1,281 @@
+#include "algorithms/fourier.h"
+
+#include <algorithm>
+
+#include "algorithms/error.h"
+#include "algorithms/tile_functions.h"
+
+namespace tessera {
+
+namespace {
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+// The nearest length with the prime factors 2, 3 and 5 in a direction.
+int64_t smooth(int64_t n, int64_t step) {
+    for (;; n += step) {
+        int64_t rest = n;
+        for (int64_t p : {2, 3, 5})
+            while (rest % p == 0) rest /= p;
+        if (rest == 1) return n;
+    }
+}
+
+}  // namespace
+
+std::vector<int64_t> fourier_radices(int64_t n) {
+    auto fail = [&](const std::string &why) { throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why); };
+    if (n < 1 || n > max_fourier_points) fail("expected 1 ..= " + text(max_fourier_points) + " of them.");
+    int64_t rest = n, twos = 0;
+    std::vector<int64_t> radices;
+    for (; rest % 2 == 0; rest /= 2) twos++;
+    for (int64_t p : {3, 5})
+        for (; rest % p == 0; rest /= p) radices.push_back(p);
+    if (rest > 1) {
+        int64_t prime = 7;
+        while (rest % prime) prime += 2;
+        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " + text(smooth(n, -1)) + " and " +
+             text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
+    }
+    // Eights first, since what follows them has whole vectors; two fours rather than an eight and a two.
+    std::vector<int64_t> powers;
+    for (; twos >= 3 && twos != 4; twos -= 3) powers.push_back(8);
+    for (; twos >= 2; twos -= 2) powers.push_back(4);
+    if (twos) powers.push_back(2);
+    radices.insert(radices.begin(), powers.begin(), powers.end());
+    return radices;
+}
+
+namespace {
+
+// Complex values over some dims, read at an index of each.
+using Reader = std::function<Complex(const Expr &n)>;
+
+class Transform {
+public:
+    Transform(Builder &f, std::vector<std::string> batch, const Dim &C, DType type, FourierSign sign)
+        : f_(f), batch_(std::move(batch)), C_(C), type_(type), sign_(sign) {}
+
+    // The transform of `points` values; `scale` is a factor of the result.
+    Reader operator()(Reader read, int64_t points, double scale) const {
+        int64_t before = 1;
+        const std::vector<int64_t> radices = fourier_radices(points);
+        for (size_t i = 0; i < radices.size(); i++) {
+            const bool last = i + 1 == radices.size();
+            read = pass(read, i + 1, radices[i], before, points / (before * radices[i]), last ? scale : 1);
+            before *= radices[i];
+        }
+        return read;
+    }
+
+    // One stage for both parts, and what reads it.
+    Reader stored(const std::string &name, const Complex &value, const std::vector<Dim> &dims, const std::function<std::map<std::string, Expr>(const Expr &)> &at) const {
+        std::vector<std::string> all = batch_;
+        all.push_back(C_.name);
+        for (const Dim &d : dims) all.push_back(f_.dim(d).name);
+        Tile parts = stack({Tile(&f_, value.re, all), Tile(&f_, value.im, all)}, C_);
+        Tile stage = Tile(&f_, parts.value(), all).named(name);
+        return [=, c = C_.name](const Expr &n) {
+            std::map<std::string, Expr> index = at(n);
+            auto part = [&](int which) {
+                index[c] = Expr(which);
+                return stage.at(index, {}).value();
+            };
+            Expr re = part(0);
+            return Complex{re, part(1)};
+        };
+    }
+
+private:
+    Builder &f_;
+    std::vector<std::string> batch_;
+    const Dim C_;
+    DType type_;
+    FourierSign sign_;
+
+    Reader pass(const Reader &read, size_t number, int64_t r, int64_t s, int64_t m, double scale) const {
+        const Dim P = fixed_dim("fft.p" + text(m), m), K = fixed_dim("fft.k" + text(r), r), Q = fixed_dim("fft.q" + text(s), s);
+        const Expr p = m > 1 ? variable(P.name) : Expr(0), q = s > 1 ? variable(Q.name) : Expr(0);
+        std::vector<Complex> x;
+        for (int64_t j = 0; j < r; j++) {
+            Complex element = read((Expr(j * m) + p) * Expr(s) + q);
+            x.push_back(j > 0 && s > 1 ? times(element, factor(r, s, j, q)) : element);
+        }
+        std::vector<Tile> re, im;
+        std::vector<std::string> dims = batch_;
+        dims.push_back(C_.name);
+        for (const Complex &y : butterfly(x, sign_)) {
+            auto scaled = [&](const Expr &e) { return Tile(&f_, scale == 1 ? e : e * constant(type_, scale), dims); };
+            re.push_back(scaled(y.re)), im.push_back(scaled(y.im));
+        }
+        f_.dim(K);
+        std::vector<Dim> own;
+        if (m > 1) own.push_back(P);
+        own.push_back(K);
+        if (s > 1) own.push_back(Q);
+        return stored("fft.pass" + text(static_cast<int64_t>(number)), {stack(re, K).value(), stack(im, K).value()}, own, [=](const Expr &n) {
+            std::map<std::string, Expr> at = {{K.name, n / Expr(s) % Expr(r)}};
+            if (m == 1) at[K.name] = n / Expr(s);
+            if (m > 1) at[P.name] = n / Expr(r * s);
+            if (s > 1) at[Q.name] = n % Expr(s);
+            return at;
+        });
+    }
+
+    // exp(2 pi i j q / (r s)): the conjugate, for a forward transform, of what multiplies input j.
+    Complex factor(int64_t r, int64_t s, int64_t j, const Expr &q) const {
+        const Dim J = fixed_dim("fft.j" + text(r - 1), r - 1), Q = fixed_dim("fft.q" + text(s), s);
+        const std::string name = "fft.factors" + text(r) + "x" + text(s);
+        if (!f_.algorithm().find_tensor(name)) {
+            std::vector<double> values;
+            for (int64_t i = 1; i < r; i++)
+                for (bool sine : {false, true})
+                    for (int64_t k = 0; k < s; k++) {
+                        Turn t = turn(i * k, r * s);
+                        values.push_back(sine ? t.sine : t.cosine);
+                    }
+            f_.constant(name, {J, C_, Q}, values, type_);
+        }
+        return {load(name, type_, {Expr(j - 1), Expr(0), q}), load(name, type_, {Expr(j - 1), Expr(1), q})};
+    }
+
+    // x w, of which the conjugate forward.
+    Complex times(const Complex &x, const Complex &w) const {
+        if (sign_ == FourierSign::inverse) return {fma(x.re, w.re, -(x.im * w.im)), fma(x.im, w.re, x.re * w.im)};
+        return {fma(x.re, w.re, x.im * w.im), fma(x.im, w.re, -(x.re * w.im))};
+    }
+};
+
+void check_fixed(const std::string &function, const Dim &d, int64_t value) {
+    if (d.kind != DimKind::fixed)
+        throw UserError("shape.fft", function + ": dim '" + d.name + "' is not fixed; expected an extent that is known here, since the radices follow from "
+                                     "it: declare it as dim(\"" + d.name + "\", " + text(value > 0 ? value : 256) + ").");
+    if (value > 0 && d.value != value)
+        throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected " + text(value) + ".");
+}
+
+// The dims of x without those that a transform is about, which must be there.
+std::vector<std::string> batch_of(const std::string &function, const Tile &x, const std::vector<Dim> &own) {
+    if (!is_float(x.dtype())) throw UserError("shape.fft", function + ": " + x.describe() + " is " + name_of(x.dtype()) + "; expected floats: convert with cast.");
+    std::vector<std::string> batch = x.dims();
+    for (const Dim &d : own) {
+        auto it = std::find(batch.begin(), batch.end(), d.name);
+        if (it == batch.end())
+            throw UserError("shape.unknown-dim", function + ": " + x.describe() + " has no dim '" + d.name + "'; its dims are " + join(x.dims()) + "." + did_you_mean(d.name, x.dims()));
+        batch.erase(it);
+    }
+    return batch;
+}
+
+Complex complex_at(const Tile &x, const Dim &N, const Dim &C, const Expr &n) {
+    return {x.at({{N.name, n}, {C.name, Expr(0)}}, {}).value(), x.at({{N.name, n}, {C.name, Expr(1)}}, {}).value()};
+}
+
+// The parts as a tile over `dims`, which have C.
+Tile parted(Builder &f, const Complex &value, const Dim &C, const std::vector<std::string> &dims) {
+    return Tile(&f, stack({Tile(&f, value.re, dims), Tile(&f, value.im, dims)}, C).value(), dims);
+}
+
+Tile transform(const std::string &function, const Tile &x, const Dim &N, const Dim &C, FourierSign sign, bool mean) {
+    check_fixed(function, C, 2), check_fixed(function, N, 0);
+    Builder &f = x.builder();
+    Transform run(f, batch_of(function, x, {N, C}), C, x.dtype(), sign);
+    Reader result = run([&](const Expr &n) { return complex_at(x, N, C, n); }, N.value, mean ? 1.0 / static_cast<double>(N.value) : 1);
+    return parted(f, result(variable(N.name)), C, x.dims());
+}
+
+Complex operator+(const Complex &a, const Complex &b) { return {a.re + b.re, a.im + b.im}; }
+Complex operator-(const Complex &a, const Complex &b) { return {a.re - b.re, a.im - b.im}; }
+Complex conjugate(const Complex &a) { return {a.re, -a.im}; }
+
+// exp(2 pi i n / |N|) / 2 for n up to `count`.
+Complex half_factor(Builder &f, const Dim &N, const Dim &K, const Dim &C, DType type, const Expr &n) {
+    const std::string name = "fft.halves" + text(N.value);
+    if (!f.algorithm().find_tensor(name)) {
+        std::vector<double> values;
+        for (bool sine : {false, true})
+            for (int64_t k = 0; k < K.value; k++) {
+                Turn t = turn(k, N.value);
+                values.push_back((sine ? t.sine : t.cosine) / 2);
+            }
+        f.constant(name, {C, K}, values, type);
+    }
+    return {load(name, type, {Expr(0), n}), load(name, type, {Expr(1), n})};
+}
+
+std::vector<std::string> with(std::vector<std::string> dims, const std::vector<Dim> &more) {
+    for (const Dim &d : more) dims.push_back(d.name);
+    return dims;
+}
+
+}  // namespace
+
+Tile fft(const Tile &x, const Dim &N, const Dim &C) { return transform("fft", x, N, C, FourierSign::forward, false); }
+Tile ifft(const Tile &x, const Dim &N, const Dim &C) { return transform("ifft", x, N, C, FourierSign::inverse, true); }
+
+Tile rfft(const Tile &x, const Dim &N, const Dim &K, const Dim &C) {
+    check_fixed("rfft", C, 2), check_fixed("rfft", N, 0), check_fixed("rfft", K, N.value / 2 + 1);
+    Builder &f = x.builder();
+    f.dim(K), f.dim(C);
+    const std::vector<std::string> batch = batch_of("rfft", x, {N});
+    const DType type = x.dtype();
+    const Expr k = variable(K.name);
+    auto real = [&](const Expr &n) { return x.at({{N.name, n}}, {}).value(); };
+    Transform run(f, batch, C, type, FourierSign::forward);
+    if (N.value % 2) {
+        Reader all = run([&](const Expr &n) { return Complex{real(n), constant(type, 0)}; }, N.value, 1);
+        return parted(f, all(k), C, with(batch, {K, C}));
+    }
+    // x[2n] + i x[2n+1] has the transform E + i O, where E and O are those of the even and the odd points and equal their own
+    // reflections' conjugates; X = E + exp(-2 pi i k / |N|) O.
+    const int64_t half = N.value / 2;
+    Reader z = run([&](const Expr &n) { return Complex{real(n * Expr(2)), real(n * Expr(2) + 1)}; }, half, 1);
+    const Expr inside = k < Expr(half), reflected = Expr(half) - k;
+    auto guarded = [&](const Expr &e, const Expr &guard, const Expr &first) {
+        if (half == 1) return first;
+        return rewrite(e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, first) : Expr(); });
+    };
+    const Complex first = z(Expr(0)), here = z(k), there = z(reflected);
+    const Complex a = {guarded(here.re, inside, first.re), guarded(here.im, inside, first.im)};
+    const Complex b = {guarded(there.re, k > Expr(0), first.re), guarded(there.im, k > Expr(0), first.im)};
+    const Complex w = half_factor(f, N, K, C, type, k);
+    const Expr half_one = constant(type, 0.5);
+    const Expr sum_im = a.im + b.im, difference_re = a.re - b.re;
+    const Complex value = {fma(w.re, sum_im, fma(half_one, a.re + b.re, -(w.im * difference_re))),
+                           fma(half_one, a.im - b.im, -fma(w.re, difference_re, w.im * sum_im))};
+    return parted(f, value, C, with(batch, {K, C}));
+}
+
+Tile irfft(const Tile &x, const Dim &K, const Dim &N, const Dim &C) {
+    check_fixed("irfft", C, 2), check_fixed("irfft", N, 0), check_fixed("irfft", K, N.value / 2 + 1);
+    Builder &f = x.builder();
+    f.dim(N), f.dim(C);
+    const std::vector<std::string> batch = batch_of("irfft", x, {K, C});
+    const DType type = x.dtype();
+    const Expr n = variable(N.name), zero = constant(type, 0);
+    Transform run(f, batch, C, type, FourierSign::inverse);
+    if (N.value % 2) {
+        // The points beyond K are the conjugates of their reflections.
+        auto whole = [&](const Expr &at) {
+            const Expr lower = at < Expr(K.value), index = select(lower, at, Expr(N.value) - at);
+            Complex c = complex_at(x, K, C, index);
+            Expr im = select(at == Expr(0), zero, c.im);
+            return Complex{c.re, select(lower, im, -im)};
+        };
+        return Tile(&f, run(whole, N.value, 1.0 / static_cast<double>(N.value))(n).re, with(batch, {N}));
+    }
+    const int64_t half = N.value / 2;
+    const Dim H = f.dim(fixed_dim("fft.h" + text(half), half));
+    const Expr h = variable(H.name);
+    Complex a = complex_at(x, K, C, h), b = conjugate(complex_at(x, K, C, Expr(half) - h));
+    a.im = select(h == Expr(0), zero, a.im), b.im = select(h == Expr(0), zero, b.im);
+    const Complex w = half_factor(f, N, K, C, type, h), d = a - b, s = a + b;
+    const Expr half_one = constant(type, 0.5);
+    // (a + b) / 2 + i exp(2 pi i h / |N|) (a - b) / 2
+    const Complex packed = {fma(half_one, s.re, -fma(w.re, d.im, w.im * d.re)), fma(half_one, s.im, fma(w.re, d.re, -(w.im * d.im)))};
+    Reader z = run.stored("fft.pairs", packed, {H}, [=](const Expr &at) { return std::map<std::string, Expr>{{H.name, at}}; });
+    const Complex pair = run(z, half, 1.0 / static_cast<double>(half))(n / Expr(2));
+    return Tile(&f, select(n % Expr(2) == Expr(0), pair.re, pair.im), with(batch, {N}));
+}
+
+}  // namespace tessera
