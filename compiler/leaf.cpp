@@ -9,11 +9,23 @@ namespace tessera {
 
 static bool is_one(const Expr &e) { return e.is_constant(1); }
 
+// Whether a Map's value chooses by nothing but the index of a dim what it computes, as stacked tiles do.
+static bool chooses_by(const Stage &stage, const std::string &dim) {
+    auto *map = std::get_if<Map>(&stage.body);
+    bool result = false;
+    if (map)
+        walk(map->value, [&](const Expr &n) {
+            result |= n.is_operation(Op::select) && variables_in(n->args[0]) == std::set<std::string>{dim} && !has_load(n->args[0]);
+        });
+    return result;
+}
+
 TileBody Nests::over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make) {
     struct Axis {
         std::string dim, variable;
         Expr count;
         LoopKind kind;
+        bool written_out = false;  // a statement for each iteration, which has only what is chosen there
     };
     std::vector<Axis> axes;
     Axis lane;
@@ -36,7 +48,8 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         int64_t count = size / width / parts;
         if (count > 1) {
             std::string v = unique(d + ".u");
-            axes.push_back({d, v, Expr(count), inner_lanes ? LoopKind::serial : LoopKind::unrolled});
+            LoopKind kind = inner_lanes ? LoopKind::serial : LoopKind::unrolled;
+            axes.push_back({d, v, Expr(count), kind, kind == LoopKind::unrolled && width == 1 && parts == 1 && chooses_by(*state.stage, d)});
             guards.push_back(Expr());
             facts.set(v, Expr(0), Expr(count - 1));
             outer = variable(v);
@@ -79,7 +92,15 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
     if (!lane.variable.empty()) body = {tile_node(Loop{lane.variable, lane.count, lane.kind, 0, std::move(body)})};
     for (size_t i = axes.size() + 1; i-- > 0;) {
         if (guards[i].defined()) body = {tile_node(Guard{guards[i], std::move(body), {}})};
-        if (i > 0) body = {tile_node(Loop{axes[i - 1].variable, axes[i - 1].count, axes[i - 1].kind, 0, std::move(body)})};
+        if (i == 0) break;
+        const Axis &axis = axes[i - 1];
+        if (!axis.written_out) {
+            body = {tile_node(Loop{axis.variable, axis.count, axis.kind, 0, std::move(body)})};
+            continue;
+        }
+        TileBody all;
+        for (int64_t k = 0; k < axis.count->value.integer; k++) all.push_back(tile_node(Let{axis.variable, Expr(k), body}));
+        body = std::move(all);
     }
     return target.is_gpu() ? by_threads(team, std::move(body)) : body;
 }

@@ -56,7 +56,11 @@ private:
 
     Stmt emit(const TileBody &body) {
         std::vector<Stmt> all;
-        for (const auto &node : body) all.push_back(emit(*node));
+        for (size_t i = 0; i < body.size();) {
+            InterleavedStores rows = interleaved_stores(body, i, addresses, values);
+            all.push_back(rows.count ? rows.statement : emit(*body[i]));
+            i += std::max<size_t>(rows.count, 1);
+        }
         if (all.empty()) return Evaluate::make(0);
         return Block::make(all);
     }
@@ -107,10 +111,8 @@ private:
     }
 
     Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
-        std::vector<HExpr> position;
-        for (const Expr &e : index) position.push_back(values.emit(e));
         HExpr predicate = guard.defined() ? values.emit(guard) : const_true();
-        return Store::make(buffer, values.stored(value.type(), values.emit(value)), addresses.flat(buffer, position),
+        return Store::make(buffer, values.stored(value.type(), values.emit(value)), values.position(buffer, index),
                            addresses.origin(buffer), predicate, ModulusRemainder());
     }
 

@@ -1,9 +1,11 @@
 #include "compiler/emit/values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "algorithms/error.h"
+#include "algorithms/simplify.h"
 
 namespace tessera::emit {
 
@@ -60,6 +62,30 @@ HExpr Addresses::flat(const std::string &name, const std::vector<HExpr> &index) 
     for (size_t i = 0; i < index.size(); i++)
         position = (i == 0 ? HExpr(0) : position * extents.emit(b.extents[i])) + index[i];
     return position;
+}
+
+static bool takes_apart(const Expr &e) {
+    bool result = false;
+    walk(e, [&](const Expr &n) { result |= n.is_operation(Op::div) || n.is_operation(Op::mod); });
+    return result;
+}
+
+Expr Addresses::simply_flat(const std::string &name, const std::vector<Expr> &index) const {
+    const Buffer &b = buffers.at(name);
+    if (b.extents.empty() || index.empty() || std::any_of(index.begin(), index.end(), has_load) || std::none_of(index.begin(), index.end(), takes_apart)) return {};
+    Expr position = index[0];
+    for (size_t i = 1; i < index.size(); i++) {
+        if (!b.extents[i].is_constant()) return {};
+        position = position * b.extents[i] + index[i];
+    }
+    return simplify(position, Bounds());
+}
+
+HExpr Values::position(const std::string &buffer, const std::vector<Expr> &index) {
+    if (Expr flat = addresses.simply_flat(buffer, index); flat.defined()) return emit(flat);
+    std::vector<HExpr> axes;
+    for (const Expr &e : index) axes.push_back(emit(e));
+    return addresses.flat(buffer, axes);
 }
 
 static HExpr intrinsic(H::Type type, Call::IntrinsicOp op, std::vector<HExpr> args) {
@@ -141,17 +167,14 @@ HExpr Values::emit_load(const Expr &e) {
     const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
     const HExpr outer = context, own = e->guarded ? emit(e->args[rank]) : HExpr();
     const HExpr guard = own.defined() && outer.defined() ? outer && own : own.defined() ? own : outer;
-    std::vector<HExpr> index;
-    for (size_t i = 0; i < rank; i++) {
-        if (has_load(e->args[i])) context = guard;
-        index.push_back(emit(e->args[i]));
-        context = outer;
-    }
-    const HExpr position = addresses.flat(e->name, index);
+    const std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
+    if (std::any_of(index.begin(), index.end(), has_load)) context = guard;
+    const HExpr at = position(e->name, index);
+    context = outer;
     // One element for all lanes is read where some lane needs it: Halide has no such load under a condition of many lanes.
     HExpr needed = guard.defined() ? guard : const_true();
-    if (!varies(position)) needed = in_some_lane(needed);
-    HExpr value = Load::make(stored_type(e.type()), e->name, position, H::Buffer<>(), addresses.origin(e->name), needed, ModulusRemainder());
+    if (!varies(at)) needed = in_some_lane(needed);
+    HExpr value = Load::make(stored_type(e.type()), e->name, at, H::Buffer<>(), addresses.origin(e->name), needed, ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
     if (!guard.defined()) return value;
     return own.defined() ? Select::make(guard, value, emit(e->args[rank + 1])) : Select::make(needed, value, make_zero(value.type()));

@@ -29,6 +29,9 @@ public:
     // Row-major where it has extents; arguments without by the run-time strides that stride_name names.
     void declare(const Buffer &buffer);
     Halide::Expr flat(const std::string &buffer, const std::vector<Halide::Expr> &index) const;
+    // The same as one expression where that says it more simply: quotients and remainders by which axes are taken apart go
+    // away where the axes have constant extents. Otherwise undefined.
+    Expr simply_flat(const std::string &buffer, const std::vector<Expr> &index) const;
     DType dtype(const std::string &buffer) const;
     // Tells Halide that an argument may start at any element; it takes other memory to be aligned to a vector.
     Halide::Parameter origin(const std::string &buffer) const;
@@ -46,6 +49,8 @@ class Values {
 public:
     explicit Values(const Addresses &addresses) : addresses(addresses) {}
     Halide::Expr emit(const Expr &e);
+    // The position of an element.
+    Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
     // What follows is inside a vector loop, or in none.
     void enter_lanes(const std::string &variable, int64_t count);
     void leave_lanes() { enter_lanes("", 0); }
