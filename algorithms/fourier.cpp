@@ -53,8 +53,8 @@ using Reader = std::function<Complex(const Expr &n)>;
 
 class Transform {
 public:
-    Transform(Builder &f, std::vector<std::string> batch, const Dim &C, DType type, FourierSign sign)
-        : f_(f), batch_(std::move(batch)), C_(C), type_(type), sign_(sign) {}
+    Transform(Builder &f, std::vector<std::string> batch, DType type, FourierSign sign)
+        : f_(f), batch_(std::move(batch)), type_(type), sign_(sign) {}
 
     // The transform of `points` values; `scale` is a factor of the result.
     Reader operator()(Reader read, int64_t points, double scale) const {
@@ -89,7 +89,7 @@ public:
 private:
     Builder &f_;
     std::vector<std::string> batch_;
-    const Dim C_;
+    const Dim C_ = fixed_dim("fft.c", 2);  // real and imaginary part
     DType type_;
     FourierSign sign_;
 
@@ -154,128 +154,127 @@ void check_fixed(const std::string &function, const Dim &d, int64_t value) {
         throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected " + text(value) + ".");
 }
 
-// The dims of x without those that a transform is about, which must be there.
-std::vector<std::string> batch_of(const std::string &function, const Tile &x, const std::vector<Dim> &own) {
+// The points of a dim of pairs.
+int64_t pairs_in(const std::string &function, const Dim &d) {
+    check_fixed(function, d, 0);
+    if (d.value % 2)
+        throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected an even one, since a real part and an imaginary part follow each other.");
+    return d.value / 2;
+}
+
+// The dims of x with `to` in the place of `from`, and none where that has no name.
+std::vector<std::string> dims_with(const std::string &function, const Tile &x, const Dim &from, const Dim &to) {
     if (!is_float(x.dtype())) throw UserError("shape.fft", function + ": " + x.describe() + " is " + name_of(x.dtype()) + "; expected floats: convert with cast.");
-    std::vector<std::string> batch = x.dims();
-    for (const Dim &d : own) {
-        auto it = std::find(batch.begin(), batch.end(), d.name);
-        if (it == batch.end())
-            throw UserError("shape.unknown-dim", function + ": " + x.describe() + " has no dim '" + d.name + "'; its dims are " + join(x.dims()) + "." + did_you_mean(d.name, x.dims()));
-        batch.erase(it);
-    }
-    return batch;
+    std::vector<std::string> dims = x.dims();
+    auto it = std::find(dims.begin(), dims.end(), from.name);
+    if (it == dims.end())
+        throw UserError("shape.unknown-dim", function + ": " + x.describe() + " has no dim '" + from.name + "'; its dims are " + join(x.dims()) + "." + did_you_mean(from.name, x.dims()));
+    if (to.name.empty()) dims.erase(it);
+    else *it = to.name;
+    return dims;
 }
 
-Complex complex_at(const Tile &x, const Dim &N, const Dim &C, const Expr &n) {
-    return {x.at({{N.name, n}, {C.name, Expr(0)}}, {}).value(), x.at({{N.name, n}, {C.name, Expr(1)}}, {}).value()};
+// x read as reals, and as pairs.
+Expr real_at(const Tile &x, const Dim &d, const Expr &n) { return x.at({{d.name, n}}, {}).value(); }
+Complex pair_at(const Tile &x, const Dim &d, const Expr &n) { return {real_at(x, d, n * Expr(2)), real_at(x, d, n * Expr(2) + 1)}; }
+
+// Pairs one after the other along a dim.
+Tile paired(Builder &f, const std::function<Complex(const Expr &n)> &value, const Dim &d, const std::vector<std::string> &dims) {
+    const Expr i = variable(f.dim(d).name);
+    const Complex pair = value(i / Expr(2));
+    return Tile(&f, select(i % Expr(2) == Expr(0), pair.re, pair.im), dims);
 }
 
-// The parts as a tile over `dims`, which have C.
-Tile parted(Builder &f, const Complex &value, const Dim &C, const std::vector<std::string> &dims) {
-    return Tile(&f, stack({Tile(&f, value.re, dims), Tile(&f, value.im, dims)}, C).value(), dims);
-}
-
-Tile transform(const std::string &function, const Tile &x, const Dim &N, const Dim &C, FourierSign sign, bool mean) {
-    check_fixed(function, C, 2), check_fixed(function, N, 0);
-    Builder &f = x.builder();
-    Transform run(f, batch_of(function, x, {N, C}), C, x.dtype(), sign);
-    Reader result = run([&](const Expr &n) { return complex_at(x, N, C, n); }, N.value, mean ? 1.0 / static_cast<double>(N.value) : 1);
-    return parted(f, result(variable(N.name)), C, x.dims());
+Tile transform(const std::string &function, const Tile &x, const Dim &N, FourierSign sign, bool mean) {
+    const int64_t points = pairs_in(function, N);
+    Transform run(x.builder(), dims_with(function, x, N, {}), x.dtype(), sign);
+    Reader result = run([&](const Expr &n) { return pair_at(x, N, n); }, points, mean ? 1.0 / static_cast<double>(points) : 1);
+    return paired(x.builder(), result, N, x.dims());
 }
 
 Complex operator+(const Complex &a, const Complex &b) { return {a.re + b.re, a.im + b.im}; }
 Complex operator-(const Complex &a, const Complex &b) { return {a.re - b.re, a.im - b.im}; }
-Complex conjugate(const Complex &a) { return {a.re, -a.im}; }
 
-// exp(2 pi i n / |N|) / 2 for n up to `count`.
-Complex half_factor(Builder &f, const Dim &N, const Dim &K, const Dim &C, DType type, const Expr &n) {
-    const std::string name = "fft.halves" + text(N.value);
+// exp(2 pi i k / points) / 2 for k = 0 ..= points / 2.
+Complex half_factor(Builder &f, int64_t points, DType type, const Expr &k) {
+    const std::string name = "fft.halves" + text(points);
     if (!f.algorithm().find_tensor(name)) {
         std::vector<double> values;
         for (bool sine : {false, true})
-            for (int64_t k = 0; k < K.value; k++) {
-                Turn t = turn(k, N.value);
+            for (int64_t i = 0; i <= points / 2; i++) {
+                Turn t = turn(i, points);
                 values.push_back((sine ? t.sine : t.cosine) / 2);
             }
-        f.constant(name, {C, K}, values, type);
+        f.constant(name, {fixed_dim("fft.c", 2), fixed_dim("fft.h" + text(points / 2 + 1), points / 2 + 1)}, values, type);
     }
-    return {load(name, type, {Expr(0), n}), load(name, type, {Expr(1), n})};
-}
-
-std::vector<std::string> with(std::vector<std::string> dims, const std::vector<Dim> &more) {
-    for (const Dim &d : more) dims.push_back(d.name);
-    return dims;
+    return {load(name, type, {Expr(0), k}), load(name, type, {Expr(1), k})};
 }
 
 }  // namespace
 
-Tile fft(const Tile &x, const Dim &N, const Dim &C) { return transform("fft", x, N, C, FourierSign::forward, false); }
-Tile ifft(const Tile &x, const Dim &N, const Dim &C) { return transform("ifft", x, N, C, FourierSign::inverse, true); }
+Tile fft(const Tile &x, const Dim &N) { return transform("fft", x, N, FourierSign::forward, false); }
+Tile ifft(const Tile &x, const Dim &N) { return transform("ifft", x, N, FourierSign::inverse, true); }
 
-Tile rfft(const Tile &x, const Dim &N, const Dim &K, const Dim &C) {
-    check_fixed("rfft", C, 2), check_fixed("rfft", N, 0), check_fixed("rfft", K, N.value / 2 + 1);
+Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
+    check_fixed("rfft", N, 0), check_fixed("rfft", K, 2 * (N.value / 2 + 1));
     Builder &f = x.builder();
-    f.dim(K), f.dim(C);
-    const std::vector<std::string> batch = batch_of("rfft", x, {N});
+    const std::vector<std::string> dims = dims_with("rfft", x, N, K);
     const DType type = x.dtype();
-    const Expr k = variable(K.name);
-    auto real = [&](const Expr &n) { return x.at({{N.name, n}}, {}).value(); };
-    Transform run(f, batch, C, type, FourierSign::forward);
+    Transform run(f, dims_with("rfft", x, N, {}), type, FourierSign::forward);
     if (N.value % 2) {
-        Reader all = run([&](const Expr &n) { return Complex{real(n), constant(type, 0)}; }, N.value, 1);
-        return parted(f, all(k), C, with(batch, {K, C}));
+        Reader all = run([&](const Expr &n) { return Complex{real_at(x, N, n), constant(type, 0)}; }, N.value, 1);
+        return paired(f, all, K, dims);
     }
-    // x[2n] + i x[2n+1] has the transform E + i O, where E and O are those of the even and the odd points and equal their own
-    // reflections' conjugates; X = E + exp(-2 pi i k / |N|) O.
+    // x[2n] + i x[2n+1] has the transform E + i O, where E and O are those of the even and of the odd points, each its own
+    // reflection's conjugate; X = E + exp(-2 pi i k / |N|) O.
     const int64_t half = N.value / 2;
-    Reader z = run([&](const Expr &n) { return Complex{real(n * Expr(2)), real(n * Expr(2) + 1)}; }, half, 1);
-    const Expr inside = k < Expr(half), reflected = Expr(half) - k;
-    auto guarded = [&](const Expr &e, const Expr &guard, const Expr &first) {
-        if (half == 1) return first;
-        return rewrite(e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, first) : Expr(); });
+    const Reader z = run([&](const Expr &n) { return pair_at(x, N, n); }, half, 1);
+    const Complex first = z(Expr(0));
+    auto guarded = [&](const Expr &e, const Expr &guard, const Expr &otherwise) {
+        if (half == 1) return otherwise;
+        return rewrite(e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr(); });
     };
-    const Complex first = z(Expr(0)), here = z(k), there = z(reflected);
-    const Complex a = {guarded(here.re, inside, first.re), guarded(here.im, inside, first.im)};
-    const Complex b = {guarded(there.re, k > Expr(0), first.re), guarded(there.im, k > Expr(0), first.im)};
-    const Complex w = half_factor(f, N, K, C, type, k);
-    const Expr half_one = constant(type, 0.5);
-    const Expr sum_im = a.im + b.im, difference_re = a.re - b.re;
-    const Complex value = {fma(w.re, sum_im, fma(half_one, a.re + b.re, -(w.im * difference_re))),
-                           fma(half_one, a.im - b.im, -fma(w.re, difference_re, w.im * sum_im))};
-    return parted(f, value, C, with(batch, {K, C}));
+    auto bin = [&](const Expr &k) {
+        const Expr inside = k < Expr(half), positive = k > Expr(0);
+        const Complex here = z(k), there = z(Expr(half) - k), w = half_factor(f, N.value, type, k);
+        const Complex a = {guarded(here.re, inside, first.re), guarded(here.im, inside, first.im)};
+        const Complex b = {guarded(there.re, positive, first.re), guarded(there.im, positive, first.im)};
+        const Complex s = a + b, d = a - b;
+        const Expr one_half = constant(type, 0.5);
+        return Complex{fma(w.re, s.im, fma(one_half, s.re, -(w.im * d.re))), fma(one_half, d.im, -fma(w.re, d.re, w.im * s.im))};
+    };
+    return paired(f, bin, K, dims);
 }
 
-Tile irfft(const Tile &x, const Dim &K, const Dim &N, const Dim &C) {
-    check_fixed("irfft", C, 2), check_fixed("irfft", N, 0), check_fixed("irfft", K, N.value / 2 + 1);
+Tile irfft(const Tile &x, const Dim &K, const Dim &N) {
+    check_fixed("irfft", N, 0), check_fixed("irfft", K, 2 * (N.value / 2 + 1));
     Builder &f = x.builder();
-    f.dim(N), f.dim(C);
-    const std::vector<std::string> batch = batch_of("irfft", x, {K, C});
+    f.dim(N);
+    const std::vector<std::string> dims = dims_with("irfft", x, K, N);
     const DType type = x.dtype();
-    const Expr n = variable(N.name), zero = constant(type, 0);
-    Transform run(f, batch, C, type, FourierSign::inverse);
+    const Expr zero = constant(type, 0);
+    Transform run(f, dims_with("irfft", x, K, {}), type, FourierSign::inverse);
     if (N.value % 2) {
         // The points beyond K are the conjugates of their reflections.
-        auto whole = [&](const Expr &at) {
-            const Expr lower = at < Expr(K.value), index = select(lower, at, Expr(N.value) - at);
-            Complex c = complex_at(x, K, C, index);
-            Expr im = select(at == Expr(0), zero, c.im);
+        auto whole = [&](const Expr &n) {
+            const Expr lower = n < Expr(N.value / 2 + 1);
+            const Complex c = pair_at(x, K, select(lower, n, Expr(N.value) - n));
+            const Expr im = select(n == Expr(0), zero, c.im);
             return Complex{c.re, select(lower, im, -im)};
         };
-        return Tile(&f, run(whole, N.value, 1.0 / static_cast<double>(N.value))(n).re, with(batch, {N}));
+        return Tile(&f, run(whole, N.value, 1.0 / static_cast<double>(N.value))(variable(N.name)).re, dims);
     }
     const int64_t half = N.value / 2;
     const Dim H = f.dim(fixed_dim("fft.h" + text(half), half));
-    const Expr h = variable(H.name);
-    Complex a = complex_at(x, K, C, h), b = conjugate(complex_at(x, K, C, Expr(half) - h));
-    a.im = select(h == Expr(0), zero, a.im), b.im = select(h == Expr(0), zero, b.im);
-    const Complex w = half_factor(f, N, K, C, type, h), d = a - b, s = a + b;
-    const Expr half_one = constant(type, 0.5);
+    const Expr h = variable(H.name), one_half = constant(type, 0.5);
+    auto part = [&](const Expr &im) { return select(h == Expr(0), zero, im); };
+    Complex a = pair_at(x, K, h), b = pair_at(x, K, Expr(half) - h);
+    a.im = part(a.im), b.im = -part(b.im);
+    const Complex w = half_factor(f, N.value, type, h), d = a - b, s = a + b;
     // (a + b) / 2 + i exp(2 pi i h / |N|) (a - b) / 2
-    const Complex packed = {fma(half_one, s.re, -fma(w.re, d.im, w.im * d.re)), fma(half_one, s.im, fma(w.re, d.re, -(w.im * d.im)))};
-    Reader z = run.stored("fft.pairs", packed, {H}, [=](const Expr &at) { return std::map<std::string, Expr>{{H.name, at}}; });
-    const Complex pair = run(z, half, 1.0 / static_cast<double>(half))(n / Expr(2));
-    return Tile(&f, select(n % Expr(2) == Expr(0), pair.re, pair.im), with(batch, {N}));
+    const Complex both = {fma(one_half, s.re, -fma(w.re, d.im, w.im * d.re)), fma(one_half, s.im, fma(w.re, d.re, -(w.im * d.im)))};
+    const Reader z = run.stored("fft.pairs", both, {H}, [=](const Expr &n) { return std::map<std::string, Expr>{{H.name, n}}; });
+    return paired(f, run(z, half, 1.0 / static_cast<double>(half)), N, dims);
 }
 
 }  // namespace tessera

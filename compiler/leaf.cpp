@@ -9,15 +9,24 @@ namespace tessera {
 
 static bool is_one(const Expr &e) { return e.is_constant(1); }
 
-// Whether a Map's value chooses by nothing but the index of a dim what it computes, as stacked tiles do.
-static bool chooses_by(const Stage &stage, const std::string &dim) {
+// How a Map's value chooses, by nothing but the index of a dim, what it computes, as stacked tiles do.
+struct Choice {
+    bool by_index = false;   // by the index itself
+    int64_t remainders = 1;  // by the index's remainder by this
+};
+
+static Choice choice_of(const Stage &stage, const std::string &dim) {
+    Choice choice;
     auto *map = std::get_if<Map>(&stage.body);
-    bool result = false;
-    if (map)
-        walk(map->value, [&](const Expr &n) {
-            result |= n.is_operation(Op::select) && variables_in(n->args[0]) == std::set<std::string>{dim} && !has_load(n->args[0]);
+    if (!map) return choice;
+    walk(map->value, [&](const Expr &n) {
+        if (!n.is_operation(Op::select) || has_load(n->args[0]) || variables_in(n->args[0]) != std::set<std::string>{dim}) return;
+        choice.by_index = true;
+        walk(n->args[0], [&](const Expr &e) {
+            if (e.is_operation(Op::mod) && e->args[0].kind() == ExprKind::variable && e->args[1].is_constant()) choice.remainders = std::max(choice.remainders, e->args[1]->value.integer);
         });
-    return result;
+    });
+    return choice;
 }
 
 TileBody Nests::over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make) {
@@ -49,16 +58,26 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         if (count > 1) {
             std::string v = unique(d + ".u");
             LoopKind kind = inner_lanes ? LoopKind::serial : LoopKind::unrolled;
-            axes.push_back({d, v, Expr(count), kind, kind == LoopKind::unrolled && width == 1 && parts == 1 && chooses_by(*state.stage, d)});
+            axes.push_back({d, v, Expr(count), kind, kind == LoopKind::unrolled && width == 1 && parts == 1 && choice_of(*state.stage, d).by_index});
             guards.push_back(Expr());
             facts.set(v, Expr(0), Expr(count - 1));
             outer = variable(v);
         }
         if (width > 1) {
+            // Lanes that compute different things alternately are a vector of each.
+            int64_t ways = choice_of(*state.stage, d).remainders;
+            if (width % ways || width == ways) ways = 1;
             std::string v = unique(d + ".lane");
-            lane = {d, v, Expr(width), LoopKind::vector};
-            facts.set(v, Expr(0), Expr(width - 1));
+            lane = {d, v, Expr(width / ways), LoopKind::vector};
+            facts.set(v, Expr(0), Expr(width / ways - 1));
             inner = variable(v);
+            if (ways > 1) {
+                std::string way = unique(d + ".u");
+                axes.push_back({d, way, Expr(ways), LoopKind::unrolled, true});
+                guards.push_back(Expr());
+                facts.set(way, Expr(0), Expr(ways - 1));
+                inner = inner * Expr(ways) + variable(way);
+            }
         }
         if (vector) point.vector_dim = d;
         point.own[d] = simplify(outer * Expr(width) + inner, facts);

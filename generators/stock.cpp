@@ -33,10 +33,10 @@ int main(int argc, char **argv) {
         .add("reverse_cumulative_sum", "y[M, N] = inclusive suffix sums of x[M, N] along N", library::reverse_cumulative_sum)
         .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes", library::segmented_cumulative_sum)
         .add("segmented_sum", "y[B, N] = sum of the rows offsets[b] ..= offsets[b + 1] - 1 of x[T, N]", library::segmented_sum)
-        .add("fft", "y[B, N, C] = the Fourier transform of x[B, N, C] along N, C being real and imaginary part", library::fourier_options(), library::fft)
-        .add("ifft", "y[B, N, C] = the inverse Fourier transform of x[B, N, C] along N", library::fourier_options(), library::ifft)
-        .add("rfft", "y[B, K, C] = the first N / 2 + 1 points of the Fourier transform of x[B, N] along N", library::fourier_options(), library::rfft)
-        .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K, C]", library::fourier_options(), library::irfft)
+        .add("fft", "y[B, N] = the Fourier transform of x[B, N], N = 2 points: real and imaginary parts alternate", library::fourier_options(), library::fft)
+        .add("ifft", "y[B, N] = the inverse Fourier transform of x[B, N], N = 2 points", library::fourier_options(), library::ifft)
+        .add("rfft", "y[B, K] = the first N / 2 + 1 points, in pairs, of the Fourier transform of the real x[B, N]", library::fourier_options(), library::rfft)
+        .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);
     return tessera::generator_main(argc, argv, registry);

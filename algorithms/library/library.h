@@ -46,11 +46,11 @@ Algorithm reverse_cumulative_sum(const Numerics &n);
 Algorithm segmented_cumulative_sum(const Numerics &n);
 Algorithm segmented_sum(const Numerics &n);  // y[B, N] = sums of the rows offsets[b] ..= offsets[b+1]-1 of x[T, N]
 
-// fourier.cpp, with the option N of fourier_options, complex numbers being pairs in the dim C (fourier.h)
-Algorithm fft(const Numerics &n, const Options &o);    // y[B, N, C] = the transform of x[B, N, C] along N
+// fourier.cpp, with the option points; complex numbers are pairs along N or K (fourier.h)
+Algorithm fft(const Numerics &n, const Options &o);    // y[B, N] = the transform of x[B, N], N = 2 points
 Algorithm ifft(const Numerics &n, const Options &o);   // its inverse
-Algorithm rfft(const Numerics &n, const Options &o);   // y[B, K, C], K = N / 2 + 1, of the real x[B, N]
-Algorithm irfft(const Numerics &n, const Options &o);  // its inverse, y[B, N] of x[B, K, C]
+Algorithm rfft(const Numerics &n, const Options &o);   // y[B, K] of the real x[B, N], N = points, K = 2 (N / 2 + 1)
+Algorithm irfft(const Numerics &n, const Options &o);  // its inverse, y[B, N] of x[B, K]
 std::vector<Option> fourier_options();
 
 // states.cpp

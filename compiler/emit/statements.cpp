@@ -1,6 +1,7 @@
 #include "compiler/emit/statements.h"
 
 #include "algorithms/error.h"
+#include "compiler/emit/store_run.h"
 #include "compiler/emit/vector_loops.h"
 #include "compiler/emit_library.h"
 #include "compiler/prepack.h"
@@ -57,9 +58,9 @@ private:
     Stmt emit(const TileBody &body) {
         std::vector<Stmt> all;
         for (size_t i = 0; i < body.size();) {
-            InterleavedStores rows = interleaved_stores(body, i, addresses, values);
-            all.push_back(rows.count ? rows.statement : emit(*body[i]));
-            i += std::max<size_t>(rows.count, 1);
+            StoreRun run = store_run(body, i, addresses, values);
+            all.push_back(run.count ? run.statement : emit(*body[i]));
+            i += std::max<size_t>(run.count, 1);
         }
         if (all.empty()) return Evaluate::make(0);
         return Block::make(all);

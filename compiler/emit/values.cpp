@@ -114,6 +114,11 @@ void Values::enter_lanes(const std::string &variable, int64_t count) {
     done.clear(), kept.clear();
 }
 
+void Values::bind(const Expr &e, const std::string &variable) {
+    HExpr value = Variable::make(emit(e).type(), variable);
+    done[Key{e.get(), nullptr}] = value;
+}
+
 bool Values::varies(const HExpr &e) const { return lanes && expr_uses_var(e, lane); }
 
 HExpr Values::in_some_lane(const HExpr &condition) const {

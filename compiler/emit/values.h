@@ -54,6 +54,8 @@ public:
     // What follows is inside a vector loop, or in none.
     void enter_lanes(const std::string &variable, int64_t count);
     void leave_lanes() { enter_lanes("", 0); }
+    // Inside these lanes the value of `e`, wherever it stands under no condition, is that of a variable.
+    void bind(const Expr &e, const std::string &variable);
     // The stored form of a value.
     Halide::Expr stored(DType type, const Halide::Expr &value) const;
 

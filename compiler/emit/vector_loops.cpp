@@ -1,7 +1,6 @@
 #include "compiler/emit/vector_loops.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "compiler/instruction.h"
 
@@ -136,77 +135,6 @@ Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &
     if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load || copy->value->name == copy->buffer) return {};
     if (copy->value->guarded && std::any_of(copy->value->args.begin(), copy->value->args.end() - 2, has_load)) return {};
     return VectorLoop(*loop, addresses, values).emit_copies(unrolled.variable, unrolled.count->value.integer, copy->buffer, copy->index, copy->value);
-}
-
-namespace {
-
-struct VectorStore {
-    std::string lane, buffer;
-    int64_t lanes = 0;
-    std::vector<Expr> index;
-    Expr value;
-};
-
-// The unguarded store that is all there is in a vector loop.
-std::optional<VectorStore> vector_store(const TileNode &node) {
-    auto *loop = std::get_if<Loop>(&node);
-    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1) return {};
-    auto make = [&](const auto &store) -> std::optional<VectorStore> {
-        if (store.guard.defined()) return {};
-        return VectorStore{loop->variable, store.buffer, loop->count->value.integer, store.index, store.value};
-    };
-    if (auto *compute = std::get_if<Compute>(loop->body[0].get())) return make(*compute);
-    if (auto *copy = std::get_if<Copy>(loop->body[0].get())) return make(*copy);
-    return {};
-}
-
-bool reads(const Expr &e, const std::string &buffer) {
-    bool result = false;
-    walk(e, [&](const Expr &n) { result |= n.kind() == ExprKind::load && n->name == buffer; });
-    return result;
-}
-
-}  // namespace
-
-InterleavedStores interleaved_stores(const TileBody &body, size_t first, const Addresses &addresses, Values &values) {
-    constexpr int64_t most_rows = 16;
-    std::vector<VectorStore> rows;
-    HExpr start;
-    int64_t count = 0;
-    for (size_t i = first; i < body.size() && (rows.empty() || static_cast<int64_t>(rows.size()) < count); i++) {
-        std::optional<VectorStore> row = vector_store(*body[i]);
-        if (!row || (!rows.empty() && (row->buffer != rows[0].buffer || row->lanes != rows[0].lanes)) || reads(row->value, row->buffer)) return {};
-        HExpr position = values.position(row->buffer, row->index);
-        auto at = [&](int lane) { return substitute(row->lane, make_const(H::Int(32), lane), position); };
-        if (rows.empty()) {
-            start = at(0);
-            auto distance = as_const_int(simplify(at(1) - start));
-            if (!distance || *distance < 2 || *distance > most_rows) return {};
-            count = *distance;
-        }
-        auto is_at = [&](int lane) { return is_const(simplify(at(lane) - start), static_cast<int64_t>(rows.size()) + lane * count); };
-        if (!is_at(0) || !is_at(1) || !is_at(static_cast<int>(row->lanes) - 1)) return {};
-        rows.push_back(*row);
-    }
-    if (rows.empty() || static_cast<int64_t>(rows.size()) != count) return {};
-    const int lanes = static_cast<int>(rows[0].lanes), all = lanes * static_cast<int>(count);
-    const H::Type type = stored_type(addresses.dtype(rows[0].buffer));
-    const std::string name = unique_name("rows");
-    std::vector<Stmt> statements;
-    std::vector<HExpr> loaded;
-    for (int i = 0; i < static_cast<int>(count); i++) {
-        const VectorStore &row = rows[static_cast<size_t>(i)];
-        values.enter_lanes(row.lane, row.lanes);
-        HExpr to = Variable::make(H::Int(32), row.lane) + i * lanes;
-        Stmt one = Store::make(name, values.stored(row.value.type(), values.emit(row.value)), to, Halide::Parameter(), const_true(), ModulusRemainder());
-        values.leave_lanes();
-        statements.push_back(For::make(row.lane, 0, lanes, ForType::Vectorized, Partition::Never, DeviceAPI::None, one));
-        HExpr ramp = Ramp::make(make_const(H::Int(32), i * lanes), make_one(H::Int(32)), lanes);
-        loaded.push_back(Load::make(type.with_lanes(lanes), name, ramp, H::Buffer<>(), Halide::Parameter(), const_true(lanes), ModulusRemainder()));
-    }
-    statements.push_back(Store::make(rows[0].buffer, Shuffle::make_interleave(loaded), Ramp::make(start, make_one(H::Int(32)), all),
-                                     addresses.origin(rows[0].buffer), const_true(all), ModulusRemainder()));
-    return {static_cast<size_t>(count), Allocate::make(name, type, MemoryType::Stack, {make_const(H::Int(32), all)}, const_true(), Block::make(statements))};
 }
 
 }  // namespace tessera::emit

@@ -13,13 +13,4 @@ Halide::Internal::Stmt vector_instruction(const Loop &loop, const std::vector<st
 // the places of all iterations together are contiguous: loads, an interleaving shuffle, and one store.
 Halide::Internal::Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &values);
 
-// The statement for vector loops, one after the other from body[first] on, each of which stores every count-th element of what
-// all `count` of them fill: the values of each in a row, an interleaving shuffle of the rows, and one store. `count` is 0 where
-// there are no such loops, and the statement undefined.
-struct InterleavedStores {
-    size_t count = 0;
-    Halide::Internal::Stmt statement;
-};
-InterleavedStores interleaved_stores(const TileBody &body, size_t first, const Addresses &addresses, Values &values);
-
 }  // namespace tessera::emit
