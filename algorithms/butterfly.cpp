@@ -11,8 +11,10 @@ Turn turn(int64_t numerator, int64_t denominator) {
     // By the nearest quarter, so that what is equal by symmetry comes out equal, and no large angle is rounded.
     int64_t eighths = ((numerator % denominator + denominator) % denominator) * 8;
     int64_t quarter = (eighths + denominator) / (2 * denominator);
-    double angle = static_cast<double>(eighths - 2 * quarter * denominator) / static_cast<double>(denominator) * (std::numbers::pi / 4);
+    int64_t rest = eighths - 2 * quarter * denominator;
+    double angle = static_cast<double>(rest) / static_cast<double>(denominator) * (std::numbers::pi / 4);
     double c = std::cos(angle), s = std::sin(angle);
+    if (std::abs(rest) == denominator) c = std::numbers::sqrt2 / 2, s = std::copysign(c, s);
     switch (quarter % 4) {
     case 0: return {c, s};
     case 1: return {-s, c};

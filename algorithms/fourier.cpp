@@ -113,7 +113,7 @@ private:
         if (m > 1) own.push_back(P);
         own.push_back(K);
         if (s > 1) own.push_back(Q);
-        return stored("fft.pass" + text(static_cast<int64_t>(number)), {stack(re, K).value(), stack(im, K).value()}, own, [=](const Expr &n) {
+        return stored(number == 1 ? "fft.first" : "fft.pass" + text(static_cast<int64_t>(number)), {stack(re, K).value(), stack(im, K).value()}, own, [=](const Expr &n) {
             std::map<std::string, Expr> at = {{K.name, n / Expr(s) % Expr(r)}};
             if (m == 1) at[K.name] = n / Expr(s);
             if (m > 1) at[P.name] = n / Expr(r * s);
@@ -235,7 +235,7 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
         return rewrite(e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr(); });
     };
     auto bin = [&](const Expr &k) {
-        const Expr inside = k < Expr(half), positive = k > Expr(0);
+        const Expr i = variable(K.name), inside = i < Expr(2 * half), positive = i >= Expr(2);  // of k = i / 2
         const Complex here = z(k), there = z(Expr(half) - k), w = half_factor(f, N.value, type, k);
         const Complex a = {guarded(here.re, inside, first.re), guarded(here.im, inside, first.im)};
         const Complex b = {guarded(there.re, positive, first.re), guarded(there.im, positive, first.im)};

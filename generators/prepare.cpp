@@ -12,6 +12,7 @@
 #include "schedules/check.h"
 #include "schedules/merge.h"
 #include "schedules/notation.h"
+#include "schedules/pattern.h"
 
 namespace tessera {
 
@@ -41,7 +42,7 @@ std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Targe
     const std::vector<std::string> all = library.names();
     auto fits = [&](const Schedule &schedule) {
         try {
-            const ResolvedSchedule resolved = resolve(schedule, library);
+            const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), algorithm);
             check(resolved, algorithm);
             check_stages(resolved, -1, apply_splits(inline_calls(algorithm), resolved.stages));
             return true;
@@ -161,7 +162,7 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     }
     if (!p.schedule) return p;
     p.ancestry = library.ancestry(*p.schedule);
-    p.resolved = resolve(*p.schedule, library);
+    p.resolved = without_patterns(resolve(*p.schedule, library), p.declared);
     check(p.resolved, p.declared);
     check_requires(p.resolved, p.target);
     return p;

@@ -1,0 +1,20 @@
+// Addresses with '*' in them, for algorithms whose stages and dims are not always the same ones: an FFT has a pass for each radix.
+//
+//     "fft.pass*": {"micro": {"fft.k*": 16}, "vector": {"fft.q*": 8}}
+//
+// A stage's address with '*', which stands for any characters or none, is one of every stage that it matches; in any stage's
+// knobs a dim with '*' is every one of that stage's dims that it matches. What matches nothing says nothing. Of two addresses of
+// a stage the longer one is over the shorter one, and the stage's own name over both, field by field.
+#pragma once
+#include "algorithms/algorithm.h"
+#include "schedules/schedule.h"
+
+namespace tessera {
+
+bool is_pattern(const std::string &name);
+bool matches(const std::string &pattern, const std::string &name);
+
+// The schedule with every pattern written out for `declared`, its variants' too.
+ResolvedSchedule without_patterns(const ResolvedSchedule &schedule, const Algorithm &declared);
+
+}  // namespace tessera

@@ -1,0 +1,119 @@
+#include "algorithms/fourier.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+#include "algorithms/error.h"
+#include "algorithms/library/library.h"
+#include "algorithms/reference.h"
+#include "algorithms/tile_functions.h"
+
+using namespace tessera;
+
+using Numbers = std::vector<std::complex<double>>;
+
+static Numbers transformed(const Numbers &x, int sign) {
+    const size_t n = x.size();
+    Numbers y(n);
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < n; j++) y[k] += x[j] * std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n));
+    return y;
+}
+
+static std::vector<double> counted(size_t n) {
+    std::vector<double> values(n);
+    for (size_t i = 0; i < n; i++) values[i] = static_cast<double>(i * i % 17) / 8 - 1;
+    return values;
+}
+
+static Numbers paired(const std::vector<double> &values) {
+    Numbers pairs;
+    for (size_t i = 0; i + 1 < values.size(); i += 2) pairs.emplace_back(values[i], values[i + 1]);
+    return pairs;
+}
+
+static void check_near(const Numbers &got, const Numbers &expected) {
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); i++) {
+        CHECK(got[i].real() == Approx(expected[i].real()).margin(1e-11));
+        CHECK(got[i].imag() == Approx(expected[i].imag()).margin(1e-11));
+    }
+}
+
+static std::vector<double> run(Algorithm (*make)(const Numerics &, const Options &), int64_t points, const std::vector<double> &x) {
+    const Algorithm a = make(numerics_named("f64"), {{"points", points}});
+    return evaluate(a, {{"x", Array(DType::f64, {1, static_cast<int64_t>(x.size())}, x)}}).at("y").values();
+}
+
+TEST_CASE("fourier: every transform is the sum that defines it") {
+    for (int64_t n : {1, 2, 3, 4, 5, 6, 8, 9, 12, 15, 16, 30, 32, 60, 64, 75, 128}) {
+        INFO("points " << n);
+        const size_t size = static_cast<size_t>(n);
+        const std::vector<double> x = counted(2 * size), r = counted(size);
+        const Numbers z = paired(x);
+        check_near(paired(run(library::fft, n, x)), transformed(z, -1));
+        Numbers back = transformed(z, 1);
+        for (auto &v : back) v /= static_cast<double>(n);
+        check_near(paired(run(library::ifft, n, x)), back);
+        Numbers half = transformed(Numbers(r.begin(), r.end()), -1);
+        half.resize(size / 2 + 1);
+        check_near(paired(run(library::rfft, n, r)), half);
+        std::vector<double> bins;
+        for (auto &v : half) bins.push_back(v.real()), bins.push_back(v.imag());
+        bins[1] = 7;  // no real signal has one
+        const std::vector<double> again = run(library::irfft, n, bins);
+        check_near(Numbers(again.begin(), again.end()), Numbers(r.begin(), r.end()));
+    }
+}
+
+TEST_CASE("fourier: in an algorithm of one's own, over any dims, of any expression") {
+    Builder f("power");
+    Dim H = f.dim("H"), W = f.dim("W"), N = f.dim("N", 12), K = f.dim("K", 14);
+    Tile x = f.input("x", {H, W, N});
+    Tile spectrum = rfft(x * 2.0, N, K).named("spectrum");                                    // (H, W, K)
+    const Algorithm a = f.output("y", sum(spectrum * spectrum, K)).build();                   // (H, W)
+    const std::vector<double> values = counted(2 * 3 * 12);
+    const Array y = evaluate(a, {{"x", Array(DType::f32, {2, 3, 12}, values)}}).at("y");
+    for (size_t row = 0; row < 6; row++) {
+        Numbers all;
+        for (size_t i = 0; i < 12; i++) all.emplace_back(2 * values[row * 12 + i]);
+        double power = 0;
+        const Numbers transform = transformed(all, -1);
+        for (size_t k = 0; k < 7; k++) power += std::norm(transform[k]);
+        CHECK(y.values()[row] == Approx(power).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("fourier: radices") {
+    using R = std::vector<int64_t>;
+    CHECK(fourier_radices(1) == R{});
+    CHECK(fourier_radices(2) == R{2});
+    CHECK(fourier_radices(4096) == R{8, 8, 8, 8});
+    CHECK(fourier_radices(1000) == R{8, 5, 5, 5});
+    for (int64_t n : {2, 6, 16, 48, 300, 1024, 3000, 65536, 262144}) {
+        int64_t product = 1;
+        for (int64_t r : fourier_radices(n)) product *= r;
+        CHECK(product == n);
+    }
+}
+
+TEST_CASE("fourier: what cannot be transformed: the words") {
+    CHECK_THROWS_WITH(fourier_radices(14), "error[shape.fft]: a Fourier transform of 14 points: it has the prime factor 7; expected a product of 2, 3 and 5. "
+                                           "The nearest are 12 and 15: pad the data with zeros, or cut it.");
+    CHECK_THROWS_WITH(fourier_radices(2 * 3 * 121), Catch::Contains("it has the prime factor 11; expected a product of 2, 3 and 5. The nearest are 720 and 729:"));
+    CHECK_THROWS_WITH(fourier_radices(0), "error[shape.fft]: a Fourier transform of 0 points: expected 1 ..= 262144 of them.");
+    CHECK_THROWS_WITH(fourier_radices(262145), Catch::Contains("of 262145 points: expected 1 ..= 262144 of them."));
+    Builder f("wrong");
+    Dim B = f.dim("B"), N = f.dim("N", 15), K = f.dim("K", 12);
+    Tile x = f.input("x", {B, N});
+    CHECK_THROWS_WITH(fft(x, B), "error[shape.fft]: fft: dim 'B' is not fixed; expected an extent that is known here, since the radices follow from it: declare it as dim(\"B\", 256).");
+    CHECK_THROWS_WITH(fft(x, N), "error[shape.fft]: fft: dim 'N' has extent 15; expected an even one, since a real part and an imaginary part follow each other.");
+    CHECK_THROWS_WITH(rfft(x, N, K), "error[shape.fft]: rfft: dim 'K' has extent 12; expected 16.");
+    CHECK_THROWS_WITH(ifft(x, K), "error[shape.unknown-dim]: ifft: x[B, N] has no dim 'K'; its dims are B, N. Did you mean 'B'?");
+    CHECK_THROWS_WITH(fft(f.input("i", {B, K}, DType::i32), K), "error[shape.fft]: fft: i[B, K] is i32; expected floats: convert with cast.");
+    CHECK_THROWS_WITH(stack({x, x}, N), "error[shape.stack]: stack: dim 'N' has extent 15, and there are 2 tiles; expected one for each element: declare it as dim(\"N\", 2).");
+    CHECK_THROWS_WITH(stack({x}, B), "error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it as dim(\"B\", 1).");
+}

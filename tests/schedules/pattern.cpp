@@ -1,0 +1,51 @@
+#include "schedules/pattern.h"
+
+#include <catch2/catch.hpp>
+
+#include "algorithms/tile_functions.h"
+#include "schedules/merge.h"
+#include "tests/schedules/samples.h"
+
+using namespace tessera;
+
+TEST_CASE("patterns match any characters, or none") {
+    CHECK(matches("fft.pass*", "fft.pass12"));
+    CHECK(matches("fft.pass*", "fft.pass"));
+    CHECK(matches("*.acc", "ffn.up.acc"));
+    CHECK(matches("a*b*c", "aXbbYc"));
+    CHECK(matches("*", ""));
+    CHECK_FALSE(matches("fft.pass*", "fft.first"));
+    CHECK_FALSE(matches("a*b", "abX"));
+    CHECK_FALSE(matches("acc", "acc2"));
+}
+
+TEST_CASE("a pattern stands for every stage and dim that it matches; longer ones and names are over it, field by field") {
+    Builder f("two");
+    Dim M = f.dim("M"), N8 = f.dim("n8", 8), N4 = f.dim("n4", 4);
+    Tile x = f.input("x", {M, N8, N4});
+    Tile a = (x + 1.0).named("pass.a");
+    Tile b = a.at({{"n8", Expr(0)}}, {"M", "n4"}).named("pass.b");
+    const Algorithm two = f.output("y", b).build();
+    auto written = [&](const Schedule &s) { return without_patterns(resolve(s, Library()), two).stages; };
+
+    const Schedule base = Schedule("s").stage("pass.*", StageKnobs().place("y.M").vector({{"n*", 4}}).micro({{"k*", 2}}));
+    auto stages = written(base);
+    CHECK(stages.size() == 2);
+    CHECK(stages.at("pass.a").vector == Extents{{"n8", 4}, {"n4", 4}});
+    CHECK(stages.at("pass.b").vector == Extents{{"n4", 4}});
+    CHECK(stages.at("pass.b").micro.empty());
+    CHECK(stages.at("pass.b").place == Place{Place::Kind::at, "y", "M"});
+
+    stages = written(base.stage("p*", StageKnobs().vector({{"n*", 2}}).unroll({{"M", 3}})).stage("pass.a", StageKnobs().vector({{"n8", 8}})));
+    CHECK(stages.at("pass.a").vector == Extents{{"n8", 8}, {"n4", 4}});
+    CHECK(stages.at("pass.a").unroll == Extents{{"M", 3}});
+    CHECK(stages.at("pass.a").place.has_value());
+
+    stages = written(Schedule("s").stage("pass.a", StageKnobs().micro({{"n*", 4}}).vector({{"n*", 2}, {"n8", 4}}).loops({"micro.n*", "M"})));
+    CHECK(stages.at("pass.a").vector == Extents{{"n8", 4}, {"n4", 2}});
+    CHECK(stages.at("pass.a").loops == std::vector<std::string>{"micro.n8", "micro.n4", "M"});
+
+    CHECK(written(Schedule("s").stage("gone*", StageKnobs().vector({{"M", 4}}))).empty());
+    const ResolvedSchedule variants = without_patterns(resolve(base.variant({"M < 4"}, "pass.*", StageKnobs().vector({{"n*", 2}})), Library()), two);
+    CHECK(variants.variants.at(0).stages.at("pass.b").vector == Extents{{"n4", 2}});
+}
