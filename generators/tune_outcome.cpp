@@ -1,0 +1,118 @@
+#include "generators/tune_outcome.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/hash.h"
+#include "autotune/tuned_schedule.h"
+#include "bench/output_folder.h"
+#include "generators/tune_progress.h"
+#include "schedules/canonical.h"
+#include "schedules/explain.h"
+
+namespace tessera {
+
+using nlohmann::ordered_json;
+
+static ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p) {
+    ordered_json worth = ordered_json::array();
+    for (const Worth &w : r.worth) {
+        ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
+        if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
+        else one["gain"] = nullptr;
+        worth.push_back(one);
+    }
+    const ordered_json &m = task.identity["machine"];
+    auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
+    return {{"resolved", r.best.resolved},
+            {"machine", m["processor"]},
+            {"options", p.options},
+            {"fixed", p.fixed},
+            {"extents", task.space.extents},
+            {"threads", task.space.threads},
+            {"seconds", r.measurement.seconds},
+            {"over",
+             {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"},
+              {"hash", p.schedule ? p.schedule->hash() : ""},
+              {"seconds", r.base_seconds},
+              {"speed", {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)}}}},
+            {"trials", r.trials.size()},
+            {"versions", task.identity["versions"]},
+            {"worth", worth}};
+}
+
+std::optional<Schedule> artifact_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
+                                    const Library &library) {
+    if (!r.improved) return std::nullopt;
+    // A parent must be found by its name wherever the artifact is used.
+    const std::vector<std::string> known = library.names();
+    const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
+                       library.find(p.schedule->name()) == *p.schedule;
+    const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
+    const Schedule tuned =
+        tuned_schedule(artifact_name(options, p, task.space.extents), r.best.stages, named ? p.schedule : std::nullopt, library, features);
+    return tuned.for_algorithm(p.declared.name, surface_hash(p.declared)).with_measured(measured_block(task, r, p));
+}
+
+std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder) {
+    const std::filesystem::path place = folder / (artifact.name() + ".json");
+    const OutputFolder out(place.parent_path());
+    out.write(place.filename().string(), canonical_text(artifact.document()));
+    out.publish(place.filename().string());
+    return place;
+}
+
+static std::string report_json(const CampaignTask &task, const CampaignResult &r, const std::filesystem::path &file) {
+    ordered_json trials = ordered_json::array();
+    for (const Trial &t : r.trials)
+        trials.push_back({{"number", t.number},
+                          {"origin", t.origin},
+                          {"verdict", name_of(t.measurement.verdict)},
+                          {"ratio", t.measurement.ratio},
+                          {"score", t.score},
+                          {"message", t.measurement.message}});
+    const ordered_json whole = {{"format", "tessera-tune"},
+                                {"version", 1},
+                                {"task", task.name},
+                                {"improved", r.improved},
+                                {"artifact", file},
+                                {"bound_s", r.base.features.bound},
+                                {"base_s", r.base_seconds},
+                                {"best_s", r.measurement.seconds},
+                                {"ratio", {r.measurement.lower, r.measurement.ratio, r.measurement.upper}},
+                                {"search_s", r.search_s},
+                                {"measure_s", r.measure_s},
+                                {"made", r.made},
+                                {"refused", r.refused},
+                                {"trials", trials}};
+    return whole.dump(2) + "\n";
+}
+
+std::string report_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
+                      const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
+    if (options.json) return report_json(task, r, file);
+    const double bound = r.base.features.bound;
+    std::string text;
+    text += fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", task.name, r.trials.size(),
+                        r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
+    text +=
+        fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, p.target.measured.has_value()),
+                    p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    if (!artifact) return text + "  nothing that is surely faster was found; no artifact is written\n";
+    const std::string changes = p.schedule ? diff(*p.schedule, *artifact, library) : "";
+    text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n",
+                        time_text(r.base_seconds / r.measurement.ratio),
+                        bound_text(bound, r.base_seconds / r.measurement.ratio, p.target.measured.has_value()), r.measurement.ratio,
+                        r.measurement.lower, r.measurement.upper);
+    if (!changes.empty()) text += "what differs from the base:\n" + changes;
+    if (!r.worth.empty()) text += "what each change is worth (the tuned speed over the speed without it):\n";
+    for (const Worth &w : r.worth)
+        text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
+    text += "wrote " + file.string() + "\n";
+    return text;
+}
+
+}  // namespace tessera

@@ -1,0 +1,18 @@
+// What comes of a campaign: the artifact, and what a person or a program is told.
+#pragma once
+#include "generators/tune_task.h"
+
+namespace tessera {
+
+// The winner as an artifact, with where and how it was measured; none where nothing surely faster was found.
+std::optional<Schedule> artifact_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result,
+                                    const PreparedKernel &prepared, const Library &library);
+
+// <folder>/<name>.json. UserError as OutputFolder.
+std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder);
+
+// In words, or with options.json as a document. `file` is the artifact's.
+std::string report_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result, const PreparedKernel &prepared,
+                      const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file);
+
+}  // namespace tessera

@@ -1,0 +1,45 @@
+#include "generators/tune_progress.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include <fmt/format.h>
+
+namespace tessera {
+
+std::string time_text(double seconds) {
+    return seconds < 1e-6   ? fmt::format("{:.1f} ns", seconds * 1e9)
+           : seconds < 1e-3 ? fmt::format("{:.2f} us", seconds * 1e6)
+           : seconds < 1    ? fmt::format("{:.3f} ms", seconds * 1e3)
+                            : fmt::format("{:.2f} s", seconds);
+}
+
+std::string verdicts_text(const std::map<Verdict, int> &verdicts) {
+    std::string text;
+    for (const auto &[verdict, count] : verdicts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name_of(verdict));
+    return text;
+}
+
+std::string bound_text(double bound, double seconds, bool calibrated) {
+    return calibrated && seconds > 0 ? fmt::format(" ({:.0f} % of the bound)", 100 * bound / seconds) : "";
+}
+
+ProgressLine::ProgressLine(bool quiet, bool calibrated) : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated) {}
+
+ProgressLine::~ProgressLine() {
+    if (terminal_ && !quiet_ && trials_ > 0) std::cerr << "\n";
+}
+
+void ProgressLine::show(const Progress &p) {
+    if (quiet_) return;
+    const std::string text = fmt::format("{:4} of {} trials  best {:.3f} of the base's speed, {}{}  {}  {:.0f} s", p.trials, p.budget,
+                                         p.best_ratio, time_text(p.best_seconds), bound_text(p.bound_seconds, p.best_seconds, calibrated_),
+                                         verdicts_text(p.verdicts), p.elapsed_s);
+    if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
+    else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
+    else return;
+    best_ = p.best_ratio, trials_ = p.trials;
+}
+
+}  // namespace tessera

@@ -1,0 +1,28 @@
+// What a person sees of a campaign while it runs.
+#pragma once
+#include <map>
+#include <string>
+
+#include "autotune/campaign.h"
+
+namespace tessera {
+
+std::string time_text(double seconds);                              // "1.25 ms"
+std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measured, 1 crashed"
+// How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.
+std::string bound_text(double bound, double seconds, bool calibrated);
+
+// On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
+class ProgressLine {
+public:
+    ProgressLine(bool quiet, bool calibrated);
+    void show(const Progress &progress);
+    ~ProgressLine();
+
+private:
+    bool terminal_, quiet_, calibrated_;
+    double best_ = 0;
+    int trials_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,101 @@
+#include "generators/tune_task.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "algorithms/hash.h"
+#include "bench/machine.h"
+#include "generators/manifest.h"
+
+namespace tessera {
+
+// "M512_N768_K3072"
+static std::string shape_name(const Algorithm &algorithm, const DimExtents &extents) {
+    std::string name;
+    for (const Dim &d : algorithm.dims)
+        if (auto e = extents.find(d.name); e != extents.end()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, e->second);
+    return name.empty() ? "any" : name;
+}
+
+// The file of the model that a campaign begins with; nothing for 'none', 'roofline', or where none ships for the target.
+static std::optional<std::filesystem::path> model_file(const std::string &choice, const Target &target) {
+    if (choice == "none" || choice == "roofline") return std::nullopt;
+    if (!choice.empty()) return choice;
+    for (const std::string &name : nearest_targets(target))
+        if (auto file = shipped_model(name)) return file;
+    return std::nullopt;
+}
+
+std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &target) {
+    if (choice == "roofline") return roofline_model();
+    std::unique_ptr<CostModel> model = boosted_model();
+    if (const auto file = model_file(choice, target)) model->load(*file);
+    return model;
+}
+
+std::string model_hash(const std::string &choice, const Target &target) {
+    const auto file = model_file(choice, target);
+    return file ? sha256(read_file(*file)) : choice == "roofline" ? choice : "none";
+}
+
+// All that makes it another kernel than its algorithm: shape, options, threads.
+static std::string variety_of(const PreparedKernel &p, const DimExtents &extents, int threads) {
+    DimExtents shape = extents;
+    shape.insert(p.fixed.begin(), p.fixed.end());
+    std::string name = shape_name(p.declared, shape);
+    for (const auto &[option, value] : p.options) name += fmt::format("_{}{}", option, value);
+    if (!extents.empty() && !p.fixed.empty()) name += "_partly_fixed";
+    else if (!extents.empty()) name += "_dynamic";
+    return threads > 1 ? fmt::format("{}_threads{}", name, threads) : name;
+}
+
+std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const DimExtents &extents) {
+    if (!options.name.empty()) return options.name;
+    return fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads));
+}
+
+void check_size(const PreparedKernel &p, const DimExtents &extents) {
+    constexpr double most = 2e9;
+    const DimExtents all = all_extents(p.bound, extents);
+    double bytes = 0;
+    for (const Tensor &t : p.bound.tensors) {
+        double one = size_of(t.dtype);
+        for (const std::string &d : t.dims)
+            if (auto e = all.find(d); e != all.end()) one *= static_cast<double>(e->second);
+        bytes += one;
+    }
+    if (bytes > most)
+        throw UserError(
+            "tune.size",
+            fmt::format("{}: expected at most {:g} GB of arguments to tune with, got {:.1f}. Tune a smaller shape of the same proportions.",
+                        p.declared.name, most / 1e9, bytes / 1e9));
+}
+
+CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
+    CampaignTask task;
+    task.space = {p.bound, p.target, extents, options.threads, parse_restrictions(options.space), {}};
+    task.name =
+        fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads));
+    if (p.schedule) task.base = knobs_for(p, extents);
+    const Machine machine = this_machine();
+    task.identity = {{"task", task.name},
+                     {"algorithm", p.declared.name},
+                     {"semantic", semantic_hash(p.bound)},
+                     {"surface", surface_hash(p.bound)},
+                     {"numerics", p.declared.numerics.name},
+                     {"options", p.options},
+                     {"fixed", p.fixed},
+                     {"extents", extents},
+                     {"target", p.target.name},
+                     {"threads", options.threads},
+                     {"space", parse_restrictions(options.space)},
+                     {"model", model_hash(options.model, p.target)},
+                     {"features", feature_hash()},
+                     {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
+                     {"runners", options.runners},
+                     {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
+    return task;
+}
+
+}  // namespace tessera
