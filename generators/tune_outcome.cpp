@@ -6,16 +6,29 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "autotune/tuned_schedule.h"
 #include "bench/output_folder.h"
+#include "generators/program_record.h"
 #include "generators/tune_progress.h"
 #include "schedules/canonical.h"
 #include "schedules/explain.h"
+#include "schedules/merge.h"
 
 namespace tessera {
 
 using nlohmann::ordered_json;
+
+// What it was tuned for and resolves to, as `check` will find it.
+static Provenance provenance_of(const Schedule &tuned, const PreparedKernel &p, const CampaignTask &task, const std::string &model,
+                                const Library &library) {
+    PreparedKernel q = p;
+    q.schedule = tuned, q.ancestry = library.ancestry(tuned), q.resolved = resolve(tuned, library);
+    q.kernel = lower_variants(p.declared.name, q);
+    Judge judge(model);
+    return provenance_of(q, task.space.extents, task.space.threads, judge);
+}
 
 static ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p) {
     ordered_json worth = ordered_json::array();
@@ -25,14 +38,8 @@ static ordered_json measured_block(const CampaignTask &task, const CampaignResul
         else one["gain"] = nullptr;
         worth.push_back(one);
     }
-    const ordered_json &m = task.identity["machine"];
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    return {{"resolved", r.best.resolved},
-            {"machine", m["processor"]},
-            {"options", p.options},
-            {"fixed", p.fixed},
-            {"extents", task.space.extents},
-            {"threads", task.space.threads},
+    return {{"machine", task.identity["machine"]["processor"]},
             {"seconds", r.measurement.seconds},
             {"over",
              {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"},
@@ -52,9 +59,14 @@ std::optional<Schedule> artifact_of(const TuneOptions &options, const CampaignTa
     const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
                        library.find(p.schedule->name()) == *p.schedule;
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
-    const Schedule tuned =
+    Schedule tuned =
         tuned_schedule(artifact_name(options, p, task.space.extents), r.best.stages, named ? p.schedule : std::nullopt, library, features);
-    return tuned.for_algorithm(p.declared.name, surface_hash(p.declared)).with_measured(measured_block(task, r, p));
+    tuned = tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
+    const Provenance provenance = provenance_of(tuned, p, task, options.model, library);
+    require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
+    ordered_json measured = json_of(provenance);
+    measured.update(measured_block(task, r, p));
+    return tuned.with_measured(measured);
 }
 
 std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder) {

@@ -1,7 +1,8 @@
 // Lesson 10: check an artifact in, and keep it fresh.
 //
 // A tuned schedule is a file in your repository: reviewed like code, and a child of the schedule that it was tuned from. It states
-// the hash of the tile program that was measured, so that anybody can tell, without measuring, whether the figure still counts.
+// the hash of the tile program that was measured, so that anybody can tell, without measuring, whether the figure still counts;
+// `check schedules` does so for every artifact of a folder, and says why one no longer does and what to measure again.
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
