@@ -7,9 +7,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -22,7 +19,7 @@
 
 namespace tessera {
 
-LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log) : log_(log) {
+LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log, const std::function<bool()> &stopped) : log_(log), stopped_(stopped) {
     int in[2], out[2];
     // A socket, since writing to one whose reader is gone can be told not to raise a signal.
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) throw InternalError(std::string("a socket to another process: ") + std::strerror(errno));
@@ -32,30 +29,30 @@ LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, cons
     }
     const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const std::string shell_command = "exec " + command;
-    child_ = fork();
-    if (child_ == 0) {
-        setsid();
-#ifdef __linux__
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-        const rlimit no_core{0, 0};
-        setrlimit(RLIMIT_CORE, &no_core);
-        if (memory_bytes > 0) {
-            const rlimit memory{memory_bytes, memory_bytes};
-            setrlimit(RLIMIT_AS, &memory);
-        }
-        dup2(in[1], 0), dup2(out[1], 1);
-        if (errors >= 0) dup2(errors, 2);
-        execl("/bin/sh", "sh", "-c", shell_command.c_str(), static_cast<char *>(nullptr));
-        _exit(127);
+    auto close_there = [&] {
+        close(in[1]), close(out[1]);
+        if (errors >= 0) close(errors);
+    };
+    try {
+        process_ = std::make_unique<Supervised>([&] {
+            const rlimit no_core{0, 0};
+            setrlimit(RLIMIT_CORE, &no_core);
+            if (memory_bytes > 0) {
+                const rlimit memory{memory_bytes, memory_bytes};
+                setrlimit(RLIMIT_AS, &memory);
+            }
+            dup2(in[1], 0), dup2(out[1], 1);
+            if (errors >= 0) dup2(errors, 2);
+            execl("/bin/sh", "sh", "-c", shell_command.c_str(), static_cast<char *>(nullptr));
+            _exit(127);
+        });
+    } catch (const InternalError &) {
+        close_there();
+        close(in[0]), close(out[0]);
+        throw;
     }
-    close(in[1]), close(out[1]);
-    if (errors >= 0) close(errors);
+    close_there();
     in_ = in[0], out_ = out[0];
-    if (child_ < 0) {
-        close(in_), close(out_);
-        throw InternalError(std::string("starting another process: ") + std::strerror(errno));
-    }
     fcntl(in_, F_SETFL, O_NONBLOCK);
     fcntl(out_, F_SETFL, O_NONBLOCK);
 }
@@ -63,12 +60,13 @@ LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, cons
 LineProcess::~LineProcess() { ended(); }
 
 // Waits for the descriptor; false when the time is over.
-static bool wait_for(int descriptor, short events, LineProcess::Clock::time_point end) {
+bool LineProcess::wait_for(int descriptor, short events, Clock::time_point end) const {
+    constexpr int64_t asked_every_ms = 50;
     while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - LineProcess::Clock::now()).count();
-        if (left <= 0) return false;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+        if (left <= 0 || (stopped_ && stopped_())) return false;
         pollfd wait{descriptor, events, 0};
-        const int ready = poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
+        const int ready = poll(&wait, 1, static_cast<int>(std::min<int64_t>(left, asked_every_ms)));
         if (ready > 0) return true;
         if (ready < 0 && errno != EINTR) return false;
     }
@@ -127,16 +125,13 @@ bool LineProcess::read(void *bytes, size_t count, Clock::time_point end) {
 }
 
 std::string LineProcess::ended() {
-    if (child_ < 0) return "it had ended";
+    if (!process_) return "it had ended";
     close(in_);
     close(out_);
-    int status = 0;
-    pid_t done = 0;
     // One that says no more is about to end by itself: how it does is worth knowing.
-    for (int i = 0; i < 100 && !late_ && (done = waitpid(child_, &status, WNOHANG)) == 0; i++) usleep(2000);
-    kill(-child_, SIGKILL);
-    while (done == 0 && (done = waitpid(child_, &status, 0)) < 0 && errno == EINTR) done = 0;
-    child_ = -1;
+    if (!late_) process_->ends_within(std::chrono::milliseconds(200));
+    const int status = process_->end();
+    process_.reset();
     std::string how = "it ended in the middle";
     if (late_) how = "it did not answer in time";
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) how = "it did not answer in time";

@@ -2,8 +2,12 @@
 #pragma once
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "bench/supervised.h"
 
 namespace tessera {
 
@@ -11,9 +15,9 @@ class LineProcess {
 public:
     using Clock = std::chrono::steady_clock;
 
-    // Runs a command of the shell's in a session of its own, so that all that it starts ends with it. `memory_bytes` of address
-    // space at most, 0 for no limit. What it writes to stderr goes to `log`.
-    LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log);
+    // Runs a command of the shell's. `memory_bytes` of address space at most, 0 for no limit. What it writes to stderr goes to
+    // `log`. Once `stopped` says so, nothing waits for it any longer.
+    LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log, const std::function<bool()> &stopped = {});
     ~LineProcess();  // ends it, and all that it started
     LineProcess(const LineProcess &) = delete;
     LineProcess &operator=(const LineProcess &) = delete;
@@ -28,11 +32,14 @@ public:
     std::string ended();
 
 private:
-    int child_ = -1, in_ = -1, out_ = -1;
+    std::unique_ptr<Supervised> process_;
+    int in_ = -1, out_ = -1;
     std::filesystem::path log_;
+    std::function<bool()> stopped_;
     std::string buffered_;
     bool late_ = false;
     bool fill(Clock::time_point end);
+    bool wait_for(int descriptor, short events, Clock::time_point end) const;
 };
 
 }  // namespace tessera

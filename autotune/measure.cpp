@@ -1,23 +1,25 @@
 #include "autotune/measure.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
-#include "autotune/line_process.h"
-#include "autotune/sampled.h"
+#include "autotune/conversation.h"
 #include "bench/caller.h"
 #include "bench/inputs.h"
-#include "compiler/interpret.h"
+#include "bench/output_folder.h"
 #include "compiler/verify_tiles.h"
 
 namespace tessera {
@@ -28,11 +30,6 @@ namespace fs = std::filesystem;
 using Clock = LineProcess::Clock;
 
 namespace {
-
-constexpr std::pair<Verdict, const char *> verdict_names[] = {{Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"}, {Verdict::slow, "slow"},       {Verdict::refused, "refused"},
-                                                              {Verdict::uncompiled, "uncompiled"}, {Verdict::crashed, "crashed"}, {Verdict::wrong, "wrong"}};
-constexpr std::byte pattern{0xa5};
-constexpr double most_steps = 3e8;  // of the interpreter: about a second
 
 Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 
@@ -56,30 +53,19 @@ Centre centre_of(std::vector<double> values) {
     return {at(std::floor(n / 2)), at(std::floor(n / 2 - half)), at(std::ceil(n / 2 + half))};
 }
 
-// What a program said that it should not have said, or did not say.
-struct Failed {
-    Verdict verdict;
-    std::string message;
-};
-
 }  // namespace
-
-const char *name_of(Verdict verdict) {
-    for (const auto &[v, name] : verdict_names)
-        if (v == verdict) return name;
-    throw InternalError("every verdict has a name");
-}
-
-Verdict verdict_named(const std::string &name) {
-    for (const auto &[v, n] : verdict_names)
-        if (n == name) return v;
-    throw InternalError("there is no verdict '" + name + "'");
-}
 
 struct Measurer::State {
     Subject subject;
     MeasureOptions options;
+    TileProgram base;
     TemporaryFolder folder;
+    std::optional<Clock::time_point> end;
+    std::set<size_t> broken;  // runners
+
+    bool stopped() const {
+        return (options.stop && options.stop->load()) || (options.abandon && options.abandon->load()) || (end && Clock::now() >= *end);
+    }
 
     std::vector<std::string> cc() const {
         std::vector<std::string> words;
@@ -97,8 +83,9 @@ struct Measurer::State {
         run_cc(all, folder.path() / ("cc" + std::to_string(getpid()) + ".log"));
     }
 
-    // Sources and objects that every candidate's program shares.
-    void prepare(const TileProgram &base) {
+    // Sources and objects that every candidate's program shares; and a program in which the base stands on both sides, which tells a
+    // runner that fails from a candidate that does.
+    void prepare() {
         std::vector<std::string> sources;
         for (const auto &[name, text] : measuring_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
@@ -111,15 +98,25 @@ struct Measurer::State {
                                                  << "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
                                                     "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n";
         sources.push_back((folder.path() / "calls.c").string());
-        std::vector<std::string> objects;
         for (const std::string &source : sources) {
-            objects.push_back(source + ".o");
-            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", objects.back()});
+            shared_objects.push_back(source + ".o");
+            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", shared_objects.back()});
         }
-        run_limited(compiling(subject.algorithm.name), options.compile, [&] { emit_library({other}, subject.target, {folder.path() / "libbase.a", {}}); });
-        shared_objects = objects;
+        LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
+            emit_library({other}, subject.target, {folder.path() / "libbase.a", {}});
+            link(folder.path() / "base", {"-Wl,--defsym=tessera_candidate=tessera_base,--defsym=tessera_candidate_workspace=tessera_base_workspace"});
+        });
+        if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
     }
     std::vector<std::string> shared_objects;
+
+    void link(const fs::path &program, const std::vector<std::string> &more) const {
+        std::vector<std::string> arguments = {"-o", program.string()};
+        arguments.insert(arguments.end(), shared_objects.begin(), shared_objects.end());
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.insert(arguments.end(), {(folder.path() / "libbase.a").string(), "-lpthread", "-lm"});
+        compile(arguments);
+    }
 
     fs::path program_path(size_t i) const { return folder.path() / ("candidate" + std::to_string(i)); }
 
@@ -127,10 +124,7 @@ struct Measurer::State {
     void build(const TileProgram &program, size_t i) const {
         const fs::path archive = folder.path() / fmt::format("libcandidate{}.a", i);
         emit_library({Kernel{"tessera_candidate", {{{}, program}}}}, subject.target, {archive, {}});
-        std::vector<std::string> arguments = {"-o", program_path(i).string()};
-        arguments.insert(arguments.end(), shared_objects.begin(), shared_objects.end());
-        arguments.insert(arguments.end(), {archive.string(), (folder.path() / "libbase.a").string(), "-lpthread", "-lm"});
-        compile(arguments);
+        link(program_path(i), {archive.string()});
         std::ofstream(folder.path() / fmt::format("bytes{}", i)) << fs::file_size(archive);
         fs::remove(archive);
     }
@@ -151,164 +145,33 @@ struct Measurer::State {
             if (running.empty()) break;
             std::vector<LimitedProcess *> processes;
             for (Running &r : running) processes.push_back(r.process.get());
-            const size_t done = LimitedProcess::wait_for_any(processes);
-            Measurement &result = results[running[done].program];
+            const std::optional<size_t> done = LimitedProcess::wait_for_any(processes, [this] { return stopped(); });
+            if (!done) return;
+            Measurement &result = results[running[*done].program];
             try {
-                running[done].process->finish();
-                result.compile_s = std::chrono::duration<double>(Clock::now() - running[done].start).count();
-                std::ifstream(folder.path() / fmt::format("bytes{}", running[done].program)) >> result.code_bytes;
+                running[*done].process->finish();
+                result.compile_s = std::chrono::duration<double>(Clock::now() - running[*done].start).count();
+                std::ifstream(folder.path() / fmt::format("bytes{}", running[*done].program)) >> result.code_bytes;
             } catch (const std::exception &error) {
                 result.verdict = Verdict::uncompiled, result.message = error.what();
             }
-            running.erase(running.begin() + static_cast<std::ptrdiff_t>(done));
+            running.erase(running.begin() + static_cast<std::ptrdiff_t>(*done));
         }
     }
 
-    // One candidate's program while it runs.
-    struct Talk {
-        const State &state;
-        const TileProgram &program;
-        DimExtents extents;
-        LineProcess process;
-        Clock::time_point end;
-
-        Talk(const State &s, const TileProgram &p, size_t i, const std::string &runner)
-            : state(s),
-              program(p),
-              extents(all_extents(s.subject.algorithm, s.subject.extents)),
-              process((runner.empty() ? "" : runner + " ") + "'" + s.program_path(i).string() + "'", runner.empty() ? s.options.run_memory_bytes : 0, s.folder.path() / fmt::format("said{}", i)),
-              end(after(s.options.run_limit_s)) {}
-
-        [[noreturn]] void fail(const std::string &why) {
-            const std::string how = process.ended();
-            throw Failed{Verdict::crashed, why.empty() ? how : why + "; " + how};
-        }
-        void say(const std::string &text) {
-            if (!process.write(text, end)) fail("");
-        }
-        std::string hear() {
-            const std::optional<std::string> text = process.line(end);
-            if (!text) fail("");
-            return *text;
-        }
-
-        void begin() {
-            say(fmt::format("limit {}\nthreads {}\n", static_cast<int>(std::ceil(state.options.run_limit_s)) + 1, state.subject.threads));
-            for (size_t i = 0; i < program.arguments.size(); i++) {
-                const Argument &a = program.arguments[i];
-                const std::vector<int64_t> shape = shape_of(a.tensor, extents);
-                std::string line = fmt::format("shape {} {} {} {}", i, abi_dtype(a.tensor.dtype), a.written ? 1 : 0, shape.size());
-                for (int64_t n : shape) line += fmt::format(" {}", n);
-                say(line + "\n");
-            }
-        }
-
-        Array held_before(const Argument &a, const Inputs &inputs) const {
-            if (a.read) return inputs.tensors.at(a.tensor.name);
-            Array array(a.tensor.dtype, shape_of(a.tensor, extents));
-            std::fill(array.data.begin(), array.data.end(), pattern);
-            return array;
-        }
-
-        void send(const Inputs &inputs) {
-            const std::vector<int64_t> words = parameter_words(program, inputs.parameters);
-            for (size_t i = 0; i < words.size(); i++) say(fmt::format("parameter {} {}\n", i, words[i]));
-            for (size_t i = 0; i < program.arguments.size(); i++) {
-                const Array array = held_before(program.arguments[i], inputs);
-                say(fmt::format("tensor {} {}\n", i, array.data.size()));
-                say(std::string(reinterpret_cast<const char *>(array.data.data()), array.data.size()));
-            }
-        }
-
-        struct Ran {
-            double seconds = 0;
-            uint64_t workspace_bytes = 0;
-            std::map<size_t, Array> written;
-        };
-        Ran run(int which = 0) {
-            say(fmt::format("run {}\n", which));
-            const std::string said = hear();
-            Ran ran;
-            int status = 0;
-            unsigned long long bytes = 0;
-            if (std::sscanf(said.c_str(), "ran %d %lf %llu", &status, &ran.seconds, &bytes) != 3 || !(ran.seconds >= 0)) fail("it answered '" + said.substr(0, 80) + "'");
-            ran.workspace_bytes = bytes;
-            if (status == -1000) throw Failed{Verdict::wrong, "it wrote outside of its arguments"};
-            if (status != 0) throw Failed{Verdict::crashed, fmt::format("it refuses its arguments with status {}", status)};
-            for (size_t i = 0; i < program.arguments.size(); i++) {
-                if (!program.arguments[i].written) continue;
-                Array array(program.arguments[i].tensor.dtype, shape_of(program.arguments[i].tensor, extents));
-                if (hear() != fmt::format("tensor {} {}", i, array.data.size())) fail("it did not give its results");
-                if (!process.read(array.data.data(), array.data.size(), end)) fail("");
-                ran.written.emplace(i, std::move(array));
-            }
-            return ran;
-        }
-
-        std::pair<double, double> time(long calls, long base_calls) {
-            say(fmt::format("time {} {}\n", calls, base_calls));
-            const std::string said = hear();
-            double own = 0, other = 0;
-            if (std::sscanf(said.c_str(), "took %lf %lf", &own, &other) != 2 || !(own > 0) || !(other > 0)) fail("it answered '" + said.substr(0, 80) + "'");
-            return {own / static_cast<double>(calls), other / static_cast<double>(base_calls)};
-        }
-
-        // What is too long to interpret is compared with the base's results, within what another order of additions may change.
-        void compare(const Ran &ran, const Inputs &inputs, uint64_t seed) {
-            const TileProgram blocks = sampled(program, extents, seed);
-            if (steps_of(blocks, extents) <= most_steps) compare_bits(blocks, ran, inputs);
-            else compare_nearly(ran, run(1));
-        }
-
-        void compare_nearly(const Ran &ran, const Ran &base) const {
-            for (const auto &[i, got] : ran.written) {
-                const double near = size_of(got.dtype) < 4 && is_float(got.dtype) ? 3e-2 : 1e-3;
-                const std::vector<double> values = got.values(), expected = base.written.at(i).values();
-                double largest = 0;
-                for (double e : expected)
-                    if (std::isfinite(e)) largest = std::max(largest, std::abs(e));
-                for (size_t at = 0; at < values.size(); at++)
-                    if (!(std::abs(values[at] - expected[at]) <= near * largest) && !(std::isnan(values[at]) && std::isnan(expected[at])) && values[at] != expected[at])
-                        throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; the base gives {:.9g}", at, program.arguments[i].tensor.name, values[at], expected[at])};
-            }
-        }
-
-        void compare_bits(const TileProgram &blocks, const Ran &ran, const Inputs &inputs) const {
-            std::map<std::string, Array> arrays;
-            std::map<std::string, TensorView> views;
-            for (const Argument &a : program.arguments) arrays.emplace(a.tensor.name, held_before(a, inputs));
-            for (auto &[name, array] : arrays) views[name] = array.view(name);
-            InterpretOptions unchecked;
-            unchecked.checked = false;
-            interpret(blocks, views, extents, inputs.parameters, unchecked);
-            for (const auto &[i, got] : ran.written) {
-                const Argument &a = program.arguments[i];
-                const Array &expected = arrays.at(a.tensor.name);
-                const size_t size = static_cast<size_t>(size_of(a.tensor.dtype));
-                const std::vector<std::byte> untouched(size, pattern);
-                for (size_t at = 0; at < expected.data.size(); at += size) {
-                    if (!a.read && std::memcmp(&expected.data[at], untouched.data(), size) == 0) continue;
-                    if (std::memcmp(&expected.data[at], &got.data[at], size) == 0) continue;
-                    const Scalar e = load_scalar(a.tensor.dtype, &expected.data[at]), g = load_scalar(a.tensor.dtype, &got.data[at]);
-                    if (is_float(e.type) && std::isnan(e.real) && std::isnan(g.real)) continue;
-                    throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; its tile program gives {:.9g}", at / size, a.tensor.name, is_float(g.type) ? g.real : static_cast<double>(g.integer),
-                                                             is_float(e.type) ? e.real : static_cast<double>(e.integer))};
-                }
-            }
-        }
-    };
+    std::string command_of(const fs::path &program, const std::string &runner) const { return (runner.empty() ? "" : runner + " ") + "'" + program.string() + "'"; }
+    ConversationLimits limits_of(const std::string &runner) const { return {options.run_limit_s, runner.empty() ? options.run_memory_bytes : 0, [this] { return stopped(); }}; }
 
     void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
         constexpr double least = 1e-3;  // seconds of calls in one round
         constexpr size_t fewest = 6, most = 400;
-        Talk talk(*this, program, i, runner);
-        Inputs inputs = random_inputs(program, talk.extents, subject.seed + 2 * i);
-        talk.begin();
-        talk.send(inputs);
-        const Talk::Ran first = talk.run();
+        const DimExtents extents = all_extents(subject.algorithm, subject.extents);
+        Inputs inputs = random_inputs(program, extents, subject.seed + 2 * i);
+        Conversation talk(subject, program, command_of(program_path(i), runner), limits_of(runner), folder.path() / fmt::format("said{}", i));
+        const Conversation::Ran first = talk.run_on(inputs);
         result.workspace_bytes = first.workspace_bytes;
         std::vector<double> own, ratios;
-        auto calls_for = [&](double seconds) { return std::clamp(std::lround(least / std::max(seconds, 1e-8)), 1L, 100000L); };
+        auto calls_for = [](double seconds) { return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000); };
         auto [own_s, base_s] = talk.time(calls_for(first.seconds), 1);
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
@@ -332,55 +195,119 @@ struct Measurer::State {
         result.seconds = median(own), result.ratio = ratio.median, result.lower = ratio.lower, result.upper = ratio.upper;
         result.verdict = Verdict::slow;
         if (!checked) return;
-        inputs = random_inputs(program, talk.extents, subject.seed + 2 * i + 1);
-        talk.send(inputs);
-        talk.compare(talk.run(), inputs, subject.seed + i + 1);
+        talk.aside([&] { inputs = random_inputs(program, extents, subject.seed + 2 * i + 1); });
+        talk.compare(talk.run_on(inputs), inputs, subject.seed + i + 1);
         result.verdict = Verdict::measured;
     }
 
+    // What is known badly is measured again, as far as it may matter; the closest counts.
+    void run_until_known(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
+        constexpr int most = 3;
+        for (int n = 0; n < most && !(n > 0 && stopped()); n++) {
+            Measurement again = result;
+            try {
+                run_one(program, i, runner, best, again);
+            } catch (const Failed &why) {
+                if (n > 0 && why.verdict == Verdict::unmeasured) return;
+                again.verdict = why.verdict, again.message = why.message;
+            } catch (const std::exception &error) {
+                again.verdict = Verdict::crashed, again.message = error.what();
+            }
+            auto width = [](const Measurement &m) { return m.upper - m.lower; };
+            if (n == 0 || again.verdict != Verdict::measured || width(again) < width(result)) result = again;
+            if (result.verdict != Verdict::measured || width(result) / 2 <= options.widest * result.ratio || result.upper < 0.8 * best) return;
+        }
+    }
+
+    // Why the base fails on the runner too; nothing where it does not.
+    std::optional<std::string> broken_by(const std::string &runner) const {
+        constexpr int tries = 2;
+        std::string why;
+        for (int n = 0; n < tries; n++) {
+            try {
+                const Inputs inputs = random_inputs(base, all_extents(subject.algorithm, subject.extents), subject.seed);
+                Conversation talk(subject, base, command_of(folder.path() / "base", runner), limits_of(runner), folder.path() / "said");
+                talk.compare(talk.run_on(inputs), inputs, subject.seed);
+                return std::nullopt;
+            } catch (const Failed &failed) {
+                why = failed.message;
+                if (failed.verdict == Verdict::unmeasured) return std::nullopt;
+            }
+        }
+        return why;
+    }
+
     void run_all(const std::vector<TileProgram> &programs, double best, std::vector<Measurement> &results, const std::function<void(size_t, const Measurement &)> &done) {
-        std::atomic<size_t> next{0};
+        std::deque<size_t> open;
         std::mutex one_at_a_time;
         std::exception_ptr failed_to_tell;
-        std::atomic<bool> failed{false};
+        std::string last_words;
+        for (size_t i = 0; i < programs.size(); i++) open.push_back(i);
+        auto next = [&]() -> std::optional<size_t> {
+            const std::lock_guard<std::mutex> lock(one_at_a_time);
+            if (failed_to_tell || open.empty() || stopped()) return std::nullopt;
+            const size_t i = open.front();
+            open.pop_front();
+            return i;
+        };
         auto tell = [&](size_t i) {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
-            if (failed) return;
+            if (failed_to_tell || results[i].verdict == Verdict::unmeasured) return;
             try {
                 done(i, results[i]);
             } catch (...) {
                 failed_to_tell = std::current_exception();
-                failed = true;
             }
+        };
+        auto give_up = [&](size_t runner, size_t i, const std::string &why) {
+            const std::lock_guard<std::mutex> lock(one_at_a_time);
+            broken.insert(runner);
+            open.push_front(i);
+            last_words = fmt::format("runner '{}': {}", options.runners[runner], why);
+            if (options.warn && broken.size() < options.runners.size())
+                options.warn(fmt::format("{}, with the schedule to beat too; it is given up, and {} of {} measure on", last_words, options.runners.size() - broken.size(), options.runners.size()));
         };
         auto work = [&](size_t runner) {
-            for (size_t i; (i = next++) < programs.size();) {
-                Measurement &result = results[i];
-                if (failed || (options.stop && options.stop->load())) continue;
-                if (result.verdict == Verdict::refused || result.verdict == Verdict::uncompiled) {
-                    tell(i);
-                    continue;
+            while (const std::optional<size_t> i = next()) {
+                Measurement &result = results[*i];
+                if (result.verdict != Verdict::refused && result.verdict != Verdict::uncompiled) {
+                    const Measurement before = result;
+                    run_until_known(programs[*i], *i, options.runners[runner], best, result);
+                    if (result.verdict == Verdict::crashed || result.verdict == Verdict::wrong)
+                        if (const auto why = broken_by(options.runners[runner])) {
+                            result = before;
+                            return give_up(runner, *i, *why);
+                        }
+                    fs::remove(program_path(*i));
                 }
-                try {
-                    run_one(programs[i], i, options.runners[runner], best, result);
-                } catch (const Failed &why) {
-                    result.verdict = why.verdict, result.message = why.message;
-                } catch (const std::exception &error) {
-                    result.verdict = Verdict::crashed, result.message = error.what();
-                }
-                fs::remove(program_path(i));
-                tell(i);
+                tell(*i);
             }
         };
-        std::vector<std::thread> others;
-        for (size_t r = 1; r < options.runners.size(); r++) others.emplace_back(work, r);
-        work(0);
-        for (std::thread &t : others) t.join();
+        while (!open.empty() && !failed_to_tell && !stopped()) {
+            if (broken.size() == options.runners.size())
+                throw UserError("tune.runner", fmt::format("{}: expected a runner that runs the schedule to beat; {}. Mend it and go on with --resume, or name another with --runner.", subject.algorithm.name, last_words));
+            std::vector<std::thread> workers;
+            for (size_t r = 0; r < options.runners.size(); r++)
+                if (!broken.count(r)) workers.emplace_back(work, r);
+            for (std::thread &t : workers) t.join();
+        }
         if (failed_to_tell) std::rethrow_exception(failed_to_tell);
     }
 };
 
-Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, {}, {}}) { state_->prepare(base); }
+Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, base, {}, {}, {}, {}}) {
+    if (state_->cc().empty()) throw UserError("command.cc", "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
+    auto check_stopped = [&] {
+        if (state_->stopped()) throw UserError("tune.stopped", subject.algorithm.name + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
+    };
+    try {
+        state_->prepare();
+    } catch (const UserError &) {
+        check_stopped();  // what Ctrl-C at a terminal ends with it
+        throw;
+    }
+    check_stopped();
+}
 
 Measurer::~Measurer() = default;
 
@@ -397,10 +324,13 @@ void Measurer::measure(const std::vector<TileProgram> &programs, double best, co
     state_->run_all(programs, best, results, done);
 }
 
+void Measurer::end_at(std::chrono::steady_clock::time_point time) { state_->end = time; }
+
 void Measurer::confirm() {
     state_->options.seconds *= 3;
     state_->options.precision /= 3;
     state_->options.stop = nullptr;
+    state_->end.reset();
 }
 
 }  // namespace tessera

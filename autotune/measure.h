@@ -6,28 +6,18 @@
 // built side by side and run one after the other on each runner.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "algorithms/algorithm.h"
-#include "bench/inputs.h"
+#include "autotune/subject.h"
+#include "autotune/verdict.h"
 #include "bench/limited.h"
-#include "bench/output_folder.h"
 #include "compiler/tile_program.h"
-#include "schedules/target.h"
 
 namespace tessera {
-
-// What all candidates of a campaign compute.
-struct Subject {
-    Algorithm algorithm;   // with its fixed dims bound
-    Target target;
-    DimExtents extents;    // of the symbolic dims
-    int threads = 1;
-    uint64_t seed = 1;     // of the data
-};
 
 struct MeasureOptions {
     std::vector<std::string> runners = {""};  // commands of the shell's that run the program whose path is their last word; "": as it is
@@ -36,22 +26,13 @@ struct MeasureOptions {
     double seconds = 0.4;                     // for timing one candidate
     double precision = 0.01;                  // of the ratio: half its 95% interval
     Limits compile;
+    double widest = 0.05;                     // interval of a ratio that is believed; a wider one is measured again, twice at most
     double run_limit_s = 20;                  // for all that one program does
     uint64_t run_memory_bytes = uint64_t{16} << 30;
-    const std::atomic<bool> *stop = nullptr;  // no further program is run once it is set
+    const std::atomic<bool> *stop = nullptr;     // once it is set, what compiles or runs is ended, until `confirm`
+    const std::atomic<bool> *abandon = nullptr;  // the same, also after `confirm`
+    std::function<void(const std::string &)> warn;  // is told of a runner that is given up
 };
-
-enum class Verdict : uint8_t {
-    unmeasured, // the measuring was stopped before
-    measured,
-    slow,       // clearly slower than the best; timed, but not compared with its tile program
-    refused,    // the tile program may not run
-    uncompiled, // the compiler failed, or reached a limit
-    crashed,    // the program ended, hung, or said what makes no sense
-    wrong,      // its results are not those of its tile program, or it wrote where it may not
-};
-const char *name_of(Verdict verdict);
-Verdict verdict_named(const std::string &name);  // InternalError for any other
 
 struct Measurement {
     Verdict verdict = Verdict::unmeasured;
@@ -64,13 +45,17 @@ struct Measurement {
 
 class Measurer {
 public:
-    // `base` is what candidates are compared with. Throws as LimitedProcess when it cannot be compiled, and UserError command.cc.
+    // `base` is what candidates are compared with. Throws as LimitedProcess when it cannot be compiled; UserError command.cc;
+    // tune.stopped when it is stopped before it has begun.
     Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base);
     ~Measurer();
 
     // Calls `done` for each program as it is measured, by its position, one at a time. `best` is the largest ratio so far: what is
-    // clearly below half of it is timed no longer.
+    // clearly below half of it is timed no longer. A runner that fails where the base fails on it too is given up, and what it had is
+    // given to another; UserError tune.runner when none is left.
     void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
+    // At that time it is stopped, until `confirm`.
+    void end_at(std::chrono::steady_clock::time_point time);
     // From here on everything is timed for longer, and more closely, whether stopped or not.
     void confirm();
 

@@ -2,16 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <new>
 
@@ -42,10 +39,6 @@ void write_all(int descriptor, const std::string &text) {
 // The child: ends the process, and says through the pipe why `work` failed: the error's id (empty for one of ours), a
 // newline, its message.
 [[noreturn]] void run_child(const Limits &limits, const std::function<void()> &work, int report) {
-    setpgid(0, 0);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
     for (int fatal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(fatal, SIG_DFL);  // the parent's handlers would report for it
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, static_cast<uint64_t>(std::ceil(limits.seconds)) * static_cast<uint64_t>(tess_cpu_count()) + 1);
@@ -85,26 +78,22 @@ Activity compiling(const std::string &kernel) {
 LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work) : activity_(activity), limits_(limits) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw InternalError(activity.subject + ": a pipe to the process for " + activity.doing + ": " + std::strerror(errno));
-    child_ = fork();
-    if (child_ < 0) {
+    try {
+        process_ = std::make_unique<Supervised>([&] {
+            close(ends[0]);
+            run_child(limits, work, ends[1]);
+        });
+    } catch (const InternalError &error) {
         close(ends[0]), close(ends[1]);
-        throw InternalError(activity.subject + ": starting the process for " + activity.doing + ": " + std::string(std::strerror(errno)));
-    }
-    if (child_ == 0) {
-        close(ends[0]);
-        run_child(limits, work, ends[1]);
+        throw InternalError(activity.subject + ": " + activity.doing + ": " + error.what());
     }
     close(ends[1]);
     report_ = ends[0];
-    setpgid(child_, child_);  // here too, so that the group exists whoever runs first
     end_ = Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limits.seconds));
 }
 
 LimitedProcess::~LimitedProcess() {
     if (report_ >= 0) close(report_);
-    if (child_ < 0) return;
-    kill(-child_, SIGKILL);
-    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
 int64_t LimitedProcess::milliseconds_left() const { return std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count(), 0, 1 << 30); }
@@ -118,9 +107,10 @@ bool LimitedProcess::read_report() {
     return !closed_;
 }
 
-size_t LimitedProcess::wait_for_any(const std::vector<LimitedProcess *> &processes) {
-    while (true) {
-        int64_t least = 1 << 30;
+std::optional<size_t> LimitedProcess::wait_for_any(const std::vector<LimitedProcess *> &processes, const std::function<bool()> &stopped) {
+    constexpr int64_t asked_every_ms = 50;
+    while (!stopped || !stopped()) {
+        int64_t least = stopped ? asked_every_ms : 1 << 30;
         std::vector<pollfd> waits;
         for (size_t i = 0; i < processes.size(); i++) {
             if (processes[i]->closed_ || processes[i]->milliseconds_left() == 0) return i;
@@ -131,15 +121,13 @@ size_t LimitedProcess::wait_for_any(const std::vector<LimitedProcess *> &process
         for (size_t i = 0; i < processes.size(); i++)
             if (waits[i].revents != 0 && !processes[i]->read_report()) return i;
     }
+    return std::nullopt;
 }
 
 void LimitedProcess::finish() {
     wait_for_any({this});
-    const bool in_time = closed_;
-    if (!in_time) kill(-child_, SIGKILL);
-    int status = 0;
-    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
-    child_ = -1;
+    const bool in_time = closed_ && process_->ends_within(std::chrono::milliseconds(milliseconds_left()));
+    const int status = process_->end();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && in_time) return;
     auto over = [&](const std::string &limit) {
         throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}.", activity_.subject, activity_.doing, limit, activity_.remedy));

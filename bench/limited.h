@@ -4,8 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "bench/supervised.h"
 
 namespace tessera {
 
@@ -33,15 +37,17 @@ public:
     // activity's id when a limit ends it (every process that it started ends too); InternalError names the signal or the exit
     // code when it ends in another way.
     void finish();
-    // Waits until one of them can finish without waiting; gives its position. There is at least one.
-    static size_t wait_for_any(const std::vector<LimitedProcess *> &processes);
+    // Waits until one of them can finish without waiting; gives its position, or nothing once `stopped` says so. There is at
+    // least one.
+    static std::optional<size_t> wait_for_any(const std::vector<LimitedProcess *> &processes, const std::function<bool()> &stopped = {});
 
 private:
     using Clock = std::chrono::steady_clock;
     Activity activity_;
     Limits limits_;
     Clock::time_point end_;
-    int child_ = -1, report_ = -1;
+    std::unique_ptr<Supervised> process_;
+    int report_ = -1;
     std::string text_;
     bool closed_ = false;  // it says nothing more
     bool read_report();

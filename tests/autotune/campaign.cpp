@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/output_folder.h"
 #include "compiler/lower.h"
 #include "tests/autotune/kernels.h"
 #include "tests/schedules/words.h"
@@ -82,13 +83,29 @@ TEST_CASE("a finished campaign is replayed without measuring anything again") {
     for (size_t i = 0; i < 17; i++) CHECK(second.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
 }
 
-TEST_CASE("a base that cannot be measured ends the campaign") {
+TEST_CASE("a base that cannot be measured ends the campaign, which then goes on from there") {
     const TemporaryFolder folder;
     Records records(folder.path() / "records.db");
     const auto model = roofline_model();
     CampaignOptions options = quick(5);
     options.measure.runners = {"false"};
-    check_words([&] { run_campaign(task(), options, *model, records, {}); }, {"error[tune.base]: matmul/f32/x86-64 M64_N96_K64: the schedule to beat cannot be measured: it ended with code 1", "Mend the runner"});
+    check_words([&] { run_campaign(task(), options, *model, records, {}); },
+                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend it and go on with --resume"});
+    CHECK(records.campaigns().at(0).trials == 0);
+}
+
+TEST_CASE("a budget of seconds ends inside a batch, at what runs") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    const auto model = roofline_model();
+    CampaignOptions options = quick(64);
+    options.batch = 64, options.measure.seconds = 1, options.measure.precision = 1e-9, options.finalists = 0, options.seconds = 8;
+    const auto start = std::chrono::steady_clock::now();
+    const CampaignResult r = run_campaign(task(), options, *model, records, {});
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(11));
+    CHECK(r.trials.size() >= 1);
+    CHECK(r.trials.size() < 64);
+    CHECK(static_cast<size_t>(records.campaigns().at(0).trials) == r.trials.size());
 }
 
 TEST_CASE("a campaign that is stopped ends in order with the best so far") {

@@ -2,8 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <thread>
+
 #include "algorithms/library/library.h"
+#include "autotune/conversation.h"
 #include "autotune/search_space.h"
+#include "bench/output_folder.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
 #include "tests/bench/shell.h"
@@ -56,14 +60,20 @@ TEST_CASE("programs are measured by two runners side by side") {
     for (const Measurement &m : measured(s, options, {program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)})) CHECK(m.verdict == Verdict::measured);
 }
 
-TEST_CASE("a runner that crashes, hangs, lies or says nothing never wins and never stops the measuring") {
+// A runner that is a script, which finds the program in $1.
+static std::string script(const TemporaryFolder &folder, const std::string &name, const std::string &text) {
+    const auto file = folder.path() / name;
+    write_file(file, "#!" + text + "\n");
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    return file.string();
+}
+
+TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and never stops the measuring") {
     const Subject s = subject("x86-64");
     const TemporaryFolder folder;
-    auto verdict = [&](const std::string &script) {
-        write_file(folder.path() / "runner", "#!/bin/sh\n" + script + "\n");
-        std::filesystem::permissions(folder.path() / "runner", std::filesystem::perms::owner_all);
+    auto verdict = [&](const std::string &text) {
         MeasureOptions options = quick();
-        options.run_limit_s = 1, options.runners = {(folder.path() / "runner").string()};
+        options.run_limit_s = 1, options.runners = {script(folder, "runner", "/bin/sh\ncase \"$1\" in */base) exec \"$1\";; esac\n" + text)};
         return measured(s, options, {program(s, 1, 4)})[0];
     };
     CHECK(verdict("exec \"$1\"").verdict == Verdict::measured);
@@ -74,26 +84,103 @@ TEST_CASE("a runner that crashes, hangs, lies or says nothing never wins and nev
     CHECK(verdict("exit 0").verdict == Verdict::crashed);
 }
 
-TEST_CASE("what a candidate computes wrongly is found") {
-    const Subject s = subject("x86-64");
-    const TemporaryFolder folder;
-    write_file(folder.path() / "flip.py", R"(import subprocess, sys
+// Passes on what a program says, line by line, with `change(line, data)` applied to it where `when` holds.
+static std::string proxy(const TemporaryFolder &folder, const std::string &name, const std::string &when, const std::string &change) {
+    return script(folder, name, "/usr/bin/env python3\n" R"(import os, subprocess, sys
+here = os.path.dirname(sys.argv[0])
 program = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE)
 while True:
     line = program.stdout.readline()
     if not line: break
-    sys.stdout.buffer.write(line)
-    if line.startswith(b"tensor "):
-        data = bytearray(program.stdout.read(int(line.split()[2])))
-        for i in range(0, len(data), 4): data[i] ^= 1
-        sys.stdout.buffer.write(data)
+    data = bytearray(program.stdout.read(int(line.split()[2])) if line.startswith(b"tensor ") else b"")
+    if )" + when + ":\n        " + change + R"(
+    sys.stdout.buffer.write(line + data)
     sys.stdout.buffer.flush()
 )");
+}
+static const char *flip = "data = bytes(b ^ (i % 4 == 0) for i, b in enumerate(data))";
+
+TEST_CASE("what a candidate computes wrongly is found") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
     MeasureOptions options = quick();
-    options.runners = {"python3 " + (folder.path() / "flip.py").string()};
+    options.runners = {proxy(folder, "flip", "'candidate' in sys.argv[1]", flip)};
     const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
     CHECK(m.verdict == Verdict::wrong);
     CHECK_THAT(m.message, Catch::Contains("its tile program gives"));
+}
+
+TEST_CASE("a runner on which the base fails too is given up, and its trials are given to another") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
+    for (const std::string &broken : {std::string("false"), proxy(folder, "flip", "True", flip)}) {
+        std::vector<std::string> said;
+        MeasureOptions options = quick();
+        options.runners = {"", broken}, options.jobs = 2, options.warn = [&](const std::string &text) { said.push_back(text); };
+        for (const Measurement &m : measured(s, options, {program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)})) {
+            INFO(m.message);
+            CHECK(m.verdict == Verdict::measured);
+        }
+        REQUIRE(said.size() == 1);
+        CHECK_THAT(said[0], Catch::Contains("runner '" + broken + "': ") && Catch::Contains("it is given up, and 1 of 2 measure on"));
+    }
+    MeasureOptions options = quick();
+    options.runners = {"false"};
+    check_words([&] { measured(s, options, {program(s, 4, 8)}); },
+                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend it and go on with --resume, or name another with --runner."});
+}
+
+TEST_CASE("a ratio that is known badly is measured again") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
+    MeasureOptions options = quick();
+    // Its first program's times jump; the next one's do not.
+    options.runners = {proxy(folder, "noisy", "line.startswith(b'took')",
+                             "program.n = getattr(program, 'n', 0) + 1; noise = program.n % 3 if os.path.getsize(here + '/runs') == 2 else 0; "
+                             "line = b'took %g 0.001\\n' % (0.001 * (1 + noise))")};
+    write_file(folder.path() / "again", "echo . >> " + (folder.path() / "runs").string() + "\nexec " + options.runners[0] + " \"$1\"\n");
+    options.runners = {"sh " + (folder.path() / "again").string()};
+    const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
+    CHECK(m.verdict == Verdict::measured);
+    CHECK(m.upper == m.lower);
+    CHECK(read_file(folder.path() / "runs").size() == 4);
+}
+
+TEST_CASE("time that is spent in the interpreter does not count on a program's limit") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
+    const TileProgram base = program(s, 4, 8);
+    const auto file = folder.path() / "talk";
+    write_file(file, "#!/bin/sh\nread a; echo $a; read a; echo $a; read a; echo $a; for i in 1 2 3; do read a; done; read a; echo $a; read a; echo $a; cat > /dev/null\n");
+    ConversationLimits limits;
+    limits.seconds = 0.5;
+    Conversation talk(s, base, "sh " + file.string(), limits, folder.path() / "log");
+    talk.aside([] { std::this_thread::sleep_for(std::chrono::milliseconds(700)); });
+    CHECK_THROWS_AS(talk.time(1, 1), Failed);  // it is asked, and answers otherwise: its time is not over
+    try {
+        talk.time(1, 1);
+    } catch (const Failed &why) {
+        CHECK_THAT(why.message, !Catch::Contains("in time"));
+    }
+}
+
+TEST_CASE("what compiles or runs is ended at once when the measuring is stopped") {
+    const Subject s = subject("x86-64");
+    for (const char *runner : {"sh -c 'sleep 100' #", ""}) {
+        std::atomic<bool> stop{false};
+        MeasureOptions options = quick();
+        options.runners = {runner}, options.stop = &stop, options.run_limit_s = 50, options.seconds = 40, options.precision = 0;
+        Measurer measurer(s, options, program(s, 1, 4));
+        std::thread soon([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            stop = true;
+        });
+        const auto start = std::chrono::steady_clock::now();
+        measurer.measure({program(s, 4, 8), program(s, 2, 8)}, 0, [&](size_t, const Measurement &) { FAIL("nothing is measured"); });
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(3));
+        soon.join();
+        check_words([&] { Measurer(s, options, program(s, 1, 4)); }, {"error[tune.stopped]: matmul: stopped before the schedule to beat was measured; nothing is written. The same command begins again."});
+    }
 }
 
 TEST_CASE("a base that takes too long to compile, or whose compiler is missing, is the user's to mend") {
@@ -101,6 +188,9 @@ TEST_CASE("a base that takes too long to compile, or whose compiler is missing, 
     MeasureOptions hasty = quick(), missing = quick();
     hasty.compile.seconds = 0.01, missing.cc = "no-such-compiler";
     check_words([&] { Measurer(s, hasty, program(s, 4, 8)); }, {"error[compile.limit]", "raise --compile-limit-s"});
+    MeasureOptions none = quick();
+    none.cc = " ";
+    check_words([&] { Measurer(s, none, program(s, 4, 8)); }, {"error[command.cc]: --cc ' ': expected the name of a C compiler, with its options. Leave --cc out for 'cc'."});
     check_words([&] { Measurer(s, missing, program(s, 4, 8)); }, {"error[command.cc]", "no-such-compiler"});
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/output_folder.h"
 #include "tests/bench/shell.h"
 #include "tests/schedules/words.h"
 

@@ -1,0 +1,17 @@
+// What all candidates of a campaign compute.
+#pragma once
+#include "algorithms/algorithm.h"
+#include "bench/inputs.h"
+#include "schedules/target.h"
+
+namespace tessera {
+
+struct Subject {
+    Algorithm algorithm;   // with its fixed dims bound
+    Target target;
+    DimExtents extents;    // of the symbolic dims
+    int threads = 1;
+    uint64_t seed = 1;     // of the data
+};
+
+}  // namespace tessera

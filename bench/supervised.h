@@ -1,0 +1,31 @@
+// A child process that ends with all that it started, whoever ends it.
+//
+// Killing a process, its group or its session misses what has left them (`setsid`, daemons), and nothing kills anything where the
+// owner is itself killed. So between this process and the child stands a supervisor: what its descendants leave behind becomes
+// its child (PR_SET_CHILD_SUBREAPER), and it ends all of that when its owner says so or is gone. Linux only.
+#pragma once
+#include <chrono>
+#include <functional>
+
+namespace tessera {
+
+class Supervised {
+public:
+    // Runs `work`, which does not return, in a child that leads a session of its own. The thread that starts it outlives it.
+    // InternalError when there can be no more processes.
+    explicit Supervised(const std::function<void()> &work);
+    ~Supervised();
+    Supervised(const Supervised &) = delete;
+    Supervised &operator=(const Supervised &) = delete;
+
+    // Whether the child ends by itself within that time. What it started may run on.
+    bool ends_within(std::chrono::milliseconds time);
+    // Ends the child and all that it started; how the child ended, as waitpid tells it. Further calls tell the same.
+    int end();
+
+private:
+    int supervisor_ = -1, leash_ = -1, status_ = 0;
+    bool known_ = false;
+};
+
+}  // namespace tessera
