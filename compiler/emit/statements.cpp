@@ -1,6 +1,7 @@
 #include "compiler/emit/statements.h"
 
 #include "algorithms/error.h"
+#include "compiler/emit/sharing.h"
 #include "compiler/emit/store_run.h"
 #include "compiler/emit/vector_loops.h"
 #include "compiler/emit_library.h"
@@ -71,10 +72,10 @@ private:
         if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
         if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
         if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n);
-        if (auto *n = std::get_if<Let>(&node)) return LetStmt::make(n->variable, values.emit(n->value), emit(n->body));
+        if (auto *n = std::get_if<Let>(&node)) return LetStmt::make(n->variable, name_shared(values.emit(n->value)), emit(n->body));
         if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
         if (auto *n = std::get_if<Guard>(&node))
-            return IfThenElse::make(values.emit(n->condition), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
+            return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
         if (auto *n = std::get_if<Invoke>(&node)) return emit(*n);
         throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
     }
@@ -112,8 +113,9 @@ private:
     }
 
     Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
-        HExpr predicate = guard.defined() ? values.emit(guard) : const_true();
-        return Store::make(buffer, values.stored(value.type(), values.emit(value)), values.position(buffer, index),
+        values.enter_statement();
+        HExpr predicate = guard.defined() ? name_shared(values.emit(guard)) : const_true();
+        return Store::make(buffer, name_shared(values.stored(value.type(), values.emit(value))), name_shared(values.position(buffer, index)),
                            addresses.origin(buffer), predicate, ModulusRemainder());
     }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "compiler/emit/sharing.h"
+
 namespace tessera::emit {
 
 using namespace Halide::Internal;
@@ -60,7 +62,7 @@ public:
         values.enter_lanes(lane, lanes);
         std::vector<std::pair<std::string, HExpr>> lets;
         for (const Expr &e : shared) {
-            lets.emplace_back(unique_name("shared"), values.emit(e));
+            lets.emplace_back(unique_name("shared"), name_shared(values.emit(e)));
             values.bind(e, lets.back().first);
         }
         std::vector<Stmt> inside, after;
@@ -69,8 +71,8 @@ public:
             const size_t count = interleaved(i);
             if (count == 0) {
                 const VectorStore &s = stores[i++];
-                HExpr guard = s.guard.defined() ? values.emit(s.guard) : const_true();
-                inside.push_back(Store::make(s.buffer, stored(s), values.position(s.buffer, s.index), addresses.origin(s.buffer), guard, ModulusRemainder()));
+                HExpr guard = s.guard.defined() ? name_shared(values.emit(s.guard)) : const_true();
+                inside.push_back(Store::make(s.buffer, stored(s), name_shared(values.position(s.buffer, s.index)), addresses.origin(s.buffer), guard, ModulusRemainder()));
                 continue;
             }
             const H::Type type = stored_type(addresses.dtype(stores[i].buffer));
@@ -104,7 +106,7 @@ private:
     std::vector<VectorStore> stores;
     std::vector<Expr> shared;  // operands first
 
-    HExpr stored(const VectorStore &s) const { return values.stored(s.value.type(), values.emit(s.value)); }
+    HExpr stored(const VectorStore &s) const { return name_shared(values.stored(s.value.type(), values.emit(s.value))); }
 
     // Values that more than one expression or store is made of.
     void find_shared() {

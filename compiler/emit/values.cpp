@@ -102,16 +102,22 @@ static HExpr as(H::Type t, const HExpr &e) { return e.type() == t ? e : H::reint
 static const char *llvm_suffix(H::Type t) { return t.bits() == 64 ? "f64" : "f32"; }
 
 HExpr Values::emit(const Expr &e) {
-    const Key key{e.get(), context.get()};
-    auto it = done.find(key);
-    if (it != done.end()) return it->second;
+    // What is read under a weaker condition anyway is not read again.
+    for (HExpr weaker = context;; weaker = around.at(weaker.get())) {
+        auto it = done.find({e.get(), weaker.get()});
+        if (it != done.end()) return it->second;
+        if (!weaker.defined()) break;
+    }
     kept.emplace_back(e, context);
+    const Key key{e.get(), context.get()};
     return done[key] = emit_node(e);
 }
 
+void Values::enter_statement() { done.clear(), kept.clear(), around.clear(); }
+
 void Values::enter_lanes(const std::string &variable, int64_t count) {
     lane = variable, lanes = count;
-    done.clear(), kept.clear();
+    enter_statement();
 }
 
 void Values::bind(const Expr &e, const std::string &variable) {
@@ -125,7 +131,7 @@ HExpr Values::in_some_lane(const HExpr &condition) const {
     if (!varies(condition)) return condition;
     if (const And *both = condition.as<And>(); both && (!varies(both->a) || !varies(both->b))) return in_some_lane(both->a) && in_some_lane(both->b);
     HExpr some = const_false();
-    for (int64_t i = 0; i < lanes; i++) some = some || Halide::Internal::substitute(lane, make_const(H::Int(32), i), condition);
+    for (int64_t i = 0; i < lanes; i++) some = some || graph_substitute(lane, make_const(H::Int(32), i), condition);
     return some;
 }
 
@@ -171,7 +177,9 @@ HExpr Values::emit_node(const Expr &e) {
 HExpr Values::emit_load(const Expr &e) {
     const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
     const HExpr outer = context, own = e->guarded ? emit(e->args[rank]) : HExpr();
-    const HExpr guard = own.defined() && outer.defined() ? outer && own : own.defined() ? own : outer;
+    const HExpr fill = own.defined() ? emit(e->args[rank + 1]) : HExpr();
+    const HExpr guard = own.defined() && outer.defined() ? And::make(outer, own) : own.defined() ? own : outer;
+    if (!guard.same_as(outer)) around.emplace(guard.get(), outer);
     const std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
     if (std::any_of(index.begin(), index.end(), has_load)) context = guard;
     const HExpr at = position(e->name, index);
@@ -182,7 +190,7 @@ HExpr Values::emit_load(const Expr &e) {
     HExpr value = Load::make(stored_type(e.type()), e->name, at, H::Buffer<>(), addresses.origin(e->name), needed, ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
     if (!guard.defined()) return value;
-    return own.defined() ? Select::make(guard, value, emit(e->args[rank + 1])) : Select::make(needed, value, make_zero(value.type()));
+    return own.defined() ? Select::make(guard, value, fill) : Select::make(needed, value, make_zero(value.type()));
 }
 
 // A data-dependent 64-bit index is clamped before it is narrowed.

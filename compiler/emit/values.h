@@ -51,6 +51,8 @@ public:
     Halide::Expr emit(const Expr &e);
     // The position of an element.
     Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
+    // What follows is another statement: what was proved of an index there may not hold here.
+    void enter_statement();
     // What follows is inside a vector loop, or in none.
     void enter_lanes(const std::string &variable, int64_t count);
     void leave_lanes() { enter_lanes("", 0); }
@@ -66,6 +68,7 @@ private:
     Halide::Expr context;    // loads happen only where it holds; undefined: everywhere
     using Key = std::pair<const Expr::Node *, const Halide::Internal::IRNode *>;
     std::map<Key, Halide::Expr> done;  // under each context
+    std::map<const Halide::Internal::IRNode *, Halide::Expr> around;  // the context outside of each
     std::vector<std::pair<Expr, Halide::Expr>> kept;  // so that addresses of nodes stay unique while `done` refers to them
 
     Halide::Expr emit_node(const Expr &e);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/wait.h>
@@ -57,15 +58,17 @@ static std::string check_code(const Loaded &library, const Case &c, const TilePr
     return "";
 }
 
-// Runs all cases as one library in a process of its own. The first failure: its case and what is wrong.
-static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target, const Build &by) {
+// Runs all cases as one library in a process of its own, for at most so many seconds. The first failure: its case, which is -1
+// where there is no library, and what is wrong.
+static std::pair<int64_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target, const Build &by, unsigned seconds) {
     int ends[2];
     if (pipe(ends)) throw std::runtime_error("no pipe");
     std::fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        auto say = [&](size_t at, const std::string &what) {
+        alarm(seconds);
+        auto say = [&](int64_t at, const std::string &what) {
             std::string line = std::to_string(at) + " " + what;
             std::replace(line.begin(), line.end(), '\n', ' ');
             line += "\n";
@@ -76,12 +79,12 @@ static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases
             for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
             Loaded library(programs, target, by);
             for (size_t i = 0; i < cases.size(); i++) {
-                say(i, "");
+                say(static_cast<int64_t>(i), "");
                 std::string wrong = check_code(library, cases[i], programs[i]);
-                if (!wrong.empty()) say(i, wrong), _exit(1);
+                if (!wrong.empty()) say(static_cast<int64_t>(i), wrong), _exit(1);
             }
         } catch (const std::exception &e) {
-            say(0, e.what());
+            say(-1, e.what());
             _exit(1);
         }
         _exit(0);
@@ -94,10 +97,11 @@ static std::pair<size_t, std::string> check_codes(const std::vector<Case> &cases
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {0, ""};
-    size_t start = said.empty() ? 0 : said.rfind('\n', said.size() - 2) + 1;
-    if (start == std::string::npos) start = 0;
-    size_t at = said.empty() ? 0 : std::stoul(said.substr(start));
-    return {at, WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : said.substr(start)};
+    if (said.empty()) said = "-1 it says nothing\n";
+    const std::string last = said.substr(said.rfind('\n', said.size() - 2) + 1);
+    std::string wrong = last;
+    if (WIFSIGNALED(status)) wrong = WTERMSIG(status) == SIGALRM ? "it takes over " + std::to_string(seconds) + " s" : "signal " + std::to_string(WTERMSIG(status));
+    return {std::stoll(last), wrong};
 }
 
 static Case built_for(const RandomCase &c, const Target &target) {
@@ -112,7 +116,7 @@ static std::string wrong_with(const RandomCase &c, const Target &target, const B
         Case built = built_for(c, target);
         std::string wrong = check_program(built, target);
         if (!wrong.empty()) return wrong == "refused" || wrong == "unproved" ? "" : wrong;
-        return by ? check_codes({built}, target, *by).second : "";
+        return by ? check_codes({built}, target, *by, 30).second : "";
     } catch (const std::exception &) {
         return "";
     }
@@ -151,11 +155,14 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         while (!waiting.empty()) {
             std::vector<Case> cases;
             for (const RandomCase &c : waiting) cases.push_back(built_for(c, target));
-            auto [at, wrong] = check_codes(cases, target, by);
+            auto [at, wrong] = check_codes(cases, target, by, 240);
             if (wrong.empty()) break;
             INFO(wrong);
-            report(waiting[at], target, &by);
-            waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
+            // Where there is no library, the case that cannot be compiled alone.
+            for (at = std::max<int64_t>(at, 0); at + 1 < static_cast<int64_t>(waiting.size()); at++)
+                if (!wrong_with(waiting[static_cast<size_t>(at)], target, &by).empty()) break;
+            report(waiting[static_cast<size_t>(at)], target, &by);
+            waiting.erase(waiting.begin() + at);
         }
         waiting.clear();
         target = all[++batches % all.size()];
