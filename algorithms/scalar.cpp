@@ -162,7 +162,8 @@ static Limits limits_of(DType type) {
     switch (type) {
     case DType::i8: return {-128, 127, -128, 127};
     case DType::u8: return {0, 255, 0, 255};
-    case DType::i32: return {-2147483648.0, 2147483647.0, INT32_MIN, INT32_MAX};
+    case DType::i32:
+    case DType::index: return {-2147483648.0, 2147483647.0, INT32_MIN, INT32_MAX};
     default: return {-9223372036854775808.0, 9223372036854774784.0, INT64_MIN, INT64_MAX};
     }
 }
@@ -184,7 +185,7 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
         return Scalar::of_integer(type, static_cast<int64_t>(r));
     }
     int64_t v = value.integer;
-    if (saturate) v = v < limits.lowest ? limits.lowest : v > limits.highest ? limits.highest : v;
+    if (saturate || type == DType::index) v = v < limits.lowest ? limits.lowest : v > limits.highest ? limits.highest : v;
     return Scalar::of_integer(type, v);
 }
 

@@ -1,5 +1,6 @@
 // One expression in its place: names, types, ranks, and loads inside their tensors.
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "algorithms/error.h"
@@ -60,6 +61,27 @@ void Checker::check(const Expr &e, const Bounds &facts) {
     visit(e, scan);
 }
 
+// The largest magnitude of an index expression whose leaves have 32 bits, and whether data that nothing clamps is in it.
+struct Size {
+    double most = 0x1p31;
+    bool data = false;
+};
+
+static Size size_of_position(const Expr &e) {
+    if (e.is_constant()) return {std::abs(static_cast<double>(e->value.integer)), false};
+    if (e.kind() == ExprKind::cast) {
+        const bool small = size_of(e->args[0].type()) == 1;
+        return {small ? 256 : 0x1p31, !small};
+    }
+    if (e.kind() != ExprKind::operation || e.type() != DType::index) return {};
+    Size sum{0, false}, product{1, false};
+    for (size_t i = e->op == Op::select ? 1 : 0; i < e->args.size(); i++) {
+        const Size arg = size_of_position(e->args[i]);
+        sum = {sum.most + arg.most, sum.data || arg.data}, product.most *= arg.most;
+    }
+    return {e->op == Op::mul ? product.most : sum.most, sum.data};
+}
+
 void Checker::visit(const Expr &e, Scan &scan) {
     if (!scan.seen.insert(e.get()).second) return;
     if (e.kind() == ExprKind::load) return check_load(e, scan);
@@ -72,6 +94,11 @@ void Checker::visit(const Expr &e, Scan &scan) {
         if (!prove(e->args[1] < e->args[2], scan.facts))
             scope_.fail("bounds", subject_, to_string(e) + ": cannot prove " + to_string(e->args[1] < e->args[2]) +
                                                 ", and nothing can be clamped into an empty range; guard it with load_or, or constrain the dims.");
+        return;
+    case ExprKind::operation:
+        if (const Size size = e.is_operation(Op::mul) && e.type() == DType::index ? size_of_position(e) : Size(); size.data && size.most >= 0x1p63)
+            scope_.fail("bounds", subject_, to_string(e) + ": what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp "
+                                                           "what is loaded with bounded.");
         return;
     case ExprKind::left:
     case ExprKind::right:

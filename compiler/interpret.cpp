@@ -12,17 +12,6 @@ namespace {
 constexpr int poison = 0xa7;
 enum : uint8_t { unwritten, defined, spoiled };  // spoiled: by an operand that was unwritten
 
-// Positions saturate to 32 bits where they are made of data.
-Expr with_saturated_positions(const Expr &e) {
-    return rewrite(e, [](const Expr &n) -> Expr {
-        if (n.kind() != ExprKind::cast || n.type() != DType::index) return {};
-        const Expr &from = n->args[0];
-        if (is_float(from.type())) return cast(DType::index, cast(DType::i32, from, n->rounding, n->saturate));
-        if (from.type() != DType::i64) return {};
-        return cast(DType::index, max(min(from, constant_int(DType::i64, INT32_MAX)), constant_int(DType::i64, INT32_MIN)));
-    });
-}
-
 using Action = std::function<void()>;
 using Shadow = std::vector<uint8_t>;  // one of the states above for each element, row-major
 using Shadows = std::map<std::string, Shadow>;
@@ -184,7 +173,6 @@ private:
     }
 
     std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
-        for (Expr &e : roots) e = with_saturated_positions(e);
         size_t asked = roots.size();
         std::vector<ConditionalRead> plan;
         if (checked) plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });

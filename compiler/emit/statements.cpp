@@ -72,7 +72,7 @@ private:
         if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
         if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
         if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n);
-        if (auto *n = std::get_if<Let>(&node)) return LetStmt::make(n->variable, name_shared(values.emit(n->value)), emit(n->body));
+        if (auto *n = std::get_if<Let>(&node)) return emit(*n);
         if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
         if (auto *n = std::get_if<Guard>(&node))
             return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
@@ -80,9 +80,15 @@ private:
         throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
     }
 
+    Stmt emit(const Let &let) {
+        HExpr value = name_shared(values.emit(let.value));
+        values.bind(let.variable, let.value);
+        return LetStmt::make(let.variable, value, emit(let.body));
+    }
+
     Stmt emit(const Loop &loop) {
         auto make = [&](ForType type, Stmt body) {
-            return For::make(loop.variable, 0, values.emit(loop.count), type, Partition::Never, DeviceAPI::None, body);
+            return For::make(loop.variable, 0, name_shared(values.count(loop.count)), type, Partition::Never, DeviceAPI::None, body);
         };
         switch (loop.kind) {
         case LoopKind::serial:
@@ -120,10 +126,8 @@ private:
     }
 
     Stmt prefetch(const Prefetch &n) {
-        std::vector<HExpr> position;
-        for (const Expr &e : n.index) position.push_back(values.emit(e));
         HExpr one = make_const(H::Int(32), 1), base = Variable::make(H::Handle(), n.buffer);
-        HExpr line = Call::make(stored_type(addresses.dtype(n.buffer)), Call::prefetch, {base, addresses.flat(n.buffer, position), one, one}, Call::Intrinsic);
+        HExpr line = Call::make(stored_type(addresses.dtype(n.buffer)), Call::prefetch, {base, values.position(n.buffer, n.index), one, one}, Call::Intrinsic);
         return Evaluate::make(line);
     }
 

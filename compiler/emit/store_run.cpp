@@ -63,7 +63,7 @@ public:
         std::vector<std::pair<std::string, HExpr>> lets;
         for (const Expr &e : shared) {
             lets.emplace_back(unique_name("shared"), name_shared(values.emit(e)));
-            values.bind(e, lets.back().first);
+            values.name(e, lets.back().first);
         }
         std::vector<Stmt> inside, after;
         std::vector<std::pair<std::string, H::Type>> rows;

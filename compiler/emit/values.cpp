@@ -82,9 +82,9 @@ Expr Addresses::simply_flat(const std::string &name, const std::vector<Expr> &in
 }
 
 HExpr Values::position(const std::string &buffer, const std::vector<Expr> &index) {
-    if (Expr flat = addresses.simply_flat(buffer, index); flat.defined()) return emit(flat);
+    if (Expr flat = addresses.simply_flat(buffer, index); flat.defined()) return position(flat);
     std::vector<HExpr> axes;
-    for (const Expr &e : index) axes.push_back(emit(e));
+    for (const Expr &e : index) axes.push_back(position(e));
     return addresses.flat(buffer, axes);
 }
 
@@ -120,7 +120,7 @@ void Values::enter_lanes(const std::string &variable, int64_t count) {
     enter_statement();
 }
 
-void Values::bind(const Expr &e, const std::string &variable) {
+void Values::name(const Expr &e, const std::string &variable) {
     HExpr value = Variable::make(emit(e).type(), variable);
     done[Key{e.get(), nullptr}] = value;
 }
@@ -161,7 +161,7 @@ static HExpr emit_constant(const Scalar &s) {
 HExpr Values::emit_node(const Expr &e) {
     switch (e.kind()) {
     case ExprKind::constant: return emit_constant(e->value);
-    case ExprKind::variable: return Variable::make(H::Int(32), e->name);
+    case ExprKind::variable: return Variable::make(data.is_wide(e) ? H::Int(64) : H::Int(32), e->name);
     case ExprKind::extent: return Variable::make(H::Int(32), extent_name(e->name));
     case ExprKind::parameter: return Variable::make(value_type(e.type()), parameter_name(e->name));
     case ExprKind::load: return emit_load(e);
@@ -193,16 +193,50 @@ HExpr Values::emit_load(const Expr &e) {
     return own.defined() ? Select::make(guard, value, fill) : Select::make(needed, value, make_zero(value.type()));
 }
 
-// A data-dependent 64-bit index is clamped before it is narrowed.
+static const H::Type narrow = H::Int(32), wide = H::Int(64);
+
+HExpr Values::widened(const Expr &e) {
+    if (e.is_constant()) return make_const(wide, e->value.integer);
+    HExpr v = emit(e);
+    return v.type() == narrow ? Cast::make(wide, v) : v;
+}
+
+static void add_terms(const Expr &e, bool negative, std::vector<std::pair<Expr, bool>> &terms) {
+    const bool difference = e.is_operation(Op::sub);
+    if (!difference && !e.is_operation(Op::add)) return terms.emplace_back(e, negative), void();
+    add_terms(e->args[0], negative, terms);
+    add_terms(e->args[1], negative != difference, terms);
+}
+
+// What is the same for all lanes is added up in 64 bits and the rest in 32, where Halide sees which lanes are contiguous.
+HExpr Values::position(const Expr &e) {
+    const HExpr whole = emit(e);
+    if (whole.type() == narrow) return whole;
+    if (!varies(whole)) return Cast::make(narrow, whole);
+    std::vector<std::pair<Expr, bool>> terms;
+    add_terms(e, false, terms);
+    HExpr base = make_zero(wide), rest = make_zero(narrow);
+    for (auto &[term, negative] : terms) {
+        HExpr v = emit(term);
+        if (varies(v) && v.type() == wide) return Cast::make(narrow, whole);
+        if (varies(v)) rest = negative ? rest - v : rest + v;
+        else base = negative ? base - widened(term) : base + widened(term);
+    }
+    return Cast::make(narrow, base) + rest;
+}
+
+HExpr Values::count(const Expr &e) {
+    const HExpr n = emit(e);
+    return n.type() == narrow ? n : Cast::make(narrow, Max::make(Min::make(n, make_const(wide, INT32_MAX)), make_zero(wide)));
+}
+
+// A 64-bit index is clamped before it is narrowed.
 HExpr Values::emit_bounded(const Expr &e) {
     const Expr &value = e->args[0];
-    HExpr lo = emit(e->args[1]), hi = emit(e->args[2]);
-    if (value.kind() == ExprKind::cast && value->args[0].type() == DType::i64) {
-        HExpr wide = emit(value->args[0]);
-        auto widen = [](const HExpr &x) { return Cast::make(H::Int(64), x); };
-        return Cast::make(H::Int(32), Max::make(Min::make(wide, widen(hi - 1)), widen(lo)));
-    }
-    return Max::make(Min::make(emit(value), hi - 1), lo);
+    const bool loaded = value.kind() == ExprKind::cast && value->args[0].type() == DType::i64;
+    if (!loaded && !data.is_wide(value) && !data.is_wide(e)) return Max::make(Min::make(emit(value), emit(e->args[2]) - 1), emit(e->args[1]));
+    const HExpr inside = Max::make(Min::make(loaded ? emit(value->args[0]) : widened(value), widened(e->args[2]) - 1), widened(e->args[1]));
+    return data.is_wide(e) ? inside : Cast::make(narrow, inside);
 }
 
 static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
@@ -299,10 +333,11 @@ static HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
 }
 
 HExpr Values::emit_operation(const Expr &e) {
+    DType type = e->args.back().type();
+    const bool in_64 = type == DType::index && (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
     std::vector<HExpr> x;
-    for (const Expr &arg : e->args) x.push_back(emit(arg));
+    for (const Expr &arg : e->args) x.push_back(in_64 && arg.type() == DType::index ? widened(arg) : emit(arg));
     if (e->op == Op::select) return Select::make(x[0], x[1], x[2]);
-    DType type = e->args[0].type();
     if (is_float(type)) return float_operation(e->op, x[0].type(), x);
     if (type == DType::boolean) return bool_operation(e->op, x);
     return integer_operation(e->op, type, x);

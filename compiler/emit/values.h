@@ -4,6 +4,7 @@
 #include <string>
 
 #include "algorithms/expr.h"
+#include "compiler/data_positions.h"
 #include "compiler/tile_program.h"
 
 #include <Halide.h>
@@ -48,16 +49,23 @@ std::string parameter_name(const std::string &parameter);
 class Values {
 public:
     explicit Values(const Addresses &addresses) : addresses(addresses) {}
+    // Positions have 32 bits, and 64 where they are sums of data.
     Halide::Expr emit(const Expr &e);
+    // A position inside some buffer, or one that nobody looks at: 32 bits.
+    Halide::Expr position(const Expr &e);
     // The position of an element.
     Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
+    // How often a loop runs, at most 2^31 - 1 times.
+    Halide::Expr count(const Expr &e);
+    // What follows uses the variable for the value.
+    void bind(const std::string &variable, const Expr &value) { data.bind(variable, value); }
     // What follows is another statement: what was proved of an index there may not hold here.
     void enter_statement();
     // What follows is inside a vector loop, or in none.
     void enter_lanes(const std::string &variable, int64_t count);
     void leave_lanes() { enter_lanes("", 0); }
     // Inside these lanes the value of `e`, wherever it stands under no condition, is that of a variable.
-    void bind(const Expr &e, const std::string &variable);
+    void name(const Expr &e, const std::string &variable);
     // The stored form of a value.
     Halide::Expr stored(DType type, const Halide::Expr &value) const;
 
@@ -65,6 +73,7 @@ private:
     const Addresses &addresses;
     std::string lane;        // the variable of the vector loop around, and its count
     int64_t lanes = 0;
+    DataPositions data;
     Halide::Expr context;    // loads happen only where it holds; undefined: everywhere
     using Key = std::pair<const Expr::Node *, const Halide::Internal::IRNode *>;
     std::map<Key, Halide::Expr> done;  // under each context
@@ -73,6 +82,7 @@ private:
 
     Halide::Expr emit_node(const Expr &e);
     Halide::Expr emit_operation(const Expr &e);
+    Halide::Expr widened(const Expr &e);
     Halide::Expr emit_cast(const Expr &e);
     Halide::Expr emit_load(const Expr &e);
     Halide::Expr emit_bounded(const Expr &e);

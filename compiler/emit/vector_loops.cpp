@@ -72,7 +72,9 @@ private:
     // The lanes for which `a < b` holds where a - b grows by 1 from lane to lane; undefined for other conditions.
     HExpr below_limit(const Expr &condition) {
         if (!condition.is_operation(Op::lt) || condition->args[0].type() != DType::index) return {};
-        HExpr beyond = values.emit(condition->args[0]) - values.emit(condition->args[1]);
+        HExpr a = values.emit(condition->args[0]), b = values.emit(condition->args[1]);
+        if (a.type() != H::Int(32) || b.type() != H::Int(32)) return {};
+        HExpr beyond = a - b;
         if (!apart_by(at_lane(beyond, 0), at_lane(beyond, 1), 1)) return {};
         return Ramp::make(at_lane(beyond, 0), make_one(H::Int(32)), lanes) < make_zero(H::Int(32, lanes));
     }

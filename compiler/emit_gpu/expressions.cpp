@@ -1,5 +1,6 @@
 #include "compiler/emit_gpu/expressions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -50,6 +51,7 @@ FN long shl_i64(long a, long b) { return (long)((ulong)a << (b & 63)); }
 FN long shr_i64(long a, long b) { return a >> (b & 63); }
 FN long clamp_i64(long a, long lo, long hi) { return a < lo ? lo : a > hi ? hi : a; }
 FN int bounded(long a, int lo, int hi) { return (int)max_i64(min_i64(a, (long)hi - 1), lo); }
+FN long bounded_i64(long a, long lo, long hi) { return max_i64(min_i64(a, hi - 1), lo); }
 FN float min_f32(float a, float b) { return a < b ? a : b; }
 FN float max_f32(float a, float b) { return a > b ? a : b; }
 
@@ -153,6 +155,11 @@ static std::string literal(const Scalar &s) {
     return v == INT32_MIN ? "(-2147483647 - 1)" : std::to_string(v);
 }
 
+std::string Expressions::extended(const Expr &e, int most) {
+    if (e.is_constant()) return literal(Scalar::of_integer(DType::i64, e->value.integer));
+    return data.is_wide(e) ? inner(e, most) : "(long)" + inner(e, prefix);
+}
+
 std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std::vector<std::string> &lines) {
     table_ = {};
     named_.clear();
@@ -177,7 +184,7 @@ std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std:
         if (loads.count(n) && !always.count(n)) continue;
         const Expr e = table_.expr(n);
         const std::string value = piece(e).text, name = temporaries_.take("t");
-        lines.push_back(fmt::format("const {} {} = {};", e.type() == DType::index ? position_type : value_type(e.type()), name, value));
+        lines.push_back(fmt::format("const {} {} = {};", data.is_wide(e) ? "long" : e.type() == DType::index ? position_type : value_type(e.type()), name, value));
         named_[n] = name;
     }
     std::vector<std::string> result;
@@ -209,7 +216,7 @@ Expressions::Piece Expressions::node(const Expr &e) {
         if (!e->guarded) return read;
         return {inner(e->args[rank], comparison) + " ? " + read.text + " : " + inner(e->args[rank + 1], prefix), conditional};
     }
-    case ExprKind::bounded: return {call("bounded", {e->args[0]->kind == ExprKind::cast && e->args[0]->args[0].type() == DType::i64 ? e->args[0]->args[0] : e->args[0], e->args[1], e->args[2]}), primary};
+    case ExprKind::bounded: return {call(data.is_wide(e) ? "bounded_i64" : "bounded", {e->args[0]->kind == ExprKind::cast && e->args[0]->args[0].type() == DType::i64 ? e->args[0]->args[0] : e->args[0], e->args[1], e->args[2]}), primary};
     case ExprKind::operation: return operation(e);
     case ExprKind::cast: return conversion(e);
     case ExprKind::bitcast: {
@@ -224,11 +231,16 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     const std::vector<Expr> &x = e->args;
     if (e->op == Op::select) return {inner(x[0], comparison) + " ? " + inner(x[1], prefix) + " : " + inner(x[2], prefix), conditional};
     DType type = x[0].type();
+    const bool wide = data.is_wide(e) || std::any_of(x.begin(), x.end(), [&](const Expr &arg) { return data.is_wide(arg); });
+    auto compared = [&](const char *sign) {
+        auto side = [&](const Expr &arg) { return wide ? extended(arg, sum) : inner(arg, sum); };
+        return Piece{side(x[0]) + sign + side(x[1]), comparison};
+    };
     switch (e->op) {
-    case Op::eq: return {inner(x[0], sum) + " == " + inner(x[1], sum), comparison};
-    case Op::ne: return {inner(x[0], sum) + " != " + inner(x[1], sum), comparison};
-    case Op::lt: return {inner(x[0], sum) + " < " + inner(x[1], sum), comparison};
-    case Op::le: return {inner(x[0], sum) + " <= " + inner(x[1], sum), comparison};
+    case Op::eq: return compared(" == ");
+    case Op::ne: return compared(" != ");
+    case Op::lt: return compared(" < ");
+    case Op::le: return compared(" <= ");
     default: break;
     }
     if (is_float(type)) {
@@ -264,7 +276,14 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     }
     // Positions never overflow; data wraps.
     bool position = type == DType::index;
-    std::string suffix = type == DType::i64 ? "_i64" : "_i32";
+    std::string suffix = type == DType::i64 || wide ? "_i64" : "_i32";
+    if (wide) {
+        auto infix_in_64 = [&](const char *sign, int precedence) { return Piece{extended(x[0], precedence) + sign + extended(x[1], precedence - 1), precedence}; };
+        if (e->op == Op::neg) return {"-" + extended(x[0], primary), prefix};
+        if (e->op == Op::add) return infix_in_64(" + ", sum);
+        if (e->op == Op::sub) return infix_in_64(" - ", sum);
+        if (e->op == Op::mul) return infix_in_64("*", product);
+    }
     auto zero = [&] { return constant_int(type, 0); };
     switch (e->op) {
     case Op::neg: return position ? Piece{"-" + inner(x[0], primary), prefix} : Piece{call("sub" + suffix, {zero(), x[0]}), primary};
@@ -278,10 +297,10 @@ Expressions::Piece Expressions::operation(const Expr &e) {
         return {"add" + suffix + "(" + whole + ", " + inner(x[2], anything) + ")", primary};
     }
     case Op::div:
-        if (position && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "/", x[1], product);
+        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "/", x[1], product);
         return {call("div" + suffix, x), primary};
     case Op::mod:
-        if (position && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "%", x[1], product);
+        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "%", x[1], product);
         return {call("mod" + suffix, x), primary};
     case Op::bit_and: return {inner(x[0], primary) + " & " + inner(x[1], primary), comparison};
     case Op::bit_or: return {inner(x[0], primary) + " | " + inner(x[1], primary), comparison};

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "algorithms/value_numbering.h"
+#include "compiler/data_positions.h"
 #include "compiler/emit_gpu/names.h"
 #include "compiler/tile_program.h"
 
@@ -25,6 +26,8 @@ public:
     std::function<bool(const Expr &)> not_negative = [](const Expr &) { return false; };
     bool uses_double = false;
     std::string position_type = "int";
+    // Which positions are long.
+    DataPositions data;
 
     // One text for each root. Definitions of what several of them use, or one twice, are added to `lines`.
     std::vector<std::string> texts(const std::vector<Expr> &roots, std::vector<std::string> &lines);
@@ -46,6 +49,7 @@ private:
     Piece conversion(const Expr &e);
     Piece infix(const Expr &a, const char *sign, const Expr &b, int precedence);
     std::string call(const std::string &function, const std::vector<Expr> &args);
+    std::string extended(const Expr &e, int most);  // to long
     std::string inner(const Expr &e, int most);  // with parentheses where it binds less than that
 };
 

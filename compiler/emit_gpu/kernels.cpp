@@ -244,7 +244,9 @@ private:
             in_thread_ = false;
         } else {
             if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp) throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
-            const std::string count = text(n.count), v = names_.bind("variable", n.variable);
+            std::string count = text(n.count);
+            if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483647)";
+            const std::string v = names_.bind("variable", n.variable);
             facts_.set(n.variable, Expr(0), n.count - 1);
             bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
             if (unrolled) line("#pragma unroll");
@@ -260,7 +262,8 @@ private:
     void emit(const Let &n) {
         const Bounds outside = facts_;
         const std::string value = text(n.value);
-        line(fmt::format("const int {} = {};", names_.bind("variable", n.variable), value));
+        line(fmt::format("const {} {} = {};", expressions_.data.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable), value));
+        expressions_.data.bind(n.variable, n.value);
         auto range = constant_range(n.value, facts_);
         if (range) facts_.set(n.variable, Expr(range->first), Expr(range->second));
         else facts_.set(n.variable, n.value, n.value);

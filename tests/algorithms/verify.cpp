@@ -217,6 +217,10 @@ TEST_CASE("loads are proved inside, guarded or clamped") {
     fails([&](Algorithm &a) { value(a, at("b", {v("M")})); }, "bounds]: mlp.z: b[M]: cannot prove M < |N|" + remedy);
     fails([&](Algorithm &a) { value(a, load_or("b", f32, {next}, v("N") < extent("N"), zero)); },
           "bounds]: mlp.z: b[N + 1]: cannot prove N + 1 < |N|" + remedy);
+    const Expr data = cast(DType::index, at("b", {v("N")})), product = data * extent("N") * extent("M"), inside = Expr(0) <= product && product < extent("N");
+    fails([&](Algorithm &a) { value(a, load_or("b", f32, {product}, inside, zero)); },
+          "bounds]: mlp.z: index(b[N])*|N|*|M|: what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp what is "
+          "loaded with bounded.");
 }
 
 TEST_CASE("loads that are legal") {
