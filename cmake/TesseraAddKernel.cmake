@@ -8,16 +8,17 @@
 #   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where the schedule's ancestors are, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
-#   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64 or host, with features added by +, or a target
-#                                    file, relative to the current source folder; default: host, and the baseline of
-#                                    CMAKE_SYSTEM_PROCESSOR when cross-compiling
+#   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64, wasm32 or host, with features added by +, or a
+#                                    target file, relative to the current source folder; or one of opencl, cuda-sm80, cuda-sm86;
+#                                    default: host, and the baseline of CMAKE_SYSTEM_PROCESSOR when cross-compiling
 #
 # With several targets the library holds a body for each and runs the best one that the processor has. When cross-compiling,
 # a GENERATOR is a program of the build machine: Tessera::generator is one; give the path of another.
 #
 # Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule,
 # one of its ancestors or the target file changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
-# With EMIT c it is <name>.c in place of the library; the project has to enable the language C.
+# With EMIT c it is <name>.c in place of the library; the project has to enable the language C. So it is for a GPU, whose kernels
+# are a text in that file, for people to read in <name>.cl or .cu; the target then links OpenCL or the CUDA driver.
 cmake_policy(VERSION 3.20)
 
 # The absolute path of a file; an error where there is none.
@@ -41,6 +42,31 @@ function(_tessera_pairs result subject keyword option value expected)
     set(${result} --${option} ${ARGN})
   endif()
   set(${result} ${${result}} PARENT_SCOPE)
+endfunction()
+
+# Makes Tessera::<kind>, opencl or cuda, unless it is there: what kernels for GPUs link, built by this project.
+function(_tessera_gpu_runtime subject kind)
+  if(TARGET Tessera::${kind})
+    return()
+  elseif(kind STREQUAL "opencl")
+    set(package OpenCL)
+    set(driver OpenCL::OpenCL)
+    set(remedy "install an OpenCL loader and its headers (Debian: ocl-icd-opencl-dev opencl-headers)")
+  else()
+    set(package CUDAToolkit)
+    set(driver CUDA::cuda_driver)
+    set(remedy "install the CUDA toolkit")
+  endif()
+  find_package(${package} QUIET)
+  if(NOT TARGET ${driver})
+    message(FATAL_ERROR "${subject}: TARGETS ${kind} needs ${package}, which find_package has not found; ${remedy}")
+  endif()
+  add_library(tessera_${kind} STATIC EXCLUDE_FROM_ALL "${Tessera_GPU_DIR}/${kind}.c")
+  add_library(Tessera::${kind} ALIAS tessera_${kind})
+  set_target_properties(tessera_${kind} PROPERTIES
+    C_STANDARD 99 C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(tessera_${kind} PRIVATE "${Tessera_GPU_DIR}/..")
+  target_link_libraries(tessera_${kind} PUBLIC Tessera::runtime ${driver})
 endfunction()
 
 function(tessera_add_kernel name)
@@ -114,13 +140,16 @@ function(tessera_add_kernel name)
       set(arg_TARGETS arm64)
     elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
       set(arg_TARGETS x86-64)
+    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+      set(arg_TARGETS wasm32)
     else()
       message(FATAL_ERROR "${subject}: no target for CMAKE_SYSTEM_PROCESSOR '${CMAKE_SYSTEM_PROCESSOR}'; say TARGETS")
     endif()
   endif()
   set(targets)
+  set(gpu)
   foreach(target IN LISTS arg_TARGETS)
-    set(known avx512_bf16 avx512 avx2 x86-64 arm64 host)
+    set(known avx512_bf16 avx512 avx2 x86-64 arm64 wasm32 host opencl cuda-sm80 cuda-sm86)
     string(REGEX REPLACE "\\+.*" "" base "${target}")
     if(target MATCHES "\\.json$")
       _tessera_file(target "${subject}" TARGETS "${target}")
@@ -129,8 +158,20 @@ function(tessera_add_kernel name)
       list(JOIN known ", " known)
       message(FATAL_ERROR "${subject}: TARGETS has no '${target}'; the targets are ${known}, with features added by +")
     endif()
+    if(base MATCHES "^(opencl|cuda)")
+      set(gpu "${CMAKE_MATCH_1}")
+    endif()
     list(APPEND targets "${target}")
   endforeach()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  list(LENGTH targets count)
+  if(gpu AND count GREATER 1)
+    message(FATAL_ERROR "${subject}: TARGETS '${arg_TARGETS}'; a kernel for a GPU is made for one target. Make one kernel for each")
+  elseif(gpu AND arg_EMIT)
+    message(FATAL_ERROR "${subject}: EMIT '${arg_EMIT}' with TARGETS ${targets}; a kernel for a GPU is a C file. Leave out EMIT")
+  elseif((gpu OR arg_EMIT STREQUAL "c") AND NOT "C" IN_LIST languages AND NOT CMAKE_SCRIPT_MODE_FILE)
+    message(FATAL_ERROR "${subject}: the kernel is a C file; enable the language C in project()")
+  endif()
   if(targets)
     list(JOIN targets "," targets)
     list(APPEND options --target "${targets}")
@@ -138,7 +179,9 @@ function(tessera_add_kernel name)
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}")
   set(library "${out}/lib${name}.a")
-  if(arg_EMIT STREQUAL "c")
+  if(gpu)
+    set(library "${out}/${name}.c")
+  elseif(arg_EMIT STREQUAL "c")
     set(library "${out}/${name}.c")
     list(APPEND options --emit c)
   elseif(arg_EMIT AND NOT arg_EMIT STREQUAL "library")
@@ -154,12 +197,15 @@ function(tessera_add_kernel name)
     VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${name}_kernel DEPENDS "${library}")
 
-  if(arg_EMIT STREQUAL "c")
+  if(gpu)
+    _tessera_gpu_runtime("${subject}" ${gpu})
+  endif()
+  if(gpu OR arg_EMIT STREQUAL "c")
     add_library(${name} STATIC "${library}")
     add_dependencies(${name} ${name}_kernel)
     target_compile_options(${name} PRIVATE -Wno-psabi)
-    target_include_directories(${name} PUBLIC "${out}")
-    target_link_libraries(${name} PUBLIC Tessera::runtime)
+    target_include_directories(${name} PUBLIC "${out}" $<$<BOOL:${gpu}>:${Tessera_GPU_DIR}/..>)
+    target_link_libraries(${name} PUBLIC $<IF:$<BOOL:${gpu}>,Tessera::${gpu},Tessera::runtime>)
     return()
   endif()
   add_library(${name} STATIC IMPORTED GLOBAL)

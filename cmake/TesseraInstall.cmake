@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 set(schedules_dir "${CMAKE_INSTALL_DATADIR}/tessera/schedules")
 set(halide_dir "${CMAKE_INSTALL_LIBDIR}/tessera")
+set(gpu_dir "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
 set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
@@ -20,7 +21,7 @@ install(EXPORT TesseraLibraries NAMESPACE Tessera:: DESTINATION "${package_dir}"
 install(FILES runtime/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
 # For GPUs: sources, since the libraries that they need are the application's choice.
-install(FILES runtime/gpu.h runtime/opencl.c runtime/cuda.c DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
+install(FILES runtime/gpu.h runtime/opencl.c runtime/cuda.c DESTINATION "${gpu_dir}")
 install(DIRECTORY algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
   FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN emit EXCLUDE PATTERN emit_gpu EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" FILES_MATCHING PATTERN "*.json")
@@ -34,7 +35,7 @@ install(FILES "${HALIDE_ROOT}/share/doc/Halide/LICENSE.txt" DESTINATION "${CMAKE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 configure_package_config_file(cmake/TesseraConfig.cmake.in TesseraConfig.cmake
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS schedules_dir halide_dir runtime_dir gpu_dir)
 # Of any architecture: what runs while a project is built is the build machine's, and the rest can be built for another.
 write_basic_package_version_file(TesseraConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
