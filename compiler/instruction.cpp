@@ -37,7 +37,7 @@ const std::vector<Instruction> &instructions() {
         {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
         {"mul_add", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
         {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
-        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx512_vnni"}},
+        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx512_vnni", "asimddp"}},
     };
     return all;
 }

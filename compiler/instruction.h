@@ -11,7 +11,7 @@
 //            some fifty. It is a rewrite of the fold, so other bits come out
 //   dot2     f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
 //            whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
-//   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd, udot and sdot where signs allow)
+//   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd; ARM's sdot, twice)
 #pragma once
 #include <optional>
 #include <string>

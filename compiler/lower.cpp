@@ -226,8 +226,9 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
             std::vector<std::string> own;
             for (const Instruction &i : instructions())
                 if (is_on(i, target)) own.push_back(i.name);
-            const std::string with =
-                known_features(target.arch).empty() ? "" : "generate for '" + target.name + "+" + family->features[0] + "', or ";
+            std::string with;
+            for (const std::string &f : known_features(target.arch))
+                if (std::find(family->features.begin(), family->features.end(), f) != family->features.end()) with = "generate for '" + target.name + "+" + f + "', or ";
             refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
                    target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
         }

@@ -17,22 +17,23 @@ public:
     VectorLoop(const Loop &loop, const Addresses &addresses, Values &values)
         : lane(loop.variable), lanes(static_cast<int>(loop.count->value.integer)), addresses(addresses), values(values) {}
 
-    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands) {
+    // With `both_signed` the processor multiplies signed bytes only.
+
+    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands, bool both_signed) {
         std::vector<Expr> pair[2];
         for (size_t i = 1; i < operands.size(); i++) pair[1 - i % 2].push_back(operands[i]);
         HExpr a = group(pair[0]), b = group(pair[1]);
         HExpr to = contiguous(flat(step.buffer, step.index)), from = contiguous(flat(operands[0]));
         if (!a.defined() || !b.defined() || !to.defined() || !from.defined()) return {};
-        HExpr sum = vector_load(operands[0], from);
-        HExpr product;
+        HExpr sum = vector_load(operands[0], from), value;
         if (family.first == DType::bf16) {
             auto wide = [](const HExpr &x) { return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x)); };
-            product = Mul::make(wide(a), wide(b));
+            value = Add::make(sum, VectorReduce::make(VectorReduce::Add, Mul::make(wide(a), wide(b)), lanes));
+        } else if (both_signed) {
+            value = plus_signed_products(sum, a, b);
         } else {
-            H::Type narrow = H::Int(16, a.type().lanes());
-            product = Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
+            value = plus_products(sum, a, b);
         }
-        HExpr value = Add::make(sum, VectorReduce::make(VectorReduce::Add, product, lanes));
         return Store::make(step.buffer, value, to, addresses.origin(step.buffer), const_true(lanes), ModulusRemainder());
     }
 
@@ -59,6 +60,21 @@ private:
     int lanes;
     const Addresses &addresses;
     Values &values;
+
+    HExpr plus_products(const HExpr &sum, const HExpr &a, const HExpr &b) const {
+        const H::Type narrow = H::Int(16, a.type().lanes());
+        const HExpr product = Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
+        return Add::make(sum, VectorReduce::make(VectorReduce::Add, product, lanes));
+    }
+
+    // a b is (a - 128) b - (-128) b; the latter is the same for all rows of a register tile. Sums wrap.
+    HExpr plus_signed_products(const HExpr &sum, const HExpr &a, const HExpr &b) const {
+        const int all = a.type().lanes();
+        const HExpr least = Broadcast::make(make_const(H::Int(8), -128), all);
+        const HExpr shifted = H::reinterpret(H::Int(8, all), a ^ Broadcast::make(make_const(H::UInt(8), uint64_t{128}), all));
+        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
+        return H::reinterpret(sum.type(), bits(plus_products(sum, shifted, b)) - bits(plus_products(make_zero(sum.type()), least, b)));
+    }
 
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
 
@@ -123,7 +139,7 @@ Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &featur
         if (std::none_of(family.features.begin(), family.features.end(), has)) continue;
         std::vector<Expr> operands = match(family, step->value);
         if (operands.empty()) continue;
-        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands);
+        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands, has("asimddp"));
         if (statement.defined()) return statement;
     }
     return {};

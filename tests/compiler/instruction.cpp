@@ -1,5 +1,6 @@
 #include "compiler/instruction.h"
 
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -9,6 +10,8 @@
 #include "algorithms/reference.h"
 #include "compiler/lower.h"
 #include "schedules/canonical.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
 #include "tests/compiler/harness.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -164,6 +167,52 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
                 if (runs) CHECK(differ_in_bits(library.run(programs[i], shape, inputs, {}, layout), expected) == "");
         }
     }
+}
+
+// Every byte there is, in both signs.
+static Arrays bytes_for(const Algorithm &algorithm, const Extents &shape, uint32_t seed) {
+    std::mt19937 random(seed);
+    Arrays arrays = make_inputs(algorithm, shape, seed);
+    for (auto &[name, a] : arrays)
+        for (int64_t i = 0; i < a.size(); i++) {
+            const auto byte = static_cast<int64_t>(random() % 4 ? random() % 256 : random() % 2 * 255);
+            a.set(i, Scalar::of_integer(a.dtype, a.dtype == DType::u8 ? byte : byte - 128));
+        }
+    return arrays;
+}
+
+// Code of the schedules that ship for products of bytes.
+static void check_products_of_bytes(const Target &target) {
+    Library schedules;
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    std::vector<Case> cases;
+    std::vector<TileProgram> programs;
+    for (const Algorithm &a : {library::matmul_u8s8({}), library::matmul_s8s8({})}) {
+        const ResolvedSchedule resolved = resolve(schedules.find(a.name + "/" + target.name), schedules);
+        check_requires(resolved, target);
+        cases.push_back({a.name, a, resolved.stages, {}});
+        programs.push_back(lowered(a.name, a, resolved.stages, target));
+        CHECK(to_text(programs.back()).find("= dot4(") != std::string::npos);
+    }
+    const Loaded library(programs, target);
+    uint32_t seed = 0;
+    for (size_t i = 0; i < cases.size(); i++)
+        for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{0, 3, 4}, {2, 3, 0}, {1, 1, 1}, {9, 17, 7}, {8, 8, 4}, {17, 31, 66}}) {
+            const Extents shape = {{"M", m}, {"N", n}, {"K", k}};
+            INFO(cases[i].name << " " << Catch::Detail::stringify(shape));
+            const Arrays inputs = bytes_for(cases[i].algorithm, shape, ++seed), expected = run_interpreter(programs[i], shape, inputs, {});
+            CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, inputs, {})) == "");
+            for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 2}})
+                CHECK(differ_in_bits(library.run(programs[i], shape, inputs, {}, layout), expected) == "");
+        }
+}
+
+TEST_CASE("products of all bytes: avx512_bf16") {
+    if (const Target target = target_named("avx512_bf16"); runs_here(target)) check_products_of_bytes(target);
+}
+
+TEST_CASE("products of all bytes: arm64+asimddp", "[.][arm64]") {
+    if (const Target target = target_named("arm64+asimddp"); can_emulate(target)) check_products_of_bytes(target);
 }
 
 }  // namespace tessera::test
