@@ -4,9 +4,10 @@
 #   [NUMERICS <policy>]              for example f32
 #   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
-#   [SCHEDULE <file.json>]           relative to the current source folder; for all targets
+#   [SCHEDULE <file.json>]           relative to the current source folder; for all targets; default: the best match in the folders
+#                                    below: tuned for this shape, for one near it, or the algorithm's for the target
 #   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
-#   [SCHEDULE_DIRS <folder>...]      where the schedule's ancestors are, before Tessera's own
+#   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
 #   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64, wasm32 or host, with features added by +, or a
 #                                    target file, relative to the current source folder; or one of opencl, cuda-sm80, cuda-sm86;
@@ -16,7 +17,8 @@
 # a GENERATOR is a program of the build machine: Tessera::generator is one; give the path of another.
 #
 # Generates lib<name>.a, <name>.h and <name>.manifest.json at build time, again whenever the generator, the schedule,
-# one of its ancestors or the target file changes, and makes the library target <name>: link it, include "<name>.h", call <name>().
+# one of its ancestors or the target file changes, or a better match appears or goes, and makes the library target <name>: link it,
+# include "<name>.h", call <name>().
 # With EMIT c it is <name>.c in place of the library; the project has to enable the language C. So it is for a GPU, whose kernels
 # are a text in that file, for people to read in <name>.cl or .cu; the target then links OpenCL or the CUDA driver.
 cmake_policy(VERSION 3.20)

@@ -67,9 +67,14 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
     for (std::string machine; std::getline(words, machine, ',');)
         if (machine.ends_with(".json")) text += " \\\n  " + escaped(std::filesystem::absolute(machine).lexically_normal().string());
     std::set<std::filesystem::path> seen;
-    for (const PreparedKernel &p : prepared)
+    auto add = [&](const std::filesystem::path &file) {
+        if (seen.insert(file).second) text += " \\\n  " + escaped(file.string());
+    };
+    for (const PreparedKernel &p : prepared) {
         for (const Schedule &s : p.ancestry)
-            if (s.file() && seen.insert(*s.file()).second) text += " \\\n  " + escaped(s.file()->string());
+            if (s.file()) add(*s.file());
+        for (const std::filesystem::path &path : p.watched) add(path);
+    }
     return text + "\n";
 }
 

@@ -28,7 +28,9 @@ static ordered_json schedule_json(const PreparedKernel &p) {
         link["hash"] = s.hash();
         chain.push_back(link);
     }
-    return {{"name", p.schedule->name()}, {"chain", chain}};
+    ordered_json schedule = {{"name", p.schedule->name()}, {"match", name_of(p.match.how)}, {"chain", chain}};
+    if (p.match.how == Match::How::nearest) schedule["tuned_for"] = p.match.tuned_for;
+    return schedule;
 }
 
 namespace {

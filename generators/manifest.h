@@ -5,13 +5,15 @@
 //     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "fixed": {dim: extent},
 //     "constants": [{"name", "dtype", "bytes"}],
 //     "targets": [{"name", "arch", "features",
-//                  "schedule": null | {"name", "chain": [{"name", "file"?, "hash"}]},
+//                  "schedule": null | {"name", "match": "named" | "exact" | "nearest" | "family", "chain": [{"name", "file"?, "hash"}],
+//                               "tuned_for": {dim: integer}?},
 //                  "variants": [{"when": [condition], "resolved", "bytes"}],
 //                  "packings": [{"function", "operand", "layout": [axis], "layout_hash", "variants"}], "bytes"}],
 //     "entry_bytes", "symbols": {"public": [name], "needs": [name]},
 //     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
 //     "files": {file: hash} }
 //
+// `match` says how the schedule was come by (best_match.h); of the nearest, `tuned_for` are the extents that it was tuned for.
 // Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
 // objects with constants and callees, those of the entry what all share; null where the object is not ELF. `packings` are of the operands
 // that the kernel takes packed, and `layout_hash` stands in the header of what their functions write. `needs` are the functions

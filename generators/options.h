@@ -19,8 +19,9 @@ struct KernelOptions {
     std::vector<std::string> options;  // "stride=2"
     std::vector<std::string> shape;  // "N=768"
     std::string target = "host";     // for generate also a list, "avx2,avx512"
-    std::string schedule;            // a name, a file *.json, "none", or "" for the target's default
+    std::string schedule;            // a name, a file *.json, "none", or "" for the best match (best_match.h)
     std::vector<std::string> schedule_dirs;
+    bool family_only = false;        // of what matches, nothing that was tuned for a shape
     bool quiet = false;
 };
 

@@ -25,40 +25,6 @@ std::optional<Schedule> named_schedule(const std::string &name, const Library &l
     return name.ends_with(".json") ? read_schedule(name) : library.find(name);
 }
 
-std::vector<std::string> nearest_targets(const Target &target) {
-    std::vector<std::string> nearest = {target.name};
-    std::vector<std::string> below = target_names();
-    for (auto name = below.rbegin(); name != below.rend(); ++name) {
-        if (*name == "host") continue;
-        const Target other = target_named(*name);
-        if (other.arch != target.arch) continue;
-        if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); })) nearest.push_back(*name);
-    }
-    if (target.is_gpu()) nearest.push_back("opencl");  // whose blocks fit every GPU
-    return nearest;
-}
-
-std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library) {
-    const std::vector<std::string> all = library.names();
-    auto fits = [&](const Schedule &schedule) {
-        try {
-            const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), algorithm);
-            check(resolved, algorithm);
-            check_stages(resolved, -1, apply_splits(inline_calls(algorithm), resolved.stages));
-            return true;
-        } catch (const UserError &) {
-            return false;
-        }
-    };
-    for (const std::string &name : nearest_targets(target))
-        for (const std::string &folder : {algorithm.name + "/" + algorithm.numerics.name, algorithm.name}) {
-            if (std::find(all.begin(), all.end(), folder + "/" + name) == all.end()) continue;
-            Schedule schedule = library.find(folder + "/" + name);
-            if (algorithm.numerics.name == "f32" || folder != algorithm.name || fits(schedule)) return schedule;
-        }
-    return {};
-}
-
 // Whether a condition on a fixed dim holds.
 static bool holds(const Condition &c, int64_t extent) {
     const int64_t value = c.modulus ? extent % c.modulus : extent;
@@ -144,6 +110,19 @@ std::vector<Kernel> PreparedKernel::kernels() const {
     return all;
 }
 
+static void note_match(const PreparedKernel &p) {
+    const std::string kernel = p.declared.name + " on " + p.target.name + ": ";
+    for (const std::string &why : p.match.passed_over) std::cerr << "note: " << kernel << "passed over " << why << "\n";
+    std::string taken = "no schedule, plain loops";
+    if (p.schedule) taken = "schedule '" + p.schedule->name() + "'";
+    if (p.match.how == Match::How::exact) taken += ", tuned for this shape";
+    if (p.match.how == Match::How::nearest) {
+        taken += ", tuned for the nearest shape,";
+        for (const auto &[dim, extent] : p.match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
+    }
+    std::cerr << "note: " << kernel << taken << "; --schedule chooses another\n";
+}
+
 static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
     p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
@@ -151,14 +130,16 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;
-    const Library library = registry.library(schedule_folders(options.schedule_dirs));
+    const std::vector<std::filesystem::path> folders = schedule_folders(options.schedule_dirs);
+    const Library library = registry.library(folders);
     if (options.schedule.empty()) {
-        p.schedule = default_schedule(p.declared, p.target, library);
-        if (!options.quiet)
-            std::cerr << "note: " << p.declared.name << " on " << p.target.name << ": " << (p.schedule ? "schedule '" + p.schedule->name() + "'" : "no schedule, plain loops")
-                      << "; --schedule chooses another\n";
+        p.match = options.family_only ? family_match(p.declared, p.target, library) : best_match(p.declared, p.options, p.fixed, p.target, library);
+        p.schedule = p.match.schedule;
+        p.watched = looked_at(p.declared, p.match, folders);
+        if (!options.quiet) note_match(p);
     } else {
         p.schedule = named_schedule(options.schedule, library);
+        p.match.how = Match::How::named;
     }
     if (!p.schedule) return p;
     p.ancestry = library.ancestry(*p.schedule);

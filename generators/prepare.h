@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/emit_library.h"
+#include "generators/best_match.h"
 #include "generators/options.h"
 #include "generators/registry.h"
 
@@ -16,6 +17,8 @@ struct PreparedKernel {
     Target target;
     std::optional<Schedule> schedule;    // none: every stage at root, in plain loops
     std::vector<Schedule> ancestry;      // the schedule, its parent, …
+    Match match;                         // how the schedule was come by
+    std::vector<std::filesystem::path> watched;  // beside the ancestry's files: what the choice of the schedule depends on
     ResolvedSchedule resolved;
     Kernel kernel;                       // one variant for each condition that can hold; the last has none
     std::vector<Kernel> packings;        // one for each operand that it takes packed: "<kernel>_pack_<operand>"
@@ -27,11 +30,6 @@ struct PreparedKernel {
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
-// The target's name, then those of the targets whose features it has too, nearest first.
-std::vector<std::string> nearest_targets(const Target &target);
-// The library's "<algorithm>/<numerics>/<target>" or "<algorithm>/<target>" for the target itself, else for the nearest one
-// below it that has a schedule. The second is made for f32; other numerics take it where it fits their stages.
-std::optional<Schedule> default_schedule(const Algorithm &algorithm, const Target &target, const Library &library);
 // Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here. UserError
 // schedule.register-tile before anybody compiles what would take minutes; `notes` gets what is only unwise (code_size.h).
 // schedule.prepack where one variant packs an operand ahead of time and another does not, or otherwise.

@@ -29,7 +29,8 @@ void interrupt(int) {
 }
 
 int tune(const Registry &registry, TuneOptions &options) {
-    PreparedKernel p = prepare_schedule(registry, options.kernel);
+    options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
+    const PreparedKernel p = prepare_schedule(registry, options.kernel);
     const DimExtents extents = parse_shape(options.extents);
     check_size(p, extents);
     if (options.runners.empty()) check_runs_here(p.target);

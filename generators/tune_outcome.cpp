@@ -15,6 +15,7 @@
 #include "schedules/canonical.h"
 #include "schedules/explain.h"
 #include "schedules/merge.h"
+#include "schedules/pattern.h"
 
 namespace tessera {
 
@@ -24,7 +25,7 @@ using nlohmann::ordered_json;
 static Provenance provenance_of(const Schedule &tuned, const PreparedKernel &p, const CampaignTask &task, const std::string &model,
                                 const Library &library) {
     PreparedKernel q = p;
-    q.schedule = tuned, q.ancestry = library.ancestry(tuned), q.resolved = resolve(tuned, library);
+    q.schedule = tuned, q.ancestry = library.ancestry(tuned), q.resolved = without_patterns(resolve(tuned, library), p.declared);
     q.kernel = lower_variants(p.declared.name, q);
     Judge judge(model);
     return provenance_of(q, task.space.extents, task.space.threads, judge);

@@ -35,12 +35,37 @@ tessera_add_kernel(softmax_in_c ALGORITHM softmax TARGETS avx2 EMIT c)
 file(WRITE \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\" \"#include <softmax_in_c.h>\\nint main(void) { return softmax_in_c(0, 0, 0) == TESS_OK; }\\n\")
 add_executable(calls_c \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\")
 target_link_libraries(calls_c PRIVATE softmax_in_c)
+tessera_add_kernel(matched ALGORITHM matmul SHAPE M=64 N=96 K=32 SCHEDULE_DIRS schedules TARGETS avx2)
 ")
 run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
 set(before "")
 build(REBUILDS)
 build(KEEPS)
 run("the application with a kernel in C" "${WORK}/build/calls_c")
+
+# Without SCHEDULE the best match is taken, and looked for again where a better one appears or goes.
+# matches(<exact|nearest|family>): builds, and checks how the schedule was come by.
+macro(matches expected)
+  run("building" "${CMAKE_COMMAND}" --build "${WORK}/build" --target matched_kernel)
+  file(READ "${WORK}/build/tessera/matched/matched.manifest.json" manifest)
+  string(JSON how GET "${manifest}" targets 0 schedule match)
+  if(NOT how STREQUAL "${expected}")
+    message(FATAL_ERROR "expected the ${expected} match, got ${how}")
+  endif()
+endmacro()
+# tuned(<name> <M>): an artifact for that shape.
+macro(tuned name m)
+  file(WRITE "${project}/schedules/matmul/f32/avx2/${name}.json" "{\"format\": \"tessera-schedule\", \"version\": 1, \"name\": \"matmul/f32/avx2/${name}\",
+    \"stages\": {\"y\": {\"vector\": {\"N\": 8}}}, \"measured\": {\"resolved\": \"sha256:0\",
+    \"task\": {\"algorithm\": \"matmul\", \"target\": \"avx2\", \"fixed\": {\"M\": ${m}, \"N\": 96, \"K\": 32}}}}\n")
+endmacro()
+matches(family)
+tuned(far 128)
+matches(nearest)
+tuned(here 64)
+matches(exact)
+file(REMOVE "${project}/schedules/matmul/f32/avx2/here.json")
+matches(nearest)
 
 # The project's own schedule.
 set(leaf "${project}/schedules/linear_silu/small.json")

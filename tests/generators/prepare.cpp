@@ -18,33 +18,6 @@ static KernelOptions matmul(const std::string &schedule = "none") {
     return options;
 }
 
-TEST_CASE("the default schedule is the nearest target's") {
-    Library library;
-    library.add(Schedule("matmul/x86-64"));
-    library.add(Schedule("matmul/avx2"));
-    library.add(Schedule("other/avx512"));
-    auto name = [&](const char *algorithm, const char *target, const char *numerics = "f32") {
-        Algorithm a = library::matmul(numerics_named(numerics));
-        a.name = algorithm;
-        const auto schedule = default_schedule(a, target_named(target), library);
-        return schedule ? schedule->name() : "none";
-    };
-    CHECK(name("matmul", "avx512") == "matmul/avx2");
-    CHECK(name("matmul", "avx2") == "matmul/avx2");
-    CHECK(name("matmul", "arm64") == "none");
-    CHECK(name("matmul", "x86-64") == "matmul/x86-64");
-    CHECK(name("matmul", "x86-64+avx2") == "matmul/x86-64");
-    CHECK(name("other", "avx512+avx512_bf16") == "other/avx512");
-    CHECK(name("other", "avx2") == "none");
-    CHECK(name("third", "avx512") == "none");
-    library.add(Schedule("matmul/bf16/avx512"));
-    library.add(Schedule("other/avx2").stage("y", block({{"M", 4}}).pack("w", "root")));
-    CHECK(name("matmul", "avx512", "bf16") == "matmul/bf16/avx512");
-    CHECK(name("matmul", "avx512", "f16") == "matmul/avx2");
-    CHECK(name("other", "avx2") == "other/avx2");
-    CHECK(name("other", "avx2", "bf16") == "none");  // there the fold is the stage 'dot', and y loads no w
-}
-
 TEST_CASE("a fixed dim and the target decide conditions ahead of time") {
     Registry registry = sample_registry();
     registry.add_schedule([] {
