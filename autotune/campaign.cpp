@@ -32,6 +32,7 @@ public:
         require(base.has_value(), "plain loops fit every algorithm");
         result_.base = *base;
         open();
+        search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
         for (const auto &relative : task_.relatives) search_.plant(relative);
         const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
@@ -64,14 +65,14 @@ private:
     std::unique_ptr<Measurer> measurer_;
     CampaignResult result_;
     int64_t id_ = 0;
+    std::unique_ptr<Claim> claim_;
     std::map<int64_t, Trial> recorded_;
     std::vector<std::pair<Candidate, Measurement>> ranked_;  // measured, best first
     Clock::time_point begin_ = Clock::now();
 
     bool stopped() const { return options_.stop && options_.stop->load(); }
-    bool is_over() const {
-        return stopped() || static_cast<int>(result_.trials.size()) >= options_.trials || (options_.seconds > 0 && since(begin_) >= options_.seconds);
-    }
+    bool over_time() const { return options_.seconds > 0 && since(begin_) >= options_.seconds; }
+    bool is_over() const { return stopped() || static_cast<int>(result_.trials.size()) >= options_.trials || over_time(); }
 
     void open() {
         nlohmann::ordered_json document = task_.identity;
@@ -91,6 +92,7 @@ private:
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
         id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
+        claim_ = std::make_unique<Claim>(records_, id_);
         for (Trial &t : records_.trials(id_)) recorded_[t.number] = t;
     }
 
@@ -178,6 +180,7 @@ private:
         std::vector<Measurement> again(finalists.size());
         measurer_->confirm();
         measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { again[i] = m; });
+        result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
         for (size_t i = 0; i < again.size(); i++)
             if (again[i].verdict == Verdict::measured && again[i].lower > std::max(1.0, result_.improved ? result_.measurement.lower : 0)) {
                 result_.best = finalists[i], result_.measurement = again[i], result_.improved = true;

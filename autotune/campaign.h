@@ -54,6 +54,7 @@ struct CampaignResult {
     Measurement measurement;       // of the best, confirmed
     double base_seconds = 0;
     bool improved = false;         // the best is not the base, and its interval lies above 1
+    bool confirmed = true;         // the best was measured again, unless that was stopped too
     std::vector<Trial> trials;
     std::vector<Worth> worth;
     Progress progress;

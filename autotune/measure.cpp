@@ -1,5 +1,6 @@
 #include "autotune/measure.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,12 +104,16 @@ struct Measurer::State {
             compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", shared_objects.back()});
         }
         LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
+            keep_temporaries();
             emit_library({other}, subject.target, {folder.path() / "libbase.a", {}});
             link(folder.path() / "base", {"-Wl,--defsym=tessera_candidate=tessera_base,--defsym=tessera_candidate_workspace=tessera_base_workspace"});
         });
         if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
     }
     std::vector<std::string> shared_objects;
+
+    // A compiler that is killed leaves its temporary files behind: in the folder, which goes with this object.
+    void keep_temporaries() const { setenv("TMPDIR", folder.path().c_str(), 1); }
 
     void link(const fs::path &program, const std::vector<std::string> &more) const {
         std::vector<std::string> arguments = {"-o", program.string()};
@@ -122,6 +127,7 @@ struct Measurer::State {
 
     // In a process with limits: the library, then the program.
     void build(const TileProgram &program, size_t i) const {
+        keep_temporaries();
         const fs::path archive = folder.path() / fmt::format("libcandidate{}.a", i);
         emit_library({Kernel{"tessera_candidate", {{{}, program}}}}, subject.target, {archive, {}});
         link(program_path(i), {archive.string()});

@@ -3,11 +3,13 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
 #include "algorithms/json_parse.h"
+#include "autotune/owner.h"
 
 namespace tessera {
 
@@ -25,6 +27,9 @@ create table trial(campaign integer not null references campaign(id) on delete c
     lower real not null, upper real not null, workspace_bytes integer not null, code_bytes integer not null, compile_s real not null,
     features blob not null, draft real not null, bound real not null, score real not null, primary key(campaign, number)) without rowid;
 )";
+
+constexpr const char *claims = "create table if not exists claim(campaign integer primary key references campaign(id) on delete cascade, host text not null, boot text not null, "
+                               "process integer not null, started text not null)";
 
 constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, features, draft, bound, score";
 
@@ -122,7 +127,9 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     }
     if (number("pragma application_id") != application || number("pragma user_version") != format_version)
         throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is something else. Name another with --records.");
-    if (!read_only) s.run("pragma foreign_keys = on; pragma synchronous = full");
+    if (read_only) return;
+    s.run("pragma foreign_keys = on; pragma synchronous = full");
+    s.run(claims);
 }
 
 Records::~Records() = default;
@@ -206,6 +213,36 @@ int64_t Records::prune(int64_t fewest) {
     q.bind(fewest).step();
     if (!q.ok()) state_->fail_writing();
     return sqlite3_changes(state_->db);
+}
+
+Claim::Claim(Records &records, int64_t campaign) : records_(records), campaign_(campaign) {
+    const Records::State &s = *records.state_;
+    const Owner here = this_process();
+    s.run("begin immediate");
+    std::optional<Owner> other;
+    {
+        Statement find(s.db, "select host, boot, process, started from claim where campaign = ?");
+        if (find.bind(campaign).step()) other = Owner{find.text(0), find.text(1), find.integer(2), find.text(3)};
+    }
+    if (other && is_alive(*other)) {
+        s.run("rollback");
+        throw UserError("records.claimed", "records '" + s.file.string() + "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(other->process) + " of '" +
+                                               quotable(other->host) + "' does. Wait for it, or begin another one without --resume.");
+    }
+    {
+        Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
+        take.bind(campaign).bind(here.host).bind(here.boot).bind(here.process).bind(here.started).step();
+        if (!take.ok()) {
+            sqlite3_exec(s.db, "rollback", nullptr, nullptr, nullptr);
+            s.fail_writing();
+        }
+    }
+    s.run("commit");
+}
+
+Claim::~Claim() {
+    Statement leave(records_.state_->db, "delete from claim where campaign = ?");
+    leave.bind(campaign_).step();
 }
 
 }  // namespace tessera

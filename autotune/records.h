@@ -3,6 +3,7 @@
 //
 //   campaign  a key: the hash of everything that its proposals depend on beside its measurements
 //   trial     what was proposed, and what came of it
+//   claim     who works on a campaign
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -55,8 +56,23 @@ public:
     int64_t prune(int64_t fewest);
 
 private:
+    friend class Claim;
     struct State;
     std::unique_ptr<State> state_;
+};
+
+// While it lives, nobody else works on the campaign. What a process that has ended left claimed is free.
+class Claim {
+public:
+    // UserError records.claimed when somebody does. `records` outlives it.
+    Claim(Records &records, int64_t campaign);
+    ~Claim();
+    Claim(const Claim &) = delete;
+    Claim &operator=(const Claim &) = delete;
+
+private:
+    Records &records_;
+    int64_t campaign_;
 };
 
 }  // namespace tessera

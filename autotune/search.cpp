@@ -74,6 +74,7 @@ std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs>
 }
 
 std::optional<Candidate> Search::make(const Choose &choose, const std::string &origin) {
+    if (stopped_ && stopped_()) return std::nullopt;
     made_++;
     Candidate c;
     c.origin = origin;

@@ -2,6 +2,7 @@
 // become the parents of what comes next. Proposals depend on the seed and on the measurements alone, so a campaign can be replayed
 // from its records.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -42,6 +43,8 @@ public:
     // Makes a schedule, and the nearest one that the space has, parents.
     void plant(const std::map<std::string, Knobs> &stages);
 
+    // Once it says so, no further candidate is made.
+    void stop_when(const std::function<bool()> &stopped) { stopped_ = stopped; }
     // Up to `count` candidates that were not proposed before, the most promising first; fewer where the space is exhausted.
     std::vector<Candidate> propose(size_t count);
     // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
@@ -65,6 +68,7 @@ private:
     };
     std::vector<Parent> parents_;          // measured, best first
     size_t made_ = 0, refused_ = 0;
+    std::function<bool()> stopped_;
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
     bool complete(Candidate &candidate) const;

@@ -108,7 +108,7 @@ ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, cons
 }
 
 int report(const PreparedKernel &p, const BenchOptions &options) {
-    const DimExtents symbolic = parse_shape(options.extents), extents = all_extents(p.bound, symbolic);
+    const DimExtents symbolic = parse_shape(options.extents, "--extents"), extents = all_extents(p.bound, symbolic);
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, options.compile, folder);
     const OutputFolder out(folder.path());
@@ -143,10 +143,10 @@ Command bench_command(CLI::App &app, const Registry &registry) {
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic")->type_name("DIM=EXTENT");
-    line->add_option("--seconds", options->seconds, "How long to measure")->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--seconds", options->seconds, "How long to measure");
     line->add_option("--threads", options->threads, "Threads that the kernel may use")->check(CLI::Range(1, 4096))->capture_default_str();
-    line->add_option("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
-    line->add_option("--run-limit-s", options->run.seconds, "Most seconds that timing may take")->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
+    add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that timing may take");
     line->add_flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
 }

@@ -43,6 +43,7 @@ std::map<std::string, std::vector<Example>> by_task(const std::vector<Example> &
 // Each task is judged by a model of all others whose algorithm and shape differ from it.
 int judge(const ModelOptions &options) {
     const auto tasks = by_task(examples_of(options));
+    const bool trainable = tasks.size() > 1;
     std::cout << fmt::format("{:52} {:>5}  {:>16}  {:>31}\n", "task left out", "rows", "rank correlation", "best of the top 1, 8, 16, 64");
     auto print = [](const std::string &name, size_t rows, const char *model, const Ranking &r) {
         std::cout << fmt::format("{:52} {:5}  {:8} {:7.3f}  {:7.3f} {:7.3f} {:7.3f} {:7.3f}\n", name, rows, model, r.correlation, r.best_of[0], r.best_of[1], r.best_of[2], r.best_of[3]);
@@ -55,16 +56,17 @@ int judge(const ModelOptions &options) {
         for (const auto &[other, more] : tasks)
             if (other != name) others.insert(others.end(), more.begin(), more.end());
         const auto trained = boosted_model();
-        trained->update(others);
-        const Ranking both[] = {ranking_of(roofline_model()->predict(features), rows), ranking_of(trained->predict(features), rows)};
-        for (int m = 0; m < 2; m++) {
-            print(m ? "" : name, rows.size(), m ? "trained" : "draft", both[m]);
-            sums[m].correlation += both[m].correlation / static_cast<double>(tasks.size());
-            for (int k = 0; k < 4; k++) sums[m].best_of[k] += both[m].best_of[k] / static_cast<double>(tasks.size());
+        if (trainable) trained->update(others);
+        for (int m = 0; m < (trainable ? 2 : 1); m++) {
+            const Ranking ranking = ranking_of(m ? trained->predict(features) : roofline_model()->predict(features), rows);
+            print(m ? "" : name, rows.size(), m ? "trained" : "draft", ranking);
+            sums[m].correlation += ranking.correlation / static_cast<double>(tasks.size());
+            for (int k = 0; k < 4; k++) sums[m].best_of[k] += ranking.best_of[k] / static_cast<double>(tasks.size());
         }
     }
     print("mean", tasks.size(), "draft", sums[0]);
-    print("", tasks.size(), "trained", sums[1]);
+    if (trainable) print("", tasks.size(), "trained", sums[1]);
+    else std::cout << "no model was trained: that takes examples of a second task\n";
     return exit_ok;
 }
 

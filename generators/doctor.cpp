@@ -12,6 +12,7 @@
 #include "algorithms/error.h"
 #include "generators/calibrate.h"
 #include "generators/findings.h"
+#include "generators/options.h"
 #include "bench/output_folder.h"
 #include "schedules/target_file.h"
 
@@ -126,7 +127,7 @@ Command doctor_command(CLI::App &app, const Registry &) {
     CLI::Option *calibrating = line->add_flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file")->excludes(json);
     line->add_option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout")->needs(calibrating)->type_name("FILE");
     line->add_option("--target", options->target, "The target whose vectors are measured")->needs(calibrating)->capture_default_str();
-    line->add_option("--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less")->needs(calibrating)->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less")->needs(calibrating);
     return {line, [=] { return options->calibrate ? calibrate(*options) : examine(*options); }};
 }
 

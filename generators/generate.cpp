@@ -148,7 +148,7 @@ Command generate_command(CLI::App &app, const Registry &registry) {
         ->type_name("library|c");
     line->add_flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line->add_flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
-    line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
                 generate(registry, *options);
                 return exit_ok;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 
 #include "algorithms/error.h"
@@ -34,6 +35,16 @@ void add_schedule_options(CLI::App &line, KernelOptions &options) {
     line.add_flag("--quiet", options.quiet, "No notes on stderr");
 }
 
+CLI::Option *add_seconds(CLI::App &line, const std::string &name, double &seconds, const std::string &meaning) {
+    constexpr double least = 1e-6, most = 1e9;
+    const auto check = [](const std::string &text) -> std::string {
+        char *end = nullptr;
+        const double given = std::strtod(text.c_str(), &end);
+        return end != text.c_str() && *end == 0 && given >= least && given <= most ? "" : "expected seconds, in 0.000001 ..= 1e9, got '" + text + "'";
+    };
+    return line.add_option(name, seconds, meaning)->check(CLI::Validator(check, ""))->capture_default_str();
+}
+
 // "<name>=<integer>"; nothing when it is not that.
 static std::optional<std::pair<std::string, int64_t>> assignment(const std::string &text) {
     const size_t at = text.find('=');
@@ -45,15 +56,15 @@ static std::optional<std::pair<std::string, int64_t>> assignment(const std::stri
     return {{text.substr(0, at), value}};
 }
 
-std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape) {
+std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape, const std::string &option) {
     std::map<std::string, int64_t> extents;
     for (const std::string &text : shape) {
         const auto given = assignment(text);
         if (!given || given->second < 0 || given->second > INT32_MAX)
-            throw UserError("command.shape", "--shape '" + text + "': expected <dim>=<extent> with an extent in 0 ..= 2147483647, such as N=768; "
-                                                                  "words that are no dims go before --shape.");
+            throw UserError("command.shape", option + " '" + text + "': expected <dim>=<extent> with an extent in 0 ..= 2147483647, such as N=768; "
+                                                                    "words that are no dims go before " + option + ".");
         if (!extents.insert(*given).second)
-            throw UserError("command.shape", "--shape '" + text + "': dim " + given->first + " is given twice; give it once.");
+            throw UserError("command.shape", option + " '" + text + "': dim " + given->first + " is given twice; give it once.");
     }
     return extents;
 }

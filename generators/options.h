@@ -9,6 +9,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace tessera {
@@ -28,12 +29,14 @@ struct KernelOptions {
 void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --option, --shape
 void add_schedule_options(CLI::App &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
 void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs);
+// An option that takes seconds, in 0.000001 ..= 1e9.
+CLI::Option *add_seconds(CLI::App &line, const std::string &name, double &seconds, const std::string &meaning);
 
 // "avx2=<schedule>": the schedule of one target of several. UserError command.schedule-for: no '=', or a target twice.
 std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules);
 
-// UserError command.shape: not "<dim>=<extent>", or a dim twice.
-std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape);
+// UserError command.shape: not "<dim>=<extent>", or a dim twice. `option` is what took them.
+std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape, const std::string &option = "--shape");
 
 // UserError command.option: not "<name>=<integer>", or a name twice.
 std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options);

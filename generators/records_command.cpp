@@ -52,6 +52,7 @@ int export_examples(const RecordsOptions &options) {
 int run(const RecordsOptions &options) {
     if (options.what == "list") return list(options);
     if (options.what == "export") return export_examples(options);
+    if (options.what == "prune") Records(options.file, true);  // there must be one
     Records records(options.file);
     if (options.what == "prune") {
         std::cout << fmt::format("removed {} campaigns with fewer than {} measured trials\n", records.prune(options.fewest), options.fewest);

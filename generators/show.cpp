@@ -50,7 +50,7 @@ Command show_command(CLI::App &app, const Registry &registry) {
     line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
         ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
         ->capture_default_str();
-    line->add_option("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
                 std::cout << text(registry, options->kernel, options->what, options->limits);
                 return exit_ok;

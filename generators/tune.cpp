@@ -20,18 +20,31 @@ namespace tessera {
 
 namespace {
 
-std::atomic<bool> interrupted{false};
+std::atomic<bool> stop{false}, abandon{false};
 
-// A first Ctrl-C ends the search in order; another one ends the program.
-void interrupt(int) {
-    interrupted = true;
-    signal(SIGINT, SIG_DFL);
+// A first Ctrl-C ends the search in order, a second one also the confirming of its best; a third ends the program.
+void interrupt(int signal_number) {
+    if (abandon) signal(signal_number, SIG_DFL);
+    if (stop) abandon = true;
+    stop = true;
 }
+
+// SIGINT and SIGTERM stop the campaign while it lives.
+class Stoppable {
+public:
+    Stoppable() : interrupt_(signal(SIGINT, interrupt)), terminate_(signal(SIGTERM, interrupt)) { stop = abandon = false; }
+    ~Stoppable() { signal(SIGINT, interrupt_), signal(SIGTERM, terminate_); }
+    Stoppable(const Stoppable &) = delete;
+    Stoppable &operator=(const Stoppable &) = delete;
+
+private:
+    void (*interrupt_)(int), (*terminate_)(int);
+};
 
 int tune(const Registry &registry, TuneOptions &options) {
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
-    const PreparedKernel p = prepare_schedule(registry, options.kernel);
-    const DimExtents extents = parse_shape(options.extents);
+    PreparedKernel p = prepare_schedule(registry, options.kernel);
+    const DimExtents extents = parse_shape(options.extents, "--extents");
     check_size(p, extents);
     if (options.runners.empty()) check_runs_here(p.target);
     else options.campaign.measure.runners = options.runners;
@@ -46,15 +59,14 @@ int tune(const Registry &registry, TuneOptions &options) {
     { const OutputFolder out((std::filesystem::path(options.out) / named.name()).parent_path()); }
     const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     Records records(options.records);
-    interrupted = false;
-    options.campaign.stop = options.campaign.measure.stop = &interrupted;
-    auto before = signal(SIGINT, interrupt);
+    options.campaign.stop = options.campaign.measure.stop = &stop, options.campaign.measure.abandon = &abandon;
+    options.campaign.measure.warn = [](const std::string &text) { std::cerr << "warning: " << text << "\n"; };
     CampaignResult result;
     {
+        const Stoppable stoppable;
         ProgressLine line(options.kernel.quiet, p.target.measured.has_value());
         result = run_campaign(task, options.campaign, *model, records, [&](const Progress &progress) { line.show(progress); });
     }
-    signal(SIGINT, before);
     const std::optional<Schedule> artifact = artifact_of(options, task, result, p, library);
     const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
     std::cout << report_of(options, task, result, p, library, artifact, file);
@@ -75,7 +87,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     line->add_option("--trials", c.trials, "Most candidates to measure")->check(CLI::PositiveNumber)->capture_default_str();
-    line->add_option("--budget-s", c.seconds, "Most seconds to search")->check(CLI::PositiveNumber);
+    add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     line->add_option("--population", c.search.population, "Candidates that are judged for each batch")
@@ -98,15 +110,9 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->type_name("COMMAND");
     line->add_option("--cc", c.measure.cc, "The C compiler for that machine, with options")->capture_default_str();
     line->add_option("--jobs", c.measure.jobs, "Candidates compiled at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    line->add_option("--measure-s", c.measure.seconds, "Most seconds for timing one candidate")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    line->add_option("--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    line->add_option("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
+    add_seconds(*line, "--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
+    add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
+    add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
     line->add_flag("--json", options->json, "For programs");

@@ -114,6 +114,7 @@ std::string report_of(const TuneOptions &options, const CampaignTask &task, cons
     text +=
         fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, p.target.measured.has_value()),
                     p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     if (!artifact) return text + "  nothing that is surely faster was found; no artifact is written\n";
     const std::string changes = p.schedule ? diff(*p.schedule, *artifact, library) : "";
     text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n",

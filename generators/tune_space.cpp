@@ -48,6 +48,7 @@ void show_space(const CampaignTask &task) {
 }
 
 void check_restrictions(const CampaignTask &task) {
+    if (task.space.restrictions.empty()) return;
     RandomNumbers random(1);
     std::map<std::string, bool> met;
     std::vector<std::string> names;
@@ -65,10 +66,13 @@ void check_restrictions(const CampaignTask &task) {
                         met[name] |= std::find(r->second.begin(), r->second.end(), a.value) != r->second.end();
         }
     }
+    constexpr size_t shown = 12;
+    std::string known = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), shown))});
+    if (names.size() > shown) known += " and " + std::to_string(names.size() - shown) + " more";
     for (const auto &[name, values] : task.space.restrictions)
         if (!met[name])
             throw UserError("tune.space", "--space '" + name + "=" + join(values, ",") +
-                                              "': no decision has that answer; the decisions are " + join(names) + "." +
+                                              "': no decision has that answer; the decisions are " + known + "." +
                                               did_you_mean(name, names) + " --dry-run lists their answers.");
 }
 

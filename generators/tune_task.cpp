@@ -6,6 +6,7 @@
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "bench/machine.h"
+#include "bench/output_folder.h"
 #include "generators/manifest.h"
 
 namespace tessera {

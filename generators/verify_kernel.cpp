@@ -29,7 +29,7 @@ struct VerifyOptions {
 
 std::vector<DimExtents> shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
     if (options.extents.empty()) return awkward_shapes(p.bound, options.shapes, options.seed);
-    return {parse_shape(options.extents)};
+    return {parse_shape(options.extents, "--extents")};
 }
 
 ordered_json json_of(const Comparison &c) {
@@ -86,8 +86,8 @@ Command verify_command(CLI::App &app, const Registry &registry) {
     line->add_option("--shapes", options->shapes, "Most shapes to try")->check(CLI::PositiveNumber)->capture_default_str();
     line->add_option("--seed", options->seed, "Of shapes and data")->capture_default_str();
     line->add_option("--threads", options->threads, "Also run with so many threads")->check(CLI::Range(1, 4096))->capture_default_str();
-    line->add_option("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take")->check(CLI::PositiveNumber)->capture_default_str();
-    line->add_option("--run-limit-s", options->run.seconds, "Most seconds that running may take")->check(CLI::PositiveNumber)->capture_default_str();
+    add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
+    add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that running may take");
     line->add_flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
 }

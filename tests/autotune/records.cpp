@@ -95,3 +95,30 @@ TEST_CASE("what is no database of measurements is refused, and so is one that ca
     shell("sqlite3 " + (folder.path() / "other.db").string() + " 'create table t(a)'");
     if (std::filesystem::exists(folder.path() / "other.db")) check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
 }
+
+TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone is taken over") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    Records here(file);
+    const int64_t id = here.campaign("key", {{"id", "0"}});
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        Records there(file);
+        const Claim claim(there, id);
+        write(ready[1], "x", 1);
+        while (true) pause();
+    }
+    char byte;
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+    check_words([&] { Claim(here, id); }, {"error[records.claimed]: records '" + file.string() + "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(child) + " of '",
+                                           "Wait for it, or begin another one without --resume."});
+    const int64_t other = here.campaign("another", {{"id", "1"}});
+    { const Claim claim(here, other); }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    { const Claim claim(here, id); }
+    const Claim again(here, id);
+    CHECK_THROWS(Claim(here, id));
+}

@@ -38,7 +38,9 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     const std::string rows = (folder.path() / "rows.tsv").string(), model = (folder.path() / "model.json").string();
     write_file(rows, generator({"records", "export", (folder.path() / "tune.db").string()}).out);
     CHECK_THAT(generator({"cost-model", "train", rows, "--out", model}).out, Catch::Contains("learnt from 6 candidates of 1 tasks"));
-    CHECK_THAT(generator({"cost-model", "judge", rows}).out, Catch::Contains("rank correlation"));
+    const Outcome judged = generator({"cost-model", "judge", rows});
+    CHECK_THAT(judged.out, Catch::Contains("rank correlation") && Catch::Contains("draft") && Catch::Contains("no model was trained: that takes examples of a second task"));
+    CHECK_THAT(judged.out, !Catch::Contains(" trained "));
     std::vector<std::string> again = tune(folder, {"--trials", "3", "--shape", "M=48", "N=64", "K=32", "--json"});
     const Outcome json = generator(again);
     CHECK(nlohmann::json::parse(json.out)["trials"].size() == 3);
@@ -63,7 +65,14 @@ TEST_CASE("mistakes of tune's are refused with words") {
         check_refused(tune(folder, more), parts);
     };
     refuse({"--space", "y.micro.Q=4"}, {"error[tune.space]", "no decision has that answer", "Did you mean 'y.micro."});
+    for (const char *seconds : {"inf", "nan", "0", "soon"}) refuse({"--measure-s", seconds}, {"error[command.arguments]", "expected seconds, in 0.000001 ..= 1e9, got '" + std::string(seconds) + "'"});
+    refuse({"--cc", ""}, {"error[command.cc]: --cc '': expected the name of a C compiler"});
+    check_refused(tune(folder, {"--extents", "M=x"}), {"error[command.shape]: --extents 'M=x': expected <dim>=<extent>", "go before --extents"});
+    check_refused(tune(folder, {"--extents", "M=4", "M=5"}), {"error[command.shape]: --extents 'M=5': dim M is given twice"});
+    check_refused({"records", "prune", (folder.path() / "none.db").string()}, {"error[records.open]", "none.db'"});
+    CHECK(!std::filesystem::exists(folder.path() / "none.db"));
     refuse({"--space", "nonsense"}, {"error[tune.space]", "expected <decision>=<value>"});
+    check_refused({"tune", "layernorm", "--target", "avx2", "--shape", "M=64", "N=64", "--space", "z.block.Q=4", "--quiet"}, {"error[tune.space]", "and ", " more."});
     check_refused({"tune", "matmul", "--target", "x86-64", "--records", "/proc/none/tune.db", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[records.open]"});
     check_refused(tune(folder, {"--shape", "M=48"}), {"error[command.extents]", "dim N has no extent"});
     check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]"});
@@ -72,4 +81,21 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"cost-model", "judge", "/no/such/file"}, {"error[examples.file]"});
     check_refused({"records", "list", "/no/such/file"}, {"error[records.open]"});
     check_refused({"records", "merge", (folder.path() / "a.db").string()}, {"error[command.arguments]", "name one or more"});
+}
+
+TEST_CASE("a campaign that is told to end leaves nothing behind") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder.path() / "tmp");
+    std::string command = "TMPDIR=" + (folder.path() / "tmp").string() + " " + TESSERA_GENERATOR;
+    for (const std::string &word : tune(folder, {"--trials", "1000", "--budget-s", "100", "--shape", "M=48", "N=64", "K=32"})) command += " " + word;
+    const Outcome once = shell(command + " & sleep 4; kill -TERM $!; wait $!");
+    INFO(once.out << once.err);
+    CHECK(once.code == 0);
+    CHECK_THAT(once.out, Catch::Contains("trials in ") && Catch::Contains("wrote "));
+    CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
+    const Outcome twice = shell(command + " --resume & sleep 5; kill -TERM $!; sleep 0.3; kill -TERM $!; wait $!");
+    INFO(twice.out << twice.err);
+    CHECK(twice.code == 0);
+    CHECK_THAT(twice.out, Catch::Contains("stopped before the best was measured again; no artifact is written, and --resume goes on from here"));
+    CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
 }

@@ -1,0 +1,21 @@
+// Who works on something: a process, so named that another process can tell whether it still runs. A number alone does not do: it is
+// given to another process sooner or later.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace tessera {
+
+struct Owner {
+    std::string host, boot;  // of the machine, and which start of it
+    int64_t process = 0;
+    std::string started;     // clock ticks after the start of the machine, as the system tells them
+
+    friend bool operator==(const Owner &, const Owner &) = default;
+};
+
+Owner this_process();
+// Whether it runs. Of another machine's nothing can be known: it is taken to run.
+bool is_alive(const Owner &owner);
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+#include "autotune/owner.h"
+
+#include <catch2/catch.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+using namespace tessera;
+
+TEST_CASE("a process is known to run, or not to") {
+    const Owner here = this_process();
+    CHECK(here == this_process());
+    CHECK(here.process == getpid());
+    CHECK(is_alive(here));
+
+    const pid_t child = fork();
+    if (child == 0) {
+        while (true) pause();
+    }
+    Owner other = here;
+    other.process = child;
+    CHECK(!is_alive(other));  // another process of that number
+    other = here;
+    other.boot = "an earlier start of the machine";
+    CHECK(!is_alive(other));
+    other.host = "another machine";
+    CHECK(is_alive(other));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    other = here;
+    other.process = child;
+    CHECK(!is_alive(other));
+}
