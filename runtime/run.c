@@ -13,7 +13,7 @@ static int outcome(int code) {
 /* Runs the plan and gives the bytes of workspace in all. */
 static int plan_workspace(const TessBinding *b, TessPlan plan, uint64_t *bytes) {
     int64_t *part = b->frame + b->tail;
-    const int64_t limit = INT64_MAX / 2;
+    const int64_t limit = TESS_MAX_WORKSPACE_BYTES;
     int status;
     *bytes = 0;
     if (plan == NULL) return TESS_OK;
@@ -23,7 +23,7 @@ static int plan_workspace(const TessBinding *b, TessPlan plan, uint64_t *bytes) 
         return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
     if (part[TESS_TAIL_SHARED_BYTES] > limit ||
         part[TESS_TAIL_WORKER_BYTES] > limit / part[TESS_TAIL_WORKERS] - TESS_WORKSPACE_ALIGNMENT) {
-        return tess_abi1_fault(TESS_TOO_LARGE, -1, -1, -1);
+        return tess_abi1_fault(TESS_TOO_LARGE, -1, -1, 1);
     }
     part[TESS_TAIL_SHARED_BYTES] =
         (part[TESS_TAIL_SHARED_BYTES] + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT;

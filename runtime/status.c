@@ -267,8 +267,13 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             put(text, "strides are too small: elements of an output would share memory");
             break;
         case TESS_TOO_LARGE:
-            put(text,
-                "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address");
+            if (s.detail == 1) {
+                put(text, "a buffer of the workspace would have more than " TEXT(TESS_MAX_ELEMENTS)
+                          " elements; compute a part at a time");
+            } else {
+                put(text,
+                    "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address");
+            }
             break;
         case TESS_WORKSPACE_MISSING:
             put(text, "the kernel needs a workspace, and the context has none");

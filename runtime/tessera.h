@@ -259,7 +259,8 @@ typedef enum TessStatusKind {
     TESS_MISALIGNED,           /**< data is not aligned to its element size */
     TESS_OVERLAP,              /**< an output shares memory with another argument */
     TESS_SELF_OVERLAP,         /**< elements of an output share memory */
-    TESS_TOO_LARGE,            /**< above 2^31-2^16-1 elements, or so far between two */
+    TESS_TOO_LARGE,            /**< above 2^31-2^16-1 elements, or so far between two; also of a
+                                    buffer in the workspace */
     TESS_WORKSPACE_MISSING,    /**< the kernel needs a workspace */
     TESS_WORKSPACE_SMALL,      /**< the workspace has too few bytes */
     TESS_WORKSPACE_MISALIGNED, /**< the workspace is not aligned to 64 bytes */

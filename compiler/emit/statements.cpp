@@ -6,6 +6,7 @@
 #include "compiler/emit/vector_loops.h"
 #include "compiler/emit_library.h"
 #include "compiler/prepack.h"
+#include "compiler/workspace.h"
 #include "runtime/kernel.h"
 
 namespace tessera::emit {
@@ -197,8 +198,7 @@ private:
             return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(), emit(alloc.body));
         }
         if (b.space != Space::workspace) throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
-        HExpr bytes = make_const(H::Int(64), size_of(b.dtype));
-        for (const Expr &e : b.extents) bytes = bytes * Cast::make(H::Int(64), Max::make(values.emit(e), 0));
+        HExpr bytes = values.size(workspace_bytes(b));
         HExpr rounded = (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
         HExpr base = frame_word(tess_frame_workspace(spec.data()));
         HExpr offset;

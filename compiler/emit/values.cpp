@@ -332,6 +332,14 @@ static HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
     }
 }
 
+HExpr Values::size(const Expr &e) {
+    if (e.kind() != ExprKind::operation) return widened(e);
+    std::vector<HExpr> x;
+    for (const Expr &arg : e->args) x.push_back(size(arg));
+    if (e->op == Op::select) return Select::make(x[0], x[1], x[2]);
+    return e->args[0].type() == DType::boolean ? bool_operation(e->op, x) : integer_operation(e->op, DType::index, x);
+}
+
 HExpr Values::emit_operation(const Expr &e) {
     DType type = e->args.back().type();
     const bool in_64 = type == DType::index && (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));

@@ -57,6 +57,8 @@ public:
     Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
     // How often a loop runs, at most 2^31 - 1 times.
     Halide::Expr count(const Expr &e);
+    // A number of bytes or elements, over extents: 64 bits.
+    Halide::Expr size(const Expr &e);
     // What follows uses the variable for the value.
     void bind(const std::string &variable, const Expr &value) { data.bind(variable, value); }
     // What follows is another statement: what was proved of an index there may not hold here.

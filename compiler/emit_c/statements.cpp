@@ -9,6 +9,7 @@
 #include "compiler/emit_c/storage.h"
 #include "compiler/emit_c/writer.h"
 #include "compiler/emit_library.h"
+#include "compiler/workspace.h"
 #include "runtime/kernel.h"
 
 namespace tessera::emit_c {
@@ -244,10 +245,8 @@ private:
         } else if (b.space == Space::workspace) {
             const bool of_worker = writer_.in_task();
             if (!fields_.count(&n)) {
-                Expr bytes = Expr(int64_t{size_of(b.dtype)});
-                for (const Expr &e : b.extents) bytes = times(bytes, e.is_constant() ? e : max(e, Expr(0)));
                 fields_[&n] = field_names_.take(b.name);
-                allocated_.push_back({fields_[&n], of_worker, bytes});
+                allocated_.push_back({fields_[&n], of_worker, workspace_bytes(b)});
             }
             writer_.use_workspace(of_worker);
             writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + layout.{3});", element, writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));

@@ -201,7 +201,7 @@ Expressions::Piece Expressions::piece(const Expr &e) {
 Expressions::Piece Expressions::node(const Expr &e) {
     switch (e.kind()) {
     case ExprKind::constant: {
-        std::string text = literal(e->value);
+        std::string text = e.type() == DType::index && position_type == "int64_t" ? std::to_string(e->value.integer) : literal(e->value);
         return {text, text[0] == '-' ? prefix : primary};
     }
     case ExprKind::variable: return {names_.of("variable", e->name), primary};

@@ -4,6 +4,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/prove.h"
+#include "compiler/workspace.h"
 
 namespace tessera::emit_gpu {
 
@@ -113,9 +114,7 @@ private:
         for (const auto &node : body) {
             auto *loop = std::get_if<Loop>(node.get());
             if (auto *alloc = std::get_if<Alloc>(node.get()); alloc && alloc->buffer.space == Space::workspace) {
-                Expr bytes = Expr(size_of(alloc->buffer.dtype));
-                for (const Expr &e : alloc->buffer.extents) bytes = bytes * max(e, Expr(0));
-                result_.rooms.push_back({alloc->buffer.name, bytes, in_block});
+                result_.rooms.push_back({alloc->buffer.name, workspace_bytes(alloc->buffer), in_block});
                 names_.bind("room", alloc->buffer.name + ".at");
             }
             for (const TileBody *inner : bodies_of(*node)) find_rooms(*inner, in_block || (loop && loop->kind == LoopKind::block));

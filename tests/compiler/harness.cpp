@@ -349,6 +349,23 @@ int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &
     return status;
 }
 
+Loaded::Room Loaded::workspace(const TileProgram &program, const Extents &symbolic) const {
+    const Extents extents = extents_of(program, symbolic);
+    std::vector<TessTensorDesc> tensors;
+    std::vector<const TessTensorDesc *> pointers;
+    for (const Argument &a : program.arguments) {
+        const std::vector<int64_t> shape = shape_of(a.tensor, extents);
+        tensors.push_back(tess_dense(nullptr, static_cast<TessDType>(abi_dtype(a.tensor.dtype)), static_cast<int32_t>(shape.size()), shape.data()));
+    }
+    for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
+    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    auto size = reinterpret_cast<Size>(dlsym(library, ("size_" + program.name).c_str()));
+    const TessContext context = tess_context();
+    Room room{0, 0};
+    room.status = size(pointers.data(), nullptr, &context, &room.bytes);
+    return room;
+}
+
 // A packing kernel's size query says how much was written.
 void Loaded::check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const {
     using Size = int (*)(const TessTensorDesc *, const TessContext *, uint64_t *);

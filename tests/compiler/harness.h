@@ -76,6 +76,12 @@ public:
     // Outputs and states. Outputs start poisoned. Packed arguments have a tensor of the layout's axes here, as for the interpreter;
     // the header stands in memory only, written and compared as tessera.h says. Throws std::runtime_error when a status is not 0
     // or memory beside an argument or inside an input has changed.
+    // What the workspace query says of tensors without data.
+    struct Room {
+        int status;
+        uint64_t bytes;
+    };
+    Room workspace(const TileProgram &program, const Extents &symbolic) const;
     Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const;
 
 private:
