@@ -24,7 +24,9 @@ int64_t smooth(int64_t n, int64_t step) {
 }  // namespace
 
 std::vector<int64_t> fourier_radices(int64_t n) {
-    auto fail = [&](const std::string &why) { throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why); };
+    auto fail = [&](const std::string &why) {
+        throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why);
+    };
     if (n < 1 || n > max_fourier_points) fail("expected 1 ..= " + text(max_fourier_points) + " of them.");
     int64_t rest = n, twos = 0;
     std::vector<int64_t> radices;
@@ -34,14 +36,21 @@ std::vector<int64_t> fourier_radices(int64_t n) {
     if (rest > 1) {
         int64_t prime = 7;
         while (rest % prime) prime += 2;
-        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " + text(smooth(n, -1)) + " and " +
-             text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
+        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " +
+             text(smooth(n, -1)) + " and " + text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
     }
-    // Eights first, since what follows them has whole vectors; two fours rather than an eight and a two.
+    // Eights first, since what follows them has whole vectors, and two fours rather than an eight and a two. Fewer than eight
+    // points of powers of two go into the first of the other passes.
     std::vector<int64_t> powers;
     for (; twos >= 3 && twos != 4; twos -= 3) powers.push_back(8);
     for (; twos >= 2; twos -= 2) powers.push_back(4);
     if (twos) powers.push_back(2);
+    if (powers.size() <= 1 && !radices.empty()) {
+        int64_t &first = radices.front();
+        const int64_t power = powers.empty() ? 1 : powers[0];
+        if (power < 8 && first * power <= 16) first *= power, powers.clear();
+        if (power == 1 && radices.size() > 1 && first * radices.back() <= 16) first *= radices.back(), radices.pop_back();
+    }
     radices.insert(radices.begin(), powers.begin(), powers.end());
     return radices;
 }
@@ -62,14 +71,16 @@ public:
         const std::vector<int64_t> radices = fourier_radices(points);
         for (size_t i = 0; i < radices.size(); i++) {
             const bool last = i + 1 == radices.size();
-            read = pass(read, i + 1, radices[i], before, points / (before * radices[i]), last ? scale : 1);
+            const std::string name = last ? "fft.last" : i == 0 ? "fft.first" : "fft.pass" + text(static_cast<int64_t>(i) + 1);
+            read = pass(read, name, radices[i], before, points / (before * radices[i]), last ? scale : 1);
             before *= radices[i];
         }
         return read;
     }
 
     // One stage for both parts, and what reads it.
-    Reader stored(const std::string &name, const Complex &value, const std::vector<Dim> &dims, const std::function<std::map<std::string, Expr>(const Expr &)> &at) const {
+    Reader stored(const std::string &name, const Complex &value, const std::vector<Dim> &dims,
+                  const std::function<std::map<std::string, Expr>(const Expr &)> &at) const {
         std::vector<std::string> all = batch_;
         all.push_back(C_.name);
         for (const Dim &d : dims) all.push_back(f_.dim(d).name);
@@ -93,7 +104,7 @@ private:
     DType type_;
     FourierSign sign_;
 
-    Reader pass(const Reader &read, size_t number, int64_t r, int64_t s, int64_t m, double scale) const {
+    Reader pass(const Reader &read, const std::string &name, int64_t r, int64_t s, int64_t m, double scale) const {
         const Dim P = fixed_dim("fft.p" + text(m), m), K = fixed_dim("fft.k" + text(r), r), Q = fixed_dim("fft.q" + text(s), s);
         const Expr p = m > 1 ? variable(P.name) : Expr(0), q = s > 1 ? variable(Q.name) : Expr(0);
         std::vector<Complex> x;
@@ -113,7 +124,7 @@ private:
         if (m > 1) own.push_back(P);
         own.push_back(K);
         if (s > 1) own.push_back(Q);
-        return stored(number == 1 ? "fft.first" : "fft.pass" + text(static_cast<int64_t>(number)), {stack(re, K).value(), stack(im, K).value()}, own, [=](const Expr &n) {
+        return stored(name, {stack(re, K).value(), stack(im, K).value()}, own, [=](const Expr &n) {
             std::map<std::string, Expr> at = {{K.name, n / Expr(s) % Expr(r)}};
             if (m == 1) at[K.name] = n / Expr(s);
             if (m > 1) at[P.name] = n / Expr(r * s);
@@ -125,8 +136,8 @@ private:
     // exp(2 pi i j q / (r s)): the conjugate, for a forward transform, of what multiplies input j.
     Complex factor(int64_t r, int64_t s, int64_t j, const Expr &q) const {
         const Dim J = fixed_dim("fft.j" + text(r - 1), r - 1), Q = fixed_dim("fft.q" + text(s), s);
-        const std::string name = "fft.factors" + text(r) + "x" + text(s);
-        if (!f_.algorithm().find_tensor(name)) {
+        const std::string table = "fft.factors" + text(r) + "x" + text(s);
+        if (!f_.algorithm().find_tensor(table)) {
             std::vector<double> values;
             for (int64_t i = 1; i < r; i++)
                 for (bool sine : {false, true})
@@ -134,9 +145,9 @@ private:
                         Turn t = turn(i * k, r * s);
                         values.push_back(sine ? t.sine : t.cosine);
                     }
-            f_.constant(name, {J, C_, Q}, values, type_);
+            f_.constant(table, {J, C_, Q}, values, type_);
         }
-        return {load(name, type_, {Expr(j - 1), Expr(0), q}), load(name, type_, {Expr(j - 1), Expr(1), q})};
+        return {load(table, type_, {Expr(j - 1), Expr(0), q}), load(table, type_, {Expr(j - 1), Expr(1), q})};
     }
 
     // x w, of which the conjugate forward.
@@ -148,8 +159,9 @@ private:
 
 void check_fixed(const std::string &function, const Dim &d, int64_t value) {
     if (d.kind != DimKind::fixed)
-        throw UserError("shape.fft", function + ": dim '" + d.name + "' is not fixed; expected an extent that is known here, since the radices follow from "
-                                     "it: declare it as dim(\"" + d.name + "\", " + text(value > 0 ? value : 256) + ").");
+        throw UserError("shape.fft", function + ": dim '" + d.name +
+                                         "' is not fixed; expected an extent that is known here, since the radices follow from it: "
+                                         "declare it as dim(\"" + d.name + "\", " + text(value > 0 ? value : 256) + ").");
     if (value > 0 && d.value != value)
         throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected " + text(value) + ".");
 }
@@ -158,17 +170,21 @@ void check_fixed(const std::string &function, const Dim &d, int64_t value) {
 int64_t pairs_in(const std::string &function, const Dim &d) {
     check_fixed(function, d, 0);
     if (d.value % 2)
-        throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected an even one, since a real part and an imaginary part follow each other.");
+        throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) +
+                                         "; expected an even one, since a real part and an imaginary part follow each other.");
     return d.value / 2;
 }
 
 // The dims of x with `to` in the place of `from`, and none where that has no name.
 std::vector<std::string> dims_with(const std::string &function, const Tile &x, const Dim &from, const Dim &to) {
-    if (!is_float(x.dtype())) throw UserError("shape.fft", function + ": " + x.describe() + " is " + name_of(x.dtype()) + "; expected floats: convert with cast.");
+    if (!is_float(x.dtype()))
+        throw UserError("shape.fft", function + ": " + x.describe() + " is " + name_of(x.dtype()) +
+                                         "; expected floats: convert with cast.");
     std::vector<std::string> dims = x.dims();
     auto it = std::find(dims.begin(), dims.end(), from.name);
     if (it == dims.end())
-        throw UserError("shape.unknown-dim", function + ": " + x.describe() + " has no dim '" + from.name + "'; its dims are " + join(x.dims()) + "." + did_you_mean(from.name, x.dims()));
+        throw UserError("shape.unknown-dim", function + ": " + x.describe() + " has no dim '" + from.name + "'; its dims are " +
+                                                 join(x.dims()) + "." + did_you_mean(from.name, x.dims()));
     if (to.name.empty()) dims.erase(it);
     else *it = to.name;
     return dims;
@@ -232,7 +248,9 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
     const Complex first = z(Expr(0));
     auto guarded = [&](const Expr &e, const Expr &guard, const Expr &otherwise) {
         if (half == 1) return otherwise;
-        return rewrite(e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr(); });
+        return rewrite(e, [&](const Expr &l) {
+            return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr();
+        });
     };
     auto bin = [&](const Expr &k) {
         const Expr i = variable(K.name), inside = i < Expr(2 * half), positive = i >= Expr(2);  // of k = i / 2

@@ -5,8 +5,8 @@
 //     Tile again = ifft(spectrum, N);   // with exp(+...) and 1 / points, as NumPy's
 //
 // The method is Stockham's autosort FFT, decimated in time (Van Loan, "Computational Frameworks for the Fast Fourier
-// Transform", SIAM 1992, section 1.7): one stage for each radix, "fft.first", "fft.pass2" and so on, none of which has to reorder anything. A pass
-// of radix r turns transforms of s points into transforms of r s:
+// Transform", SIAM 1992, section 1.7): one stage for each radix, "fft.first", "fft.pass2", ..., "fft.last", none of which has to
+// reorder anything. A pass of radix r turns transforms of s points into transforms of r s:
 //
 //     y[p, k, q] = sum over j of exp(-2 pi i j k / r) exp(-2 pi i j q / (r s)) x[j m + p, q]      m = points / (r s), s = |q|
 //

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "algorithms/error.h"
+#include "algorithms/value_numbering.h"
 #include "compiler/instruction.h"
 
 namespace tessera {
@@ -41,6 +42,8 @@ private:
     CodeSize size_;
     std::set<std::string> in_vectors_;
     int64_t living_ = 0;
+    ValueNumbering values_;
+    std::set<int> seen_;
 
     void run_without_loops(const TileBody &body) {
         Run run;
@@ -54,6 +57,11 @@ private:
 
     void add(const TileBody &body, int64_t copies, int64_t lanes, Run &run) {
         for (const auto &node : body) {
+            // What stores in a row have in common is computed once (emit/store_run.h).
+            auto *row = std::get_if<Loop>(node.get());
+            const bool stores = std::holds_alternative<Compute>(*node) || std::holds_alternative<Copy>(*node);
+            const bool in_row = row ? row->kind == LoopKind::vector && row->body.size() == 1 : stores;
+            if (!in_row) seen_.clear();
             if (auto *n = std::get_if<Compute>(node.get())) store(n->buffer, n->value, copies, lanes, run);
             if (auto *n = std::get_if<Copy>(node.get())) store(n->buffer, n->value, copies, lanes, run);
             const int64_t living = living_;
@@ -71,15 +79,15 @@ private:
                 else add(*inner, times(copies, count), lanes, run);
             }
             living_ = living;
+            if (!in_row) seen_.clear();
         }
     }
 
     // Index arithmetic goes into addresses, so only values count, each shared one once.
     void store(const std::string &buffer, const Expr &value, int64_t copies, int64_t lanes, Run &run) {
-        std::set<const Expr::Node *> seen;
         int64_t instructions = 1;
         std::function<void(const Expr &)> count = [&](const Expr &e) {
-            if (e.type() == DType::index || !seen.insert(e.get()).second) return;
+            if (e.type() == DType::index || !seen_.insert(values_.number(e)).second) return;
             for (const Instruction &family : families_)
                 if (const std::vector<Expr> operands = match(family, e); !operands.empty()) {
                     instructions++;

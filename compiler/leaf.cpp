@@ -2,32 +2,13 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "compiler/choice.h"
 #include "compiler/instruction.h"
 #include "compiler/nest_state.h"
 
 namespace tessera {
 
 static bool is_one(const Expr &e) { return e.is_constant(1); }
-
-// How a Map's value chooses, by nothing but the index of a dim, what it computes, as stacked tiles do.
-struct Choice {
-    bool by_index = false;   // by the index itself
-    int64_t remainders = 1;  // by the index's remainder by this
-};
-
-static Choice choice_of(const Stage &stage, const std::string &dim) {
-    Choice choice;
-    auto *map = std::get_if<Map>(&stage.body);
-    if (!map) return choice;
-    walk(map->value, [&](const Expr &n) {
-        if (!n.is_operation(Op::select) || has_load(n->args[0]) || variables_in(n->args[0]) != std::set<std::string>{dim}) return;
-        choice.by_index = true;
-        walk(n->args[0], [&](const Expr &e) {
-            if (e.is_operation(Op::mod) && e->args[0].kind() == ExprKind::variable && e->args[1].is_constant()) choice.remainders = std::max(choice.remainders, e->args[1]->value.integer);
-        });
-    });
-    return choice;
-}
 
 TileBody Nests::over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make) {
     struct Axis {
@@ -52,13 +33,24 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         int64_t size = p.size->value.integer;
         Expr outer = 0, inner = 0;
         auto lanes = state.knobs->vector.find(d);
-        bool vector = !inner_lanes && lanes != state.knobs->vector.end() && size % lanes->second == 0 && size >= lanes->second && point.vector_dim.empty();
-        int64_t width = vector ? lanes->second : 1, parts = team.of(d);
+        auto runs = state.runs.find(d);
+        int64_t stated = runs != state.runs.end() ? size : lanes != state.knobs->vector.end() ? lanes->second : 0;
+        bool vector = !inner_lanes && stated > 0 && size % stated == 0 && size >= stated && point.vector_dim.empty();
+        int64_t width = vector ? stated : 1, parts = team.of(d);
         int64_t count = size / width / parts;
+        Expr run = 0;
+        if (runs != state.runs.end()) {
+            std::string v = unique(d + ".run");
+            axes.push_back({d, v, Expr(runs->second.count), LoopKind::unrolled, true});
+            guards.push_back(Expr());
+            facts.set(v, Expr(0), Expr(runs->second.count - 1));
+            run = variable(v) * Expr(runs->second.length);
+        }
         if (count > 1) {
             std::string v = unique(d + ".u");
             LoopKind kind = inner_lanes ? LoopKind::serial : LoopKind::unrolled;
-            axes.push_back({d, v, Expr(count), kind, kind == LoopKind::unrolled && width == 1 && parts == 1 && choice_of(*state.stage, d).by_index});
+            bool chosen = kind == LoopKind::unrolled && width == 1 && parts == 1 && choice_of(*state.stage, d).by_index;
+            axes.push_back({d, v, Expr(count), kind, chosen});
             guards.push_back(Expr());
             facts.set(v, Expr(0), Expr(count - 1));
             outer = variable(v);
@@ -66,11 +58,13 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         if (width > 1) {
             // Lanes that compute different things alternately are a vector of each.
             int64_t ways = choice_of(*state.stage, d).remainders;
-            if (width % ways || width == ways) ways = 1;
-            std::string v = unique(d + ".lane");
-            lane = {d, v, Expr(width / ways), LoopKind::vector};
-            facts.set(v, Expr(0), Expr(width / ways - 1));
-            inner = variable(v);
+            if (width % ways) ways = 1;
+            if (width > ways) {
+                std::string v = unique(d + ".lane");
+                lane = {d, v, Expr(width / ways), LoopKind::vector};
+                facts.set(v, Expr(0), Expr(width / ways - 1));
+                inner = variable(v);
+            }
             if (ways > 1) {
                 std::string way = unique(d + ".u");
                 axes.push_back({d, way, Expr(ways), LoopKind::unrolled, true});
@@ -79,11 +73,11 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
                 inner = inner * Expr(ways) + variable(way);
             }
         }
-        if (vector) point.vector_dim = d;
+        if (vector && lane.dim == d) point.vector_dim = d;
         point.own[d] = simplify(outer * Expr(width) + inner, facts);
         // Neighbouring threads take neighbouring vectors.
         if (parts > 1) outer = outer * Expr(parts) + team.digits.at(d);
-        point.at[d] = simplify(p.lo + outer * Expr(width) + inner, facts);
+        point.at[d] = simplify(p.lo + run + outer * Expr(width) + inner, facts);
         if (!guarded || !p.padded) continue;
         Expr inside = point.at[d] < p.limit;
         if (point.vector_dim == d) lane_guard = inside;

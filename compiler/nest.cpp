@@ -1,7 +1,9 @@
+#include "compiler/choice.h"
 #include "compiler/instruction.h"
 #include "compiler/nest_state.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "algorithms/error.h"
 
@@ -499,8 +501,22 @@ TileBody Nests::emit_points(const State &before, size_t position) {
     return {tile_node(Let{name, split, std::move(body)})};
 }
 
-TileBody Nests::emit_vectors(const State &before, size_t position, int64_t lanes) {
+// Where a value chooses by run which of several things it computes, what it computes at like points of all runs is computed
+// together: the loop goes over one of them, in vectors that divide it.
+void Nests::take_runs(State &state, const std::string &dim, int64_t &lanes) const {
+    Piece &p = state.pieces[dim];
+    if (target.is_gpu() || !p.lo.is_constant(0) || !p.size.is_constant() || p.padded) return;
+    const int64_t length = choice_of(*state.stage, dim).run;
+    if (length == 0 || p.size->value.integer <= length || p.size->value.integer % length) return;
+    state.runs[dim] = {p.size->value.integer / length, length};
+    p.size = p.most = Expr(length);
+    lanes = std::gcd(lanes, length);
+}
+
+TileBody Nests::emit_vectors(const State &whole, size_t position, int64_t lanes) {
+    State before = whole;
     const LoopName &loop = before.loops[position];
+    take_runs(before, loop.dim, lanes);
     const Piece p = before.pieces.at(loop.dim);
     LoopKind kind = kind_at(before, position);
     bool whole_vectors = divides(lanes, p.size, facts);

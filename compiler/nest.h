@@ -91,6 +91,7 @@ private:
     TileBody emit_groups(const State &state, size_t position, int group);
     const Instruction *instruction_of(const State &state) const;
     void check_accumulates(const State &state, size_t position) const;
+    void take_runs(State &state, const std::string &dim, int64_t &lanes) const;
     TileBody emit_vectors(const State &state, size_t position, int64_t lanes);
     TileBody after_loop(const State &state, size_t position);
     TileBody place_producers(const State &state, size_t position);

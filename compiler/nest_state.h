@@ -22,6 +22,11 @@ struct Nests::State {
     int group = 1;                  // elements of the innermost reduced dim that one step folds
     Expr group_limit;               // defined: elements from it on are zeros
     std::vector<Buffer> accumulators;
+    // Dims whose value chooses by run: a piece lies in the first run, and the register tile has its like in every one.
+    struct Runs {
+        int64_t count = 1, length = 0;
+    };
+    std::map<std::string, Runs> runs;
 };
 
 inline bool is_fold(const Stage &stage) {

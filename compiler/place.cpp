@@ -91,7 +91,9 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
 // What every producer that is placed somewhere inside this nest must have filled at this point.
 std::map<std::string, std::vector<Piece>> Nests::regions(const State &state) const {
     std::map<std::string, std::vector<Piece>> needed;
-    touch(*state.stage, state.pieces, needed);
+    Pieces pieces = state.pieces;
+    for (const auto &[dim, runs] : state.runs) pieces[dim] = whole(dim, pieces);
+    touch(*state.stage, pieces, needed);
     auto self = std::find_if(algorithm.stages.begin(), algorithm.stages.end(),
                              [&](const Stage &s) { return s.name == state.stage->name; });
     for (auto it = std::make_reverse_iterator(self); it != algorithm.stages.rend(); ++it) {
@@ -180,6 +182,9 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
         int64_t unit = slack_of(k, d, target.is_gpu());
+        // A tile that is larger than the region is cut to it, up to whole vectors.
+        if (auto lanes = k.vector.find(d); !target.is_gpu() && p.size.defined() && p.size.is_constant() && p.size->value.integer < unit)
+            unit = lanes == k.vector.end() ? 1 : lanes->second;
         sizes[d] = simplify(starts_aligned(k, d, unit) ? round_up(p.most, unit) : p.most + Expr(unit - 1), facts);
     }
     r.buffer = {depth == 0 ? result.name : unique(result.name + ".tile"), result.dtype, {}, Space::workspace};

@@ -1,6 +1,7 @@
-// tessera-peers [products|attention|bandwidth|threads]...: every row prints this library's speed, the peer's, and the
+// tessera-peers [products|attention|bandwidth|fft|threads]...: every row prints this library's speed, the peer's, and the
 // ratio of the two with its 95% interval. One thread unless the row says otherwise.
 #include <cblas.h>
+#include <fftw3.h>
 #include <fmt/core.h>
 
 #include <cmath>
@@ -18,6 +19,13 @@
 #include "attention_64.h"
 #include "attention_80.h"
 #include "attention_causal_64.h"
+#include "fft_1000.h"
+#include "fft_1024.h"
+#include "fft_1500.h"
+#include "fft_16384.h"
+#include "fft_256.h"
+#include "fft_4096.h"
+#include "fft_65536.h"
 #include "layernorm.h"
 #include "matmul.h"
 #include "matmul_512x3072x768.h"
@@ -159,6 +167,46 @@ static void bandwidth() {
     }
 }
 
+// FFTW with a plan that it has measured, which is no part of the time. Operations are counted as 5 n log2(n), as FFTW's authors do.
+static void fft() {
+    using Kernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessContext *);
+    using Query = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessContext *, uint64_t *);
+    struct Points {
+        int64_t n;
+        Kernel kernel;
+        Query query;
+    };
+    fmt::print("\n{:<22}{:>10}{:>10}{:>10}{:>8}  {}\n", "fft points x batch", "us", "GFLOP/s", "FFTW", "ratio", "95% interval");
+    for (const Points &p : {Points{256, fft_256, fft_256_workspace}, {1000, fft_1000, fft_1000_workspace}, {1024, fft_1024, fft_1024_workspace},
+                            {1500, fft_1500, fft_1500_workspace}, {4096, fft_4096, fft_4096_workspace}, {16384, fft_16384, fft_16384_workspace},
+                            {65536, fft_65536, fft_65536_workspace}})
+        for (int64_t batch : {1, 8}) {
+            const int n = static_cast<int>(p.n);
+            auto aligned = [&] { return std::unique_ptr<float, decltype(&fftwf_free)>(fftwf_alloc_real(static_cast<size_t>(2 * p.n * batch)), fftwf_free); };
+            const auto a = aligned(), b = aligned(), c = aligned();
+            auto *in = reinterpret_cast<fftwf_complex *>(a.get()), *out = reinterpret_cast<fftwf_complex *>(c.get());
+            fftwf_plan plan = fftwf_plan_many_dft(1, &n, static_cast<int>(batch), in, nullptr, 1, n, out, nullptr, 1, n, FFTW_FORWARD, FFTW_MEASURE);
+            const Floats values = random_floats(static_cast<size_t>(2 * p.n * batch));
+            std::copy(values.begin(), values.end(), a.get());
+            const int64_t shape[] = {batch, 2 * p.n};
+            const TessTensorDesc x = tess_dense(a.get(), TESS_F32, 2, shape), y = tess_dense(b.get(), TESS_F32, 2, shape);
+            Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return p.query(&x, &y, context, bytes); });
+            const int64_t times = std::max<int64_t>(1, 100000 / (p.n * batch));
+            const Contest r = contest(
+                {[&] {
+                     for (int64_t i = 0; i < times; i++) check(p.kernel(&x, &y, &call.context));
+                 },
+                 [&] {
+                     for (int64_t i = 0; i < times; i++) fftwf_execute(plan);
+                 }},
+                30, 1);
+            fftwf_destroy_plan(plan);
+            const double flops = 5.0 * static_cast<double>(p.n * batch) * std::log2(static_cast<double>(p.n)) * static_cast<double>(times);
+            fmt::print("{:<22}{:>10.3f}{:>10.1f}{:>10.1f}{:>8.3f}  {:.3f}..{:.3f}\n", fmt::format("{} x {}", p.n, batch), r.seconds[0] / static_cast<double>(times) * 1e6,
+                       flops / r.seconds[0] * 1e-9, flops / r.seconds[1] * 1e-9, r.ratio[1], r.lower[1], r.upper[1]);
+        }
+}
+
 static void threads() {
     std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(tess_pool_create(2), tess_pool_destroy);
     fmt::print("\ntwo threads, times one\n");
@@ -184,5 +232,6 @@ int main(int argc, char **argv) {
     if (want("products")) products(peak);
     if (want("attention")) attention(peak);
     if (want("bandwidth")) bandwidth();
+    if (want("fft")) fft();
     if (want("threads")) threads();
 }

@@ -72,7 +72,8 @@ static bool takes_apart(const Expr &e) {
 
 Expr Addresses::simply_flat(const std::string &name, const std::vector<Expr> &index) const {
     const Buffer &b = buffers.at(name);
-    if (b.extents.empty() || index.empty() || std::any_of(index.begin(), index.end(), has_load) || std::none_of(index.begin(), index.end(), takes_apart)) return {};
+    if (b.extents.empty() || std::any_of(index.begin(), index.end(), has_load)) return {};
+    if (std::none_of(index.begin(), index.end(), takes_apart)) return {};
     Expr position = index[0];
     for (size_t i = 1; i < index.size(); i++) {
         if (!b.extents[i].is_constant()) return {};

@@ -317,14 +317,18 @@ private:
     // Passes that are written out, with lanes along what is contiguous: first the points, whose results are interleaved, then what
     // was transformed before, then pairs.
     void transforms() {
-        auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), int64_t points) {
-            Case &c = add(name + std::to_string(points), make({}, {{"points", points}}), shapes({"B"}, {{0}, {1}, {3}}));
+        auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), int64_t points, bool inlined = false) {
+            Case &c = add(name + std::to_string(points) + (inlined ? "_inlined" : ""), make({}, {{"points", points}}), shapes({"B"}, {{0}, {1}, {3}}));
             for (const Stage &stage : c.algorithm.stages) {
                 Knobs &k = c.stages[stage.name];
                 if (stage.name == "y") k.vector = {{stage.dims.back(), 2 * L}}, k.parallel = {"B"};
                 else k.place = at("y", "B"), k.micro["fft.c"] = 2;
+                if (stage.name == "fft.last" && inlined) {
+                    k = Knobs{}, k.place = Place{Place::Kind::inlined, "", ""};
+                    continue;
+                }
                 for (const std::string &d : stage.dims) {
-                    if (d.starts_with("fft.k")) k.micro[d] = 8;
+                    if (d.starts_with("fft.k")) k.micro[d] = 16;
                     if (d.starts_with(stage.name == "fft.first" ? "fft.p" : "fft.q") || d.starts_with("fft.h")) k.vector[d] = L;
                 }
             }
@@ -332,6 +336,7 @@ private:
         for (int64_t points : {1, 2, 3, 5, 6, 8, 12, 15, 16, 30, 60, 64}) transform("fft", library::fft, points);
         for (int64_t points : {2, 15, 64, 120}) transform("rfft", library::rfft, points), transform("irfft", library::irfft, points);
         transform("ifft", library::ifft, 48);
+        for (int64_t points : {5, 15, 60, 128}) transform("fft", library::fft, points, true), transform("irfft", library::irfft, 2 * points, true);
         add("fft_plain", library::fft({}, {{"points", 24}}), shapes({"B"}, {{0}, {1}, {5}}));
     }
 

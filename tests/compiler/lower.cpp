@@ -7,6 +7,7 @@
 
 #include "algorithms/builder.h"
 #include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/interpret.h"
 #include "compiler/lower.h"
 #include "compiler/verify_tiles.h"
@@ -93,6 +94,18 @@ TEST_CASE("a tail in a loop of its own") {
     Knobs y;
     y.vector = {{"N", 8}}, y.tail = {{"N", Tail::loop}};
     check_golden("tail_loop", library::column_sum({}), {{"y", y}});
+}
+
+TEST_CASE("what a value chooses by run is computed side by side") {
+    Builder f("halves");
+    Dim M = f.dim("M"), N = f.dim("N", 32);
+    Tile x = f.input("x", {M, N});
+    const Expr n = variable("N");
+    Tile low = x.at({{"N", n % Expr(16)}}, {"M", "N"}), high = x.at({{"N", n % Expr(16) + 16}}, {"M", "N"});
+    Tile first(&f, n / Expr(16) == Expr(0), {"N"});
+    Knobs y;
+    y.vector = {{"N", 8}};
+    check_golden("side_by_side", f.output("y", select(first, low + high, low - high)).build(), {{"y", y}});
 }
 
 TEST_CASE("a new version of a state") {
