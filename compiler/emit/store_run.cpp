@@ -168,7 +168,7 @@ private:
             const HExpr start = number(int64_t{column} * width);
             before.push_back(put(name, ramp(start, width), Shuffle::make_slice(block, column++, count, width)));
             lets.emplace_back(unique_name("column"), get(name, type, own_lane() + start));
-            for (const Expr &e : loads) values.bind(e, lets.back().first);
+            for (const Expr &e : loads) values.name(e, lets.back().first);
         }
     }
 

@@ -248,7 +248,8 @@ void Run::store(const std::string &buffer, const std::vector<Expr> &index, const
     lanes_ = lanes;
     const Place &place = scope_.place(buffer);
     const Expr position = flat(place, buffer, index);
-    Value v = emit(value), g;
+    const std::optional<Value> step = grouped(value);
+    Value v = step ? *step : emit(value), g;
     if (guard.defined()) g = emit(guard);
     std::vector<Piece> statement;
     auto text = [&](const std::string &t) { statement.push_back({t, -1, 0}); };

@@ -109,6 +109,8 @@ private:
     Value emit_load(const Expr &e);
     Value emit_operation(const Expr &e);
     Value emit_cast(const Expr &e);
+    std::optional<Value> grouped(const Expr &e);
+    std::optional<Value> words_of(const std::vector<Expr> &elements);
     Value compare(Op op, const Expr &a, const Expr &b);
     Value widened(const Value &v, int lanes);
     Value negated(const Value &v);

@@ -45,6 +45,10 @@ public:
     std::string load(CType type, const std::string &how, bool masked);
     std::string store(CType type, const std::string &how, bool masked);
     std::string prefetch();  // of the line that holds element `position` of a pointer
+    // A step of an instruction family on an accumulator and two operands, 32 bits for each lane.
+    std::string group_step(const std::string &family, CType accumulator);
+    std::string words(CType type);  // of i32: what lies at an address
+    const Target &target() const { return target_; }
     std::string round_up();  // bytes to a multiple of the workspace's alignment
 
     // Every definition, with the macros that they need.

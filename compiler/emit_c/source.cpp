@@ -50,7 +50,9 @@ static std::string preamble(const Target &target) {
         text += fmt::format("#if defined(__x86_64__) && !defined(TESS_PORTABLE)\n#include <immintrin.h>\n#define TESS_X86_64 1\n#define TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
                             "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n#endif\n", machine, feature_mask(target.features));
     else
-        text += fmt::format("#define TESS_MACHINE\n#define TESS_CPU_FEATURES INT64_C(0x{:x})\n", feature_mask(target.features));
+        text += fmt::format("{}#define TESS_MACHINE\n#define TESS_CPU_FEATURES INT64_C(0x{:x})\n",
+                            target.has("asimddp") ? "#ifdef __ARM_FEATURE_DOTPROD /* -march=armv8.2-a+dotprod */\n#include <arm_neon.h>\n#endif\n" : "",
+                            feature_mask(target.features));
     return text + "#define TESS_INLINE static inline __attribute__((always_inline, unused))\n\n";
 }
 

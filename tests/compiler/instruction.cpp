@@ -156,15 +156,20 @@ TEST_CASE("a sum by an instruction family gives its bits, whatever the group lea
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
         CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes" && c.name != "ones"));
     }
-    Loaded library(programs, target);
+    const std::vector<Build> builds = {{}, {"gcc", "-O1"}, {"gcc", "-O1 -DTESS_PORTABLE -fsanitize=undefined -fsanitize-undefined-trap-on-error"}};
+    std::vector<std::unique_ptr<Loaded>> libraries;
+    for (const Build &build : builds) libraries.push_back(std::make_unique<Loaded>(programs, target, build));
     for (size_t i = 0; i < cases.size(); i++) {
         for (const Extents &shape : cases[i].shapes) {
             INFO(cases[i].name << " K=" << shape.at("K"));
             Arrays inputs = make_inputs(cases[i].algorithm, shape, static_cast<uint32_t>(i), i == 0 && shape.at("K") == 33);
             Arrays expected = run_interpreter(programs[i], shape, inputs, {});
             if (i > 0) CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, inputs, {})) == "");
-            for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 1}})
-                if (runs) CHECK(differ_in_bits(library.run(programs[i], shape, inputs, {}, layout), expected) == "");
+            for (size_t b = 0; b < builds.size() && runs; b++)
+                for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 1}}) {
+                    INFO(builds[b].compiler << " " << builds[b].options);
+                    CHECK(differ_in_bits(libraries[b]->run(programs[i], shape, inputs, {}, layout), expected) == "");
+                }
         }
     }
 }
@@ -182,7 +187,7 @@ static Arrays bytes_for(const Algorithm &algorithm, const Extents &shape, uint32
 }
 
 // Code of the schedules that ship for products of bytes.
-static void check_products_of_bytes(const Target &target) {
+static void check_products_of_bytes(const Target &target, const Build &build = {}) {
     Library schedules;
     schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
     std::vector<Case> cases;
@@ -194,7 +199,8 @@ static void check_products_of_bytes(const Target &target) {
         programs.push_back(lowered(a.name, a, resolved.stages, target));
         CHECK(to_text(programs.back()).find("= dot4(") != std::string::npos);
     }
-    const Loaded library(programs, target);
+    const Loaded library(programs, target, build);
+    INFO(build.compiler << " " << build.options);
     uint32_t seed = 0;
     for (size_t i = 0; i < cases.size(); i++)
         for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{0, 3, 4}, {2, 3, 0}, {1, 1, 1}, {9, 17, 7}, {8, 8, 4}, {17, 31, 66}}) {
@@ -208,11 +214,17 @@ static void check_products_of_bytes(const Target &target) {
 }
 
 TEST_CASE("products of all bytes: avx512_bf16") {
-    if (const Target target = target_named("avx512_bf16"); runs_here(target)) check_products_of_bytes(target);
+    const Target target = target_named("avx512_bf16");
+    if (!runs_here(target)) return;
+    check_products_of_bytes(target);
+    for (const Build &build : c_builds("-O1")) check_products_of_bytes(target, build);
 }
 
 TEST_CASE("products of all bytes: arm64+asimddp", "[.][arm64]") {
-    if (const Target target = target_named("arm64+asimddp"); can_emulate(target)) check_products_of_bytes(target);
+    const Target target = target_named("arm64+asimddp");
+    if (!can_emulate(target)) return;
+    check_products_of_bytes(target);
+    check_products_of_bytes(target, {"gcc", "-O2 -march=armv8.2-a+dotprod"});
 }
 
 }  // namespace tessera::test
