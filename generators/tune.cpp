@@ -57,6 +57,9 @@ int tune(const Registry &registry, TuneOptions &options) {
     }
     const Schedule named(artifact_name(options, p, extents));  // a wrong name, or a folder that cannot be, before anything is measured
     { const OutputFolder out((std::filesystem::path(options.out) / named.name()).parent_path()); }
+    if (!options.page.empty()) {
+        const OutputFolder out(std::filesystem::absolute(options.page).parent_path());
+    }
     const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     Records records(options.records);
     options.campaign.stop = options.campaign.measure.stop = &stop, options.campaign.measure.abandon = &abandon;
@@ -69,6 +72,7 @@ int tune(const Registry &registry, TuneOptions &options) {
     }
     const std::optional<Schedule> artifact = artifact_of(options, task, result, p, library);
     const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
+    if (!options.page.empty()) write_page(options, task, result, p, library, artifact, file);
     std::cout << report_of(options, task, result, p, library, artifact, file);
     return exit_ok;
 }
@@ -115,6 +119,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
+    line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")->type_name("FILE");
     line->add_flag("--json", options->json, "For programs");
     c.measure.compile.seconds = 20;
     c.measure.jobs = std::max(1, this_machine().threads);

@@ -8,6 +8,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "autotune/report.h"
 #include "autotune/tuned_schedule.h"
 #include "bench/output_folder.h"
 #include "generators/program_record.h"
@@ -127,6 +128,29 @@ std::string report_of(const TuneOptions &options, const CampaignTask &task, cons
         text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
     text += "wrote " + file.string() + "\n";
     return text;
+}
+
+void write_page(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
+                const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
+    Report report{task.name, p.schedule ? p.schedule->name() : "the space's most likely schedule", r, p.target, task.space.threads, {}, "", file.string(), {}};
+    report.work = work_of(p.bound, r.base.program, all_extents(p.bound, task.space.extents));
+    if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, library);
+    const ordered_json &id = task.identity;
+    auto text = [](const ordered_json &value) {
+        std::string all;
+        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : value.dump();
+        for (const auto &[name, part] : value.items())
+            all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") + (part.is_string() ? part.get<std::string>() : part.dump());
+        return all.empty() ? std::string("none") : all;
+    };
+    for (const char *name : {"machine", "target", "runners", "threads", "numerics", "options", "fixed", "extents", "model", "versions", "semantic"})
+        if (id.contains(name)) report.origin.push_back({name, text(id[name])});
+    report.origin.push_back({"seed", std::to_string(options.campaign.search.seed)});
+    report.origin.push_back({"records", options.records});
+    const std::filesystem::path place = std::filesystem::absolute(options.page);
+    const OutputFolder out(place.parent_path());
+    out.write(place.filename().string(), report_page(report));
+    out.publish(place.filename().string());
 }
 
 }  // namespace tessera

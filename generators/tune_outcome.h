@@ -15,4 +15,8 @@ std::filesystem::path write_artifact(const Schedule &artifact, const std::filesy
 std::string report_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result, const PreparedKernel &prepared,
                       const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file);
 
+// The same as a page of HTML, at options.page. UserError as OutputFolder.
+void write_page(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result, const PreparedKernel &prepared,
+                const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file);
+
 }  // namespace tessera

@@ -13,7 +13,7 @@ struct TuneOptions {
     KernelOptions kernel;
     std::vector<std::string> extents, space, runners;
     CampaignOptions campaign;
-    std::string records = "tune.db", out = "schedules", name, model;
+    std::string records = "tune.db", out = "schedules", name, model, page;
     int threads = 1;
     bool json = false, dry_run = false;
 };

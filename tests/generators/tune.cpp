@@ -19,7 +19,8 @@ static std::vector<std::string> tune(const TemporaryFolder &folder, const std::v
 
 TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     const TemporaryFolder folder;
-    const Outcome o = generator(tune(folder, {"--trials", "6", "--shape", "M=48", "N=64", "K=32"}));
+    const auto page = folder.path() / "pages/out.html";
+    const Outcome o = generator(tune(folder, {"--trials", "6", "--report", page.string(), "--shape", "M=48", "N=64", "K=32"}));
     INFO(o.out << o.err);
     REQUIRE(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32: 6 trials"));
@@ -30,6 +31,7 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     CHECK(tuned.parent_name().empty());  // one stage's knobs differ in all but the lanes
     CHECK(tuned.document()["measured"]["trials"] == 6);
     CHECK(tuned.document()["algorithm"]["name"] == "matmul");
+    CHECK_THAT(read_file(page), Catch::Contains("/stages/y/micro") && Catch::Contains("M48_N64_K32.json") && Catch::Contains("circle class=\"winner\""));
     CHECK(generator({"show", "matmul", "--target", "x86-64", "--schedule", file.string(), "--shape", "M=48", "N=64", "K=32", "--what", "tiles"}).code == 0);
     CHECK(generator({"generate", "matmul", "--target", "x86-64", "--schedule", file.string(), "--out", (folder.path() / "kernel").string()}).code == 0);
     CHECK_THAT(generator({"records", "list", (folder.path() / "tune.db").string()}).out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32"));
@@ -66,6 +68,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     };
     refuse({"--space", "y.micro.Q=4"}, {"error[tune.space]", "no decision has that answer", "Did you mean 'y.micro."});
     for (const char *seconds : {"inf", "nan", "0", "soon"}) refuse({"--measure-s", seconds}, {"error[command.arguments]", "expected seconds, in 0.000001 ..= 1e9, got '" + std::string(seconds) + "'"});
+    refuse({"--report", "/proc/none/out.html"}, {"error[output.folder]", "/proc/none"});
     refuse({"--cc", ""}, {"error[command.cc]: --cc '': expected the name of a C compiler"});
     check_refused(tune(folder, {"--extents", "M=x"}), {"error[command.shape]: --extents 'M=x': expected <dim>=<extent>", "go before --extents"});
     check_refused(tune(folder, {"--extents", "M=4", "M=5"}), {"error[command.shape]: --extents 'M=5': dim M is given twice"});
