@@ -105,12 +105,13 @@ private:
 
     // Measures what is not in the records yet, and learns from all of it.
     void handle(const std::vector<Candidate> &batch) {
-        const int64_t first = static_cast<int64_t>(result_.trials.size());
+        const size_t first = result_.trials.size();
         std::vector<Measurement> results(batch.size());
         std::vector<size_t> open;
         for (size_t i = 0; i < batch.size(); i++) {
-            auto known = recorded_.find(first + static_cast<int64_t>(i));
-            if (known != recorded_.end() && known->second.resolved == batch[i].resolved) results[i] = known->second.measurement;
+            auto known = recorded_.find(static_cast<int64_t>(first + i));
+            const bool counts = known != recorded_.end() && (first + i > 0 || known->second.measurement.verdict == Verdict::measured);
+            if (counts && known->second.resolved == batch[i].resolved) results[i] = known->second.measurement;
             else open.push_back(i);
         }
         std::vector<TileProgram> programs;
@@ -120,7 +121,8 @@ private:
             if (m.verdict == Verdict::unmeasured) return;
             const size_t i = open[n];
             results[i] = m;
-            records_.add(id_, {trial_of(batch[i], first + static_cast<int64_t>(i), m)});
+            if (first + i == 0 && m.verdict != Verdict::measured) return;  // the campaign cannot begin; another time it may
+            records_.add(id_, {trial_of(batch[i], static_cast<int64_t>(first + i), m)});
             shown(results);
         });
         result_.measure_s += since(start);
@@ -131,7 +133,7 @@ private:
             const Measurement &m = results[i];
             if (m.verdict == Verdict::unmeasured) break;
             const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
-            result_.trials.push_back(trial_of(batch[i], first + static_cast<int64_t>(i), m));
+            result_.trials.push_back(trial_of(batch[i], static_cast<int64_t>(first + i), m));
             done.push_back(batch[i]);
             goodness.push_back(timed ? m.lower : 0);
             examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.lower : 0});

@@ -87,14 +87,15 @@ class Tuner:
 
 def disturbed(generator, folder, seed, chance, only_tuner, kills):
     """One campaign to its end, with at most so many kills: how many there were, and what came of it."""
-    tuner, before, done = Tuner(generator, folder, seed), {}, 0
+    tuner, before, done, refusals = Tuner(generator, folder, seed), {}, 0, 0
     while True:
         run = tuner.start()
         try:
             out, err = run.communicate(timeout=chance.uniform(0, 3) if done < kills else None)
             assert run.returncode == 0 or (not only_tuner and done), err
             if run.returncode == 0: return done, tuner, json.loads(out)
-            victim = run.pid  # what it started was killed under it, at a moment that it cannot go on from
+            victim, refusals = run.pid, refusals + 1  # what it started was killed under it before it could begin
+            assert refusals <= done, err
         except subprocess.TimeoutExpired:
             others = [p for p in processes(tuner.mark) if p != run.pid]
             victim = run.pid if only_tuner or not others or chance.random() < 0.5 else chance.choice(others)
