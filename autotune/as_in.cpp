@@ -16,14 +16,15 @@ std::optional<std::string> extent_in(const Extents &extents, const std::string &
     return std::to_string(e->second);
 }
 
-// The dims of a level, or of point loops where it is "", in the order of the loops.
-std::string order_of(const Knobs &k, bool block) {
+// The dims that an order is asked of, in the order of a level's loops or, where `block` is false, of those inside it.
+std::string order_of(const Knobs &k, bool block, const Decision &d) {
+    const std::string asked = ":" + d.answers[0].value + ":";
     std::string order;
     std::vector<std::string> seen;
     for (const std::string &loop : k.loops) {
         const size_t dot = loop.find('.');
         const std::string level = dot == std::string::npos ? "" : loop.substr(0, dot), dim = dot == std::string::npos ? loop : loop.substr(dot + 1);
-        if ((level == "block") != block || std::find(seen.begin(), seen.end(), dim) != seen.end()) continue;
+        if ((level == "block") != block || asked.find(":" + dim + ":") == std::string::npos || std::find(seen.begin(), seen.end(), dim) != seen.end()) continue;
         seen.push_back(dim);
         order += (order.empty() ? "" : ":") + dim;
     }
@@ -71,8 +72,8 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
     }
     if (knob.starts_with("block.")) return extent_in(k.block, after(knob, "block.")).value_or("none");
     if (knob.starts_with("k.")) return extent_in(k.k, after(knob, "k.")).value_or("none");
-    if (knob == "order.block") return order_of(k, true);
-    if (knob == "order.micro") return order_of(k, false);
+    if (knob == "order.block") return order_of(k, true, d);
+    if (knob == "order.micro") return order_of(k, false, d);
     if (knob == "parallel") return std::to_string(k.parallel.size());
     if (knob == "instruction") return k.instruction.value_or("fma");
     if (knob.starts_with("pack.")) {

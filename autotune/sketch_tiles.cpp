@@ -66,13 +66,21 @@ bool Sketch::reuses(const PlannedStage &s, const DimExtents &extents) {
 }
 
 void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
-    t.lanes = lanes_of(s);
-    if (t.lanes < 2 || s.view.scatters) return;
+    const int64_t full = t.lanes = lanes_of(s);
+    if (full < 2 || s.view.scatters) return;
+    // A dim that is too short for a whole vector runs in a part of one: what is left of a fold over lanes is a quarter.
+    auto lanes_along = [&](const std::string &d) {
+        int64_t lanes = full;
+        if (s.sizes.at(d) * 2 < full)
+            while (lanes > 1 && s.sizes.at(d) < lanes) lanes /= 2;
+        return lanes;
+    };
     const std::string &name = s.view.stage->name;
     std::vector<Answer> answers = {{"none", 0.01}};
     for (const std::string &d : s.view.pure) {
-        if (s.sizes.at(d) * 2 < t.lanes) continue;
-        double prior = 1;
+        const bool part = lanes_along(d) < full;
+        if (part && lanes_along(d) < 4) continue;
+        double prior = part ? 0.5 : 1;
         for (const Operand &o : s.view.operands) {
             const Stride stride = stride_of(o, d, plan_->extents());
             const PlannedStage *from = plan_->producer(o.tensor);
@@ -87,9 +95,9 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     }
     t.vector = ask(name, "vector", answers);
     if (t.vector == "none") t.vector.clear();
-    if (!t.vector.empty()) k.vector[t.vector] = t.lanes;
+    if (!t.vector.empty()) k.vector[t.vector] = t.lanes = lanes_along(t.vector);
     for (const std::string &d : s.view.extra)
-        if (plan_->extent(d) >= t.lanes && ask(name, "vector." + d, {{"yes", 1}, {"no", 0.1}}) == "yes") k.vector[d] = t.lanes;
+        if (plan_->extent(d) >= full && ask(name, "vector." + d, {{"yes", 1}, {"no", 0.1}}) == "yes") k.vector[d] = full;
     const std::vector<std::string> &dims = s.view.stage->dims;
     if (!s.output && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
         for (const std::string &d : dims)
@@ -130,7 +138,25 @@ void Sketch::ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
         const int64_t extent = std::stoll(ask(name, "micro." + t.vector, answers, true));
         k.micro[t.vector] = extent, accumulators = extent / t.lanes;
     }
-    if (!t.reuses) return;
+    if (!s.view.scanned.empty()) {
+        // Several scans side by side: each waits for its own last result only.
+        for (const std::string &d : s.view.pure) {
+            if (d == t.vector || s.sizes.at(d) < 2) continue;
+            std::vector<Answer> answers = {{"1", 0.3}};
+            for (int64_t extent : {2, 4, 8, 16})
+                if (extent <= s.sizes.at(d) && accumulators * extent <= most) answers.push_back({std::to_string(extent), t.vector.empty() ? 1.0 : 0.3});
+            const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
+            if (extent > 1) k.micro[d] = extent, accumulators *= extent;
+        }
+        return;
+    }
+    if (!t.reuses) {
+        // The few values that are left of a fold over lanes, each in a register of its own.
+        for (const std::string &d : s.view.pure)
+            if (const int64_t size = s.sizes.at(d); t.vector.empty() && d.ends_with(".i") && size > 1 && size <= most / 2)
+                if (ask(name, "micro." + d, {{"1", 1}, {std::to_string(size), 1}}) != "1") k.micro[d] = size;
+        return;
+    }
     for (const std::string &d : s.view.pure) {
         if (d == t.vector || s.sizes.at(d) < 2) continue;
         const int64_t size = s.sizes.at(d);

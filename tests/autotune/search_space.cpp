@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <regex>
 
 #include "algorithms/builder.h"
 #include "algorithms/error.h"
@@ -15,6 +17,8 @@
 #include "compiler/split.h"
 #include "compiler/verify_tiles.h"
 #include "schedules/check.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;
@@ -136,6 +140,46 @@ TEST_CASE("a schedule's answers make it again") {
         CHECK(again == trace);
         CHECK(realize(space, as_in(stages, most_likely)) == stages);
     }
+}
+
+// A tile program's text with its loops numbered in the order in which they stand there: loops are called after the levels they are of.
+static std::string without_loop_names(const std::string &text) {
+    static const std::regex loop("\\b(?:for|vector|unrolled|parallel) ([A-Za-z_][A-Za-z0-9_.]*) <");
+    std::map<std::string, std::string> names;
+    for (std::sregex_iterator at(text.begin(), text.end(), loop), end; at != end; ++at) names.emplace((*at)[1], "loop" + std::to_string(names.size()));
+    static const std::regex name("[0-9][0-9.]*(?:e[-+]?[0-9]+)?|[A-Za-z_][A-Za-z0-9_.]*");
+    std::string all;
+    size_t done = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at) {
+        all += text.substr(done, static_cast<size_t>(at->position()) - done);
+        auto known = names.find(at->str());
+        all += known == names.end() ? at->str() : known->second;
+        done = static_cast<size_t>(at->position() + at->length());
+    }
+    return all + text.substr(done);
+}
+
+TEST_CASE("a space has the schedules that ship") {
+    const std::string axes = "the axis of the pieces, of which one is stored, stands elsewhere in the layout of two sums: the same memory";
+    const std::map<std::string, std::string> others = {{"attention", axes}, {"attention_causal", axes}};
+    Library library;
+    library.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
+    const std::vector<std::string> names = library.names();
+    for (const SmallKernel &k : small_kernels())
+        for (const char *target : {"avx2", "avx512"}) {
+            const std::string name = k.name + "/" + target;
+            if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+            DimExtents large = fitting(k.algorithm, k.extents);
+            for (auto &[dim, extent] : large)
+                if (extent > 3) extent = 1536;
+            const Algorithm a = bind_extents(k.algorithm, large);
+            const SearchSpace space{a, target_named(target), {}, 1, {}, {}};
+            const auto stages = resolve(library.find(name), library).stages;
+            const TileProgram program = lower(a, stages, space.target), image = lower(a, realize(space, as_in(stages, most_likely)), space.target);
+            INFO(name);
+            const bool same = without_loop_names(to_text(program)) == without_loop_names(to_text(image));
+            CHECK(same == !others.count(k.name));
+        }
 }
 
 TEST_CASE("restrictions leave only what they allow") {
