@@ -20,12 +20,16 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-class Campaign {
-public:
-    Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show)
-        : task_(task), options_(options), model_(model), records_(records), show_(show), search_(task.space, options.search, model) {}
+nlohmann::ordered_json without_relatives(nlohmann::ordered_json document) {
+    document.erase("relatives");
+    return document;
+}
 
-    CampaignResult run() {
+}  // namespace
+
+struct Campaign::State {
+    State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
+        : task_(task), options_(options), records_(records), show_(std::move(show)), search_(task.space, options.search, model), relatives_(task.relatives) {
         const std::map<std::string, Knobs> stages = task_.base ? *task_.base : realize(task_.space, most_likely);
         std::optional<Candidate> base = search_.candidate_of(stages, "base");
         if (!base) base = search_.candidate_of({}, "base");
@@ -34,7 +38,7 @@ public:
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
-        for (const auto &relative : task_.relatives) search_.plant(relative);
+        for (const auto &relative : relatives_) search_.plant(relative);
         const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
@@ -42,15 +46,23 @@ public:
         if (result_.trials[0].measurement.verdict != Verdict::measured)
             throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + result_.trials[0].measurement.message + ". Mend the runner or the schedule, or name another with --schedule.");
         if (options_.seconds > 0) measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
-        while (!is_over()) {
-            const auto start = Clock::now();
-            const size_t left = static_cast<size_t>(options_.trials) - result_.trials.size();
-            std::vector<Candidate> batch = search_.propose(static_cast<size_t>(options_.batch));  // whatever is left, so that more trials go on from here
-            if (batch.size() > left) batch.resize(left);
-            result_.search_s += since(start);
-            if (batch.empty()) break;
-            handle(batch);
-        }
+    }
+
+    bool step(size_t most) {
+        if (is_over()) return false;
+        const auto start = Clock::now();
+        const size_t left = std::min(most, static_cast<size_t>(options_.trials) - result_.trials.size());
+        std::vector<Candidate> batch = search_.propose(static_cast<size_t>(options_.batch));  // whatever is left, so that more trials go on from here
+        if (batch.size() > left) batch.resize(left);
+        result_.search_s += since(start);
+        if (batch.empty()) return false;
+        handle(batch);
+        return true;
+    }
+
+    const Progress &progress() const { return result_.progress; }
+
+    CampaignResult conclude() {
         finish();
         return result_;
     }
@@ -58,10 +70,10 @@ public:
 private:
     const CampaignTask &task_;
     const CampaignOptions &options_;
-    CostModel &model_;
     Records &records_;
-    const std::function<void(const Progress &)> &show_;
+    const std::function<void(const Progress &)> show_;
     Search search_;
+    std::vector<std::map<std::string, Knobs>> relatives_;
     std::unique_ptr<Measurer> measurer_;
     CampaignResult result_;
     int64_t id_ = 0;
@@ -79,18 +91,25 @@ private:
         document["base"] = result_.base.resolved;
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
-        const std::string same = document.dump();
+        document["relatives"] = nlohmann::ordered_json::array();
+        for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
+        const std::string same = without_relatives(document).dump();
         std::string last, id;
+        json seeds;
         for (const CampaignRow &row : records_.campaigns()) {
             nlohmann::ordered_json other = nlohmann::ordered_json::parse(row.document, nullptr, false);
             if (!other.is_object() || !other.contains("id")) continue;
             other.erase("id");
-            if (other.dump() == same) last = row.key;
+            if (without_relatives(other).dump() == same) last = row.key, seeds = json(other.value("relatives", nlohmann::ordered_json::array()));
         }
         // A name that no campaign of another machine has, so that records can be merged.
         std::random_device chance;
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
+        if (options_.resume && !last.empty()) {
+            relatives_.clear();
+            for (const json &one : seeds) relatives_.push_back(knobs_from(one));
+        }
         id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
         claim_ = std::make_unique<Claim>(records_, id_);
         for (Trial &t : records_.trials(id_)) recorded_[t.number] = t;
@@ -217,10 +236,18 @@ private:
     }
 };
 
-}  // namespace
+Campaign::Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
+    : state_(std::make_unique<State>(task, options, model, records, std::move(show))) {}
+Campaign::~Campaign() = default;
+bool Campaign::step(size_t most) { return state_->step(most); }
+const Progress &Campaign::progress() const { return state_->progress(); }
+CampaignResult Campaign::finish() { return state_->conclude(); }
 
 CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show) {
-    return Campaign(task, options, model, records, show).run();
+    Campaign campaign(task, options, model, records, show);
+    while (campaign.step()) {
+    }
+    return campaign.finish();
 }
 
 }  // namespace tessera

@@ -1,9 +1,11 @@
 // A tuning campaign: a search, what measures its proposals, and the records that both are kept in.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,7 +64,29 @@ struct CampaignResult {
     double search_s = 0, measure_s = 0;
 };
 
-// `model` is taught as the campaign goes on. Throws as Records and Measurer do.
-CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show);
+// One that is taken further a batch at a time, so that several share a budget.
+class Campaign {
+public:
+    // Measures the base. What is handed in outlives the campaign; `model` is taught as it goes on. With `resume`, seeds are those that
+    // the campaign began with, whatever `relatives` are. Throws as Records and Measurer do, and UserError tune.base.
+    Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show);
+    ~Campaign();
+    Campaign(const Campaign &) = delete;
+    Campaign &operator=(const Campaign &) = delete;
+
+    // Measures one more batch, or `most` of it; false where the budget or the space is exhausted, or it was stopped.
+    bool step(size_t most = SIZE_MAX);
+    const Progress &progress() const;
+    // Confirms the best, and measures what each change is worth.
+    CampaignResult finish();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// All steps, and the end.
+CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
+                            const std::function<void(const Progress &)> &show);
 
 }  // namespace tessera

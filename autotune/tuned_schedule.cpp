@@ -52,6 +52,14 @@ json document_of(const std::map<std::string, Knobs> &stages) {
     return document;
 }
 
+std::map<std::string, Knobs> knobs_from(const json &stages) {
+    std::set<std::string> names;
+    for (const auto &[name, knobs] : stages.items()) names.insert(name);
+    std::map<std::string, Knobs> all;
+    for (const auto &[name, knobs] : stages.items()) all[name] = read_knobs(knobs, names, FieldPlace{"tuned", "/stages", {}} / name);
+    return all;
+}
+
 static Schedule with_features(const Schedule &schedule, const std::vector<std::string> &features) { return features.empty() ? schedule : schedule.require(features); }
 
 Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,
@@ -108,11 +116,7 @@ std::map<std::string, Knobs> with_knob_of(const std::map<std::string, Knobs> &st
     const json other = document_of(from);
     if (other.contains(stage) && other[stage].contains(knob)) document[stage][knob] = other[stage][knob];
     else if (document.contains(stage)) document[stage].erase(knob);
-    std::set<std::string> names;
-    for (const auto &[name, knobs] : document.items()) names.insert(name);
-    std::map<std::string, Knobs> all;
-    for (const auto &[name, knobs] : document.items()) all[name] = read_knobs(knobs, names, FieldPlace{"tuned", "/stages", {}} / name);
-    return all;
+    return knobs_from(document);
 }
 
 }  // namespace tessera

@@ -14,6 +14,9 @@ namespace tessera {
 // The stages' document, as artifacts have it: canonical, one text for one value.
 nlohmann::json document_of(const std::map<std::string, Knobs> &stages);
 
+// The inverse, of a document that `document_of` gave. UserErrors of read.h.
+std::map<std::string, Knobs> knobs_from(const nlohmann::json &stages);
+
 // A schedule that resolves to these stages, with no variants. As a child of `parent` where there is one, it states only what
 // differs; where it shares little with it, it states everything and extends nothing.
 Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,

@@ -1,17 +1,17 @@
 #include "generators/tune.h"
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <iostream>
 #include <memory>
 
+#include "algorithms/error.h"
+#include "autotune/model_choice.h"
 #include "bench/machine.h"
-#include "bench/output_folder.h"
-#include "generators/loaded_kernel.h"
+#include "generators/campaign_file.h"
+#include "generators/interruption.h"
+#include "generators/tune_many.h"
 #include "generators/tune_outcome.h"
 #include "generators/tune_progress.h"
 #include "generators/tune_space.h"
@@ -20,70 +20,83 @@ namespace tessera {
 
 namespace {
 
-std::atomic<bool> stop{false}, abandon{false};
-
-// A first Ctrl-C ends the search in order, a second one also the confirming of its best; a third ends the program.
-void interrupt(int signal_number) {
-    if (abandon) signal(signal_number, SIG_DFL);
-    if (stop) abandon = true;
-    stop = true;
-}
-
-// SIGINT and SIGTERM stop the campaign while it lives.
-class Stoppable {
-public:
-    Stoppable() : interrupt_(signal(SIGINT, interrupt)), terminate_(signal(SIGTERM, interrupt)) { stop = abandon = false; }
-    ~Stoppable() { signal(SIGINT, interrupt_), signal(SIGTERM, terminate_); }
-    Stoppable(const Stoppable &) = delete;
-    Stoppable &operator=(const Stoppable &) = delete;
-
-private:
-    void (*interrupt_)(int), (*terminate_)(int);
+struct Asked {
+    TuneOptions tune;
+    std::string campaign;
+    bool all = false, trials = false, seconds = false;  // what the command line says itself
 };
 
-int tune(const Registry &registry, TuneOptions &options) {
-    options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
-    PreparedKernel p = prepare_schedule(registry, options.kernel);
-    const DimExtents extents = parse_shape(options.extents, "--extents");
-    check_size(p, extents);
-    if (options.runners.empty()) check_runs_here(p.target);
-    else options.campaign.measure.runners = options.runners;
-    const std::unique_ptr<CostModel> model = model_for(options.model, p.target);
-    const CampaignTask task = task_of(p, options, extents);
-    check_restrictions(task);
+int tune_one(const Registry &registry, const TuneOptions &options) {
+    const auto run = prepare_run(registry, options);
     if (options.dry_run) {
-        show_space(task);
+        show_space(run->task);
         return exit_ok;
     }
-    const Schedule named(artifact_name(options, p, extents));  // a wrong name, or a folder that cannot be, before anything is measured
-    { const OutputFolder out((std::filesystem::path(options.out) / named.name()).parent_path()); }
-    if (!options.page.empty()) {
-        const OutputFolder out(std::filesystem::absolute(options.page).parent_path());
-    }
-    const Library library = registry.library(schedule_folders(options.kernel.schedule_dirs));
-    Records records(options.records);
-    options.campaign.stop = options.campaign.measure.stop = &stop, options.campaign.measure.abandon = &abandon;
-    options.campaign.measure.warn = [](const std::string &text) { std::cerr << "warning: " << text << "\n"; };
+    check_output(*run);
+    if (!options.kernel.quiet && !run->relatives.empty()) std::cerr << "note: the search begins with " << join(run->relatives) << " too\n";
     CampaignResult result;
-    {
-        const Stoppable stoppable;
-        ProgressLine line(options.kernel.quiet, p.target.measured.has_value());
-        result = run_campaign(task, options.campaign, *model, records, [&](const Progress &progress) { line.show(progress); });
+    if (options.deterministic) {
+        result = choose_by_model(run->task, run->options.campaign, *run->model);
+    } else {
+        Records records(options.records);
+        const Interruption interruption;
+        CampaignOptions &campaign = run->options.campaign;
+        campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
+        campaign.measure.warn = warn;
+        ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value());
+        result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
     }
-    const std::optional<Schedule> artifact = artifact_of(options, task, result, p, library);
+    const std::optional<Schedule> artifact = artifact_of(*run, result);
     const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
-    if (!options.page.empty()) write_page(options, task, result, p, library, artifact, file);
-    std::cout << report_of(options, task, result, p, library, artifact, file);
+    if (!options.page.empty()) write_page(*run, result, artifact, file);
+    std::cout << report_of(*run, result, artifact, file);
     return exit_ok;
+}
+
+int tune(const Registry &registry, const Asked &asked) {
+    const TuneOptions &options = asked.tune;
+    const bool many = asked.all || !asked.campaign.empty();
+    if (asked.all && !asked.campaign.empty())
+        throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
+    if (!many) {
+        if (options.kernel.algorithm.empty())
+            throw UserError("command.arguments",
+                            "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
+        return tune_one(registry, options);
+    }
+    for (const auto &[given, name] :
+         {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
+          std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
+          std::pair(!options.space.empty(), "--space"), std::pair(options.dry_run, "--dry-run"),
+          std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule")})
+        if (given)
+            throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
+                                                     (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
+    CampaignFile campaign;
+    if (asked.all) {
+        std::vector<std::string> folders = options.kernel.schedule_dirs;
+        if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
+        campaign.tasks = tasks_of(registry.library(schedule_folders(folders)));
+    } else {
+        campaign = read_campaign(asked.campaign);
+    }
+    if (asked.trials) campaign.trials = options.campaign.trials;
+    if (asked.seconds) campaign.seconds = options.campaign.seconds;
+    return tune_many(registry, options, campaign);
 }
 
 }  // namespace
 
 Command tune_command(CLI::App &app, const Registry &registry) {
-    auto options = std::make_shared<TuneOptions>();
+    auto asked = std::make_shared<Asked>();
+    TuneOptions *options = &asked->tune;
     CampaignOptions &c = options->campaign;
     CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
     add_algorithm_options(*line, options->kernel);
+    line->get_option("algorithm")->required(false);
+    line->add_option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
+        ->type_name("FILE");
+    line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
         ->type_name("DIM=EXTENT");
@@ -118,12 +131,17 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
+    line->add_flag("--deterministic", options->deterministic,
+                   "Choose among --trials candidates by the cost model alone: nothing is measured, and one seed gives one artifact");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
     line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")->type_name("FILE");
     line->add_flag("--json", options->json, "For programs");
     c.measure.compile.seconds = 20;
     c.measure.jobs = std::max(1, this_machine().threads);
-    return {line, [=, &registry] { return tune(registry, *options); }};
+    return {line, [=, &registry] {
+                asked->trials = line->count("--trials") > 0, asked->seconds = line->count("--budget-s") > 0;
+                return tune(registry, *asked);
+            }};
 }
 
 }  // namespace tessera

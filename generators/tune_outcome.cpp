@@ -23,16 +23,15 @@ namespace tessera {
 using nlohmann::ordered_json;
 
 // What it was tuned for and resolves to, as `check` will find it.
-static Provenance provenance_of(const Schedule &tuned, const PreparedKernel &p, const CampaignTask &task, const std::string &model,
-                                const Library &library) {
-    PreparedKernel q = p;
-    q.schedule = tuned, q.ancestry = library.ancestry(tuned), q.resolved = without_patterns(resolve(tuned, library), p.declared);
-    q.kernel = lower_variants(p.declared.name, q);
-    Judge judge(model);
-    return provenance_of(q, task.space.extents, task.space.threads, judge);
+static Provenance provenance_of(const Schedule &tuned, const TuneRun &run) {
+    PreparedKernel p = run.prepared;
+    p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
+    p.kernel = lower_variants(p.declared.name, p);
+    Judge judge(run.options.model);
+    return provenance_of(p, run.extents, run.options.threads, judge);
 }
 
-static ordered_json measured_block(const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p) {
+static ordered_json worth_json(const CampaignResult &r) {
     ordered_json worth = ordered_json::array();
     for (const Worth &w : r.worth) {
         ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
@@ -40,34 +39,49 @@ static ordered_json measured_block(const CampaignTask &task, const CampaignResul
         else one["gain"] = nullptr;
         worth.push_back(one);
     }
-    auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    return {{"machine", task.identity["machine"]["processor"]},
-            {"seconds", r.measurement.seconds},
-            {"over",
-             {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"},
-              {"hash", p.schedule ? p.schedule->hash() : ""},
-              {"seconds", r.base_seconds},
-              {"speed", {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)}}}},
-            {"trials", r.trials.size()},
-            {"versions", task.identity["versions"]},
-            {"worth", worth}};
+    return worth;
 }
 
-std::optional<Schedule> artifact_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
-                                    const Library &library) {
+// How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
+static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
+    const PreparedKernel &p = run.prepared;
+    auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
+    ordered_json over = {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"},
+                         {"hash", p.schedule ? p.schedule->hash() : ""}};
+    if (run.options.deterministic) {
+        over["predicted_speed"] = rounded(r.measurement.ratio);
+        return {{"chosen_by", "the cost model alone"},
+                {"seed", run.options.campaign.search.seed},
+                {"over", over},
+                {"candidates", r.trials.size()},
+                {"versions", run.task.identity["versions"]}};
+    }
+    over["seconds"] = r.base_seconds;
+    over["speed"] = {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)};
+    return {{"machine", run.task.identity["machine"]["processor"]},
+            {"seconds", r.measurement.seconds},
+            {"over", over},
+            {"trials", r.trials.size()},
+            {"versions", run.task.identity["versions"]},
+            {"worth", worth_json(r)}};
+}
+
+std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
     if (!r.improved) return std::nullopt;
+    const PreparedKernel &p = run.prepared;
+    const Library &library = run.library;
     // A parent must be found by its name wherever the artifact is used.
     const std::vector<std::string> known = library.names();
     const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
                        library.find(p.schedule->name()) == *p.schedule;
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
-    Schedule tuned =
-        tuned_schedule(artifact_name(options, p, task.space.extents), r.best.stages, named ? p.schedule : std::nullopt, library, features);
+    const std::string name = artifact_name(run.options, p, run.extents);
+    Schedule tuned = tuned_schedule(name, r.best.stages, named ? p.schedule : std::nullopt, library, features);
     tuned = tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
-    const Provenance provenance = provenance_of(tuned, p, task, options.model, library);
+    const Provenance provenance = provenance_of(tuned, run);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
-    measured.update(measured_block(task, r, p));
+    measured.update(choice_json(run, r));
     return tuned.with_measured(measured);
 }
 
@@ -105,36 +119,51 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
     return whole.dump(2) + "\n";
 }
 
-std::string report_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
-                      const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
-    if (options.json) return report_json(task, r, file);
+static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
+    const PreparedKernel &p = run.prepared;
+    std::string text =
+        fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size());
+    if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
+    return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio,
+                              p.schedule ? p.schedule->name() : "the space's most likely schedule");
+}
+
+static std::string measured_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
+    const PreparedKernel &p = run.prepared;
     const double bound = r.base.features.bound;
-    std::string text;
-    text += fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", task.name, r.trials.size(),
-                        r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
-    text +=
-        fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, p.target.measured.has_value()),
-                    p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    const bool calibrated = p.target.measured.has_value();
+    std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
+                                   r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
+    text += fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated),
+                        p.schedule ? p.schedule->name() : "the space's most likely schedule");
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     if (!artifact) return text + "  nothing that is surely faster was found; no artifact is written\n";
-    const std::string changes = p.schedule ? diff(*p.schedule, *artifact, library) : "";
-    text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n",
-                        time_text(r.base_seconds / r.measurement.ratio),
-                        bound_text(bound, r.base_seconds / r.measurement.ratio, p.target.measured.has_value()), r.measurement.ratio,
-                        r.measurement.lower, r.measurement.upper);
+    const double seconds = r.base_seconds / r.measurement.ratio;
+    text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(seconds),
+                        bound_text(bound, seconds, calibrated), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
+    return text;
+}
+
+std::string report_of(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact,
+                      const std::filesystem::path &file) {
+    if (run.options.json) return report_json(run.task, r, file);
+    std::string text = run.options.deterministic ? choice_report(run, r, artifact) : measured_report(run, r, artifact);
+    if (!artifact) return text;
+    const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
     if (!changes.empty()) text += "what differs from the base:\n" + changes;
     if (!r.worth.empty()) text += "what each change is worth (the tuned speed over the speed without it):\n";
     for (const Worth &w : r.worth)
         text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
-    text += "wrote " + file.string() + "\n";
-    return text;
+    return text + "wrote " + file.string() + "\n";
 }
 
-void write_page(const TuneOptions &options, const CampaignTask &task, const CampaignResult &r, const PreparedKernel &p,
-                const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
+void write_page(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
+    const PreparedKernel &p = run.prepared;
+    const CampaignTask &task = run.task;
+    const TuneOptions &options = run.options;
     Report report{task.name, p.schedule ? p.schedule->name() : "the space's most likely schedule", r, p.target, task.space.threads, {}, "", file.string(), {}};
     report.work = work_of(p.bound, r.base.program, all_extents(p.bound, task.space.extents));
-    if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, library);
+    if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, run.library);
     const ordered_json &id = task.identity;
     auto text = [](const ordered_json &value) {
         std::string all;

@@ -4,19 +4,18 @@
 
 namespace tessera {
 
-// The winner as an artifact, with where and how it was measured; none where nothing surely faster was found.
-std::optional<Schedule> artifact_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result,
-                                    const PreparedKernel &prepared, const Library &library);
+// The winner as an artifact, with where and how it was measured, or what the model said; none where nothing surely faster was found.
+std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &result);
 
 // <folder>/<name>.json. UserError as OutputFolder.
 std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder);
 
 // In words, or with options.json as a document. `file` is the artifact's.
-std::string report_of(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result, const PreparedKernel &prepared,
-                      const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file);
+std::string report_of(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
+                      const std::filesystem::path &file);
 
 // The same as a page of HTML, at options.page. UserError as OutputFolder.
-void write_page(const TuneOptions &options, const CampaignTask &task, const CampaignResult &result, const PreparedKernel &prepared,
-                const Library &library, const std::optional<Schedule> &artifact, const std::filesystem::path &file);
+void write_page(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
+                const std::filesystem::path &file);
 
 }  // namespace tessera

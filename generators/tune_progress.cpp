@@ -25,6 +25,10 @@ std::string bound_text(double bound, double seconds, bool calibrated) {
     return calibrated && seconds > 0 ? fmt::format(" ({:.0f} % of the bound)", 100 * bound / seconds) : "";
 }
 
+void warn(const std::string &text) {
+    std::cerr << "warning: " << text << "\n";
+}
+
 ProgressLine::ProgressLine(bool quiet, bool calibrated) : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated) {}
 
 ProgressLine::~ProgressLine() {

@@ -12,6 +12,8 @@ std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measu
 // How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.
 std::string bound_text(double bound, double seconds, bool calibrated);
 
+void warn(const std::string &text);  // on stderr
+
 // On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
 class ProgressLine {
 public:

@@ -7,7 +7,10 @@
 #include "algorithms/hash.h"
 #include "bench/machine.h"
 #include "bench/output_folder.h"
+#include "generators/loaded_kernel.h"
 #include "generators/manifest.h"
+#include "generators/relatives.h"
+#include "generators/tune_space.h"
 
 namespace tessera {
 
@@ -97,6 +100,36 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"runners", options.runners},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     return task;
+}
+
+std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &given) {
+    auto run = std::make_unique<TuneRun>();
+    run->options = given;
+    TuneOptions &options = run->options;
+    options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
+    run->prepared = prepare_schedule(registry, options.kernel);
+    run->extents = parse_shape(options.extents, "--extents");
+    check_size(run->prepared, run->extents);
+    if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
+    else if (!options.deterministic) check_runs_here(run->prepared.target);
+    run->model = model_for(options.model, run->prepared.target);
+    run->task = task_of(run->prepared, options, run->extents);
+    check_restrictions(run->task);
+    run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
+    if (!options.campaign.plant) return run;
+    std::vector<std::string> folders = options.kernel.schedule_dirs;
+    if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
+    for (const Relative &r : relatives_of(run->prepared, run->extents, registry.library(schedule_folders(folders))))
+        run->task.relatives.push_back(r.stages), run->relatives.push_back(r.name);
+    return run;
+}
+
+void check_output(const TuneRun &run) {
+    const Schedule named(artifact_name(run.options, run.prepared, run.extents));
+    const OutputFolder out((std::filesystem::path(run.options.out) / named.name()).parent_path());
+    if (!run.options.page.empty()) {
+        const OutputFolder page(std::filesystem::absolute(run.options.page).parent_path());
+    }
 }
 
 }  // namespace tessera

@@ -15,10 +15,12 @@ struct TuneOptions {
     CampaignOptions campaign;
     std::string records = "tune.db", out = "schedules", name, model, page;
     int threads = 1;
+    bool deterministic = false;  // chosen by the model alone, nothing is measured
     bool json = false, dry_run = false;
 };
 
-// The model that a campaign begins with: a file, "none", "roofline", or "" for the one that ships for the target. UserError as CostModel::load.
+// The model that a campaign begins with: a file, "none", "roofline", or "" for the one that ships for the target. UserError as
+// CostModel::load.
 std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &target);
 // The content of that model: its hash, "roofline", or "none".
 std::string model_hash(const std::string &choice, const Target &target);
@@ -30,5 +32,22 @@ std::string artifact_name(const TuneOptions &options, const PreparedKernel &prep
 void check_size(const PreparedKernel &prepared, const DimExtents &extents);
 
 CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const DimExtents &extents);
+
+// One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them.
+struct TuneRun {
+    TuneOptions options;
+    PreparedKernel prepared;
+    DimExtents extents;
+    Library library;
+    std::unique_ptr<CostModel> model;
+    CampaignTask task;
+    std::vector<std::string> relatives;  // names
+};
+
+// Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, check_size, model_for, check_restrictions
+// and, where nothing else runs the kernel, check_runs_here.
+std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &options);
+// The same of names and folders: UserError schedule.name, output.folder.
+void check_output(const TuneRun &run);
 
 }  // namespace tessera

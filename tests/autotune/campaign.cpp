@@ -121,3 +121,44 @@ TEST_CASE("a campaign that is stopped ends in order with the best so far") {
     CHECK(static_cast<size_t>(records.campaigns().at(0).trials) == r.trials.size());
     CHECK(r.improved);  // the best is confirmed all the same
 }
+
+TEST_CASE("what like kernels were given is among the first that are proposed") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    CampaignTask t = task();
+    Knobs like;
+    like.micro = {{"M", 2}, {"N", 24}}, like.vector = {{"N", 4}}, like.loops = {"micro.N", "micro.M"};
+    t.relatives = {{{"y", like}}};
+    const std::string image = resolved_hash(lower(t.space.algorithm, realize(t.space, as_in(t.relatives[0], most_likely)), t.space.target));
+    auto model = boosted_model();
+    const CampaignResult first = run_campaign(t, quick(4), *model, records, {});
+    const std::vector<std::string> proposed = hashes(first);
+    CHECK(std::count(proposed.begin() + 1, proposed.begin() + 3, image) == 1);
+    CHECK(first.trials[2].origin == "seed");
+
+    // A campaign goes on with the seeds that it began with: by then its own artifact may be one of them.
+    t.relatives.clear();
+    CampaignOptions more = quick(5);
+    more.resume = true;
+    model = boosted_model();
+    std::vector<std::string> again = hashes(run_campaign(t, more, *model, records, {}));
+    REQUIRE(again.size() == 5);
+    again.resize(4);
+    CHECK(again == proposed);
+    CHECK(records.campaigns().size() == 1);
+}
+
+TEST_CASE("a campaign is taken further in parts") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    const auto model = roofline_model();
+    const CampaignTask t = task();
+    const CampaignOptions options = quick(8);
+    Campaign campaign(t, options, *model, records, {});
+    CHECK(campaign.progress().trials == 1);  // the base
+    CHECK(campaign.step(2));
+    CHECK(campaign.progress().trials == 3);
+    while (campaign.step()) {
+    }
+    CHECK(campaign.finish().trials.size() == 8);
+}

@@ -1,0 +1,44 @@
+#include "autotune/model_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/error.h"
+
+namespace tessera {
+
+CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &options, CostModel &model) {
+    Search search(task.space, options.search, model);
+    const std::map<std::string, Knobs> stages = task.base ? *task.base : realize(task.space, most_likely);
+    std::optional<Candidate> base = search.candidate_of(stages, "base");
+    if (!base) base = search.candidate_of({}, "base");
+    require(base.has_value(), "plain loops fit every algorithm");
+    base->score = model.predict({base->features}).front();
+    CampaignResult result;
+    result.base = result.best = *base;
+    if (options.plant) search.plant(stages);
+    for (const auto &relative : task.relatives) search.plant(relative);
+
+    auto keep = [&](const Candidate &c) {
+        Trial t;
+        t.number = static_cast<int64_t>(result.trials.size()), t.origin = c.origin, t.resolved = c.resolved;
+        t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
+        result.trials.push_back(t);
+        if (c.score > result.best.score) result.best = c;
+    };
+    keep(*base);
+    while (static_cast<int>(result.trials.size()) < options.trials) {
+        std::vector<Candidate> batch = search.propose(static_cast<size_t>(options.batch));
+        if (batch.empty()) break;
+        batch.resize(std::min(batch.size(), static_cast<size_t>(options.trials) - result.trials.size()));
+        std::vector<double> goodness;
+        for (const Candidate &c : batch) keep(c), goodness.push_back(std::exp2(c.score - base->score));
+        search.learn(batch, goodness, {});
+    }
+    result.improved = result.best.resolved != base->resolved;
+    result.measurement.ratio = std::exp2(result.best.score - base->score);
+    result.made = search.made(), result.refused = search.refused();
+    return result;
+}
+
+}  // namespace tessera

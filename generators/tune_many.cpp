@@ -1,0 +1,200 @@
+#include "generators/tune_many.h"
+
+#include <chrono>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/error.h"
+#include "autotune/task_share.h"
+#include "generators/command.h"
+#include "generators/interruption.h"
+#include "generators/tune_outcome.h"
+#include "generators/tune_progress.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> assignments(const std::map<std::string, int64_t> &values) {
+    std::vector<std::string> all;
+    for (const auto &[name, value] : values) all.push_back(name + "=" + std::to_string(value));
+    return all;
+}
+
+TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
+    TuneOptions one = all;
+    const KernelTask &t = entry.task;
+    one.kernel.algorithm = t.algorithm, one.kernel.numerics = t.numerics, one.kernel.target = t.target,
+    one.kernel.schedule = entry.schedule;
+    one.kernel.options = assignments(t.options), one.kernel.shape = assignments(t.fixed), one.extents = assignments(t.extents);
+    one.threads = static_cast<int>(t.threads);
+    one.kernel.quiet = true;
+    return one;
+}
+
+// One kernel's part of it.
+struct SharedTask {
+    CampaignEntry entry;
+    std::unique_ptr<TuneRun> run;
+    std::unique_ptr<Campaign> campaign;
+    std::string refusal;  // why it is left out
+    CampaignResult result;
+    std::filesystem::path file;
+
+    std::string name() const { return run ? run->task.name : to_string(entry.task); }
+};
+
+TaskShare share_of(const SharedTask &part) {
+    return {part.entry.weight, {}, {}, part.campaign != nullptr};
+}
+
+void note_progress(TaskShare &share, const Progress &p) {
+    if (p.best_seconds <= 0 && p.base_seconds <= 0) return;
+    share.best.push_back(p.best_seconds > 0 ? std::min(p.best_seconds, p.base_seconds) : p.base_seconds);
+    share.trials.push_back(p.trials);
+}
+
+class SharedSearch {
+public:
+    SharedSearch(const Registry &registry, const TuneOptions &options, const CampaignFile &file)
+        : options_(options), records_(options.records), seconds_(file.seconds.value_or(0)) {
+        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : 64 * file.tasks.size();
+        options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
+        options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
+        options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
+        for (const CampaignEntry &entry : file.tasks) {
+            parts_.push_back({entry, nullptr, nullptr, "", {}, {}});
+            if (!is_stopped()) begin(registry, parts_.back());
+            else parts_.back().refusal = "it was stopped before";
+        }
+    }
+
+    void search() {
+        std::vector<TaskShare> shares;
+        for (const SharedTask &part : parts_) {
+            shares.push_back(share_of(part));
+            if (part.campaign) note_progress(shares.back(), part.campaign->progress());
+        }
+        const size_t budget = static_cast<size_t>(options_.campaign.trials);
+        while (!is_stopped() && trials() < budget && !(seconds_ > 0 && since() >= seconds_)) {
+            const auto next = next_task(shares);
+            if (!next) break;
+            shares[*next].is_open = parts_[*next].campaign->step(budget - trials());
+            const Progress &p = parts_[*next].campaign->progress();
+            note_progress(shares[*next], p);
+            if (!options_.kernel.quiet)
+                std::cerr << fmt::format("{:5} of {} trials  {}: {} trials, best {:.3f} of the base's speed, {}\n", trials(), budget,
+                                         parts_[*next].name(), p.trials, p.best_ratio, time_text(p.best_seconds));
+        }
+    }
+
+    void finish() {
+        for (SharedTask &part : parts_) {
+            if (!part.campaign) continue;
+            part.result = part.campaign->finish();
+            part.campaign.reset();
+            if (const auto artifact = artifact_of(*part.run, part.result)) part.file = write_artifact(*artifact, options_.out);
+        }
+    }
+
+    const std::vector<SharedTask> &parts() const { return parts_; }
+    double since() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+private:
+    TuneOptions options_;
+    Records records_;
+    double seconds_;
+    Interruption interruption_;
+    std::vector<SharedTask> parts_;
+    Clock::time_point begin_ = Clock::now();
+
+    bool is_stopped() const { return interruption_.asked()->load(); }
+
+    void begin(const Registry &registry, SharedTask &part) {
+        try {
+            part.run = prepare_run(registry, options_for(part.entry, options_));
+            check_output(*part.run);
+            TuneRun &run = *part.run;
+            part.campaign = std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, nullptr);
+        } catch (const UserError &error) {
+            if (error.id().starts_with("records.")) throw;
+            part.refusal = error.what();
+        }
+    }
+
+    size_t trials() const {
+        size_t all = 0;
+        for (const SharedTask &part : parts_)
+            if (part.campaign) all += static_cast<size_t>(part.campaign->progress().trials);
+        return all;
+    }
+};
+
+// What all calls take, each as often as its weight says, over what they took.
+double weighted_ratio(const std::vector<SharedTask> &parts) {
+    double before = 0, after = 0;
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        before += part.entry.weight * r.base_seconds;
+        after += part.entry.weight * (r.improved ? r.base_seconds / r.measurement.ratio : r.base_seconds);
+    }
+    return after > 0 ? before / after : 1;
+}
+
+std::string text_of(const std::vector<SharedTask> &parts, double seconds) {
+    size_t width = 4, trials = 0;
+    for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
+    std::string text = fmt::format("{:{}}  {:>6}  {:>6}  {:>10}  {:>10}  {:>6}  {}\n", "task", width, "weight", "trials", "base", "tuned",
+                                   "speed", "artifact");
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        if (!part.refusal.empty()) {
+            text += fmt::format("{:{}}  {}\n", part.name(), width, part.refusal);
+            continue;
+        }
+        const double ratio = r.improved ? r.measurement.ratio : 1;
+        text += fmt::format("{:{}}  {:>6g}  {:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, r.trials.size(),
+                            time_text(r.base_seconds), time_text(r.base_seconds / ratio), ratio,
+                            part.file.empty() ? "none: nothing that is surely faster was found" : part.file.string());
+    }
+    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, seconds,
+                              weighted_ratio(parts));
+}
+
+std::string json_text(const std::vector<SharedTask> &parts, double seconds) {
+    ordered_json tasks = ordered_json::array();
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        ordered_json one = {{"task", part.name()}, {"weight", part.entry.weight}};
+        if (part.refusal.empty()) {
+            one["trials"] = r.trials.size(), one["base_s"] = r.base_seconds, one["improved"] = r.improved;
+            one["ratio"] = {r.measurement.lower, r.measurement.ratio, r.measurement.upper};
+            one["artifact"] = part.file.string();
+        } else {
+            one["message"] = part.refusal;
+        }
+        tasks.push_back(one);
+    }
+    const ordered_json all = {
+        {"format", "tessera-tune-many"}, {"version", 1}, {"tasks", tasks}, {"seconds", seconds}, {"speed", weighted_ratio(parts)}};
+    return all.dump(2) + "\n";
+}
+
+}  // namespace
+
+int tune_many(const Registry &registry, const TuneOptions &options, const CampaignFile &campaign) {
+    SharedSearch shared(registry, options, campaign);
+    shared.search();
+    shared.finish();
+    std::cout << (options.json ? json_text : text_of)(shared.parts(), shared.since());
+    for (const SharedTask &part : shared.parts())
+        if (!part.refusal.empty()) return exit_check_failed;
+    return exit_ok;
+}
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "generators/campaign_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/generators/harness.h"
+#include "tests/schedules/words.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static CampaignFile read(const TemporaryFolder &folder, const std::string &text) {
+    write_file(folder.path() / "campaign.json", text);
+    return read_campaign(folder.path() / "campaign.json");
+}
+
+static std::string with_tasks(const std::string &tasks) {
+    return R"({"format": "tessera-campaign", "version": 1, "tasks": [)" + tasks + "]}";
+}
+
+TEST_CASE("a campaign file says tasks, weights and a budget") {
+    const TemporaryFolder folder;
+    const CampaignFile c = read(folder, R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 40, "seconds": 1.5},
+        "tasks": [{"algorithm": "matmul", "fixed": {"M": 64, "N": 96, "K": 32}, "target": "avx2", "weight": 12},
+                  {"algorithm": "conv1d", "numerics": "bf16", "options": {"stride": 2}, "extents": {"L": 100}, "threads": 2, "schedule": "none"}]})");
+    CHECK(c.trials == 40);
+    CHECK(c.seconds == 1.5);
+    REQUIRE(c.tasks.size() == 2);
+    CHECK(c.tasks[0].task == KernelTask{"matmul", "f32", {}, {{"M", 64}, {"N", 96}, {"K", 32}}, {}, "avx2", 1});
+    CHECK(c.tasks[0].weight == 12);
+    CHECK(c.tasks[1].task == KernelTask{"conv1d", "bf16", {{"stride", 2}}, {}, {{"L", 100}}, "host", 2});
+    CHECK(c.tasks[1].schedule == "none");
+    CHECK(!read(folder, with_tasks(R"({"algorithm": "matmul"})")).trials);
+}
+
+TEST_CASE("mistakes in a campaign file are refused with words") {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "campaign.json").string();
+    auto refuse = [&](const std::string &text, const std::vector<std::string> &parts) { check_words([&] { read(folder, text); }, parts); };
+    refuse(with_tasks(""), {"error[campaign.tasks]: " + file + ": expected one task or more, got none. Add what shall be tuned."});
+    refuse(with_tasks(R"({"algorithm": "a"}, {"algorithm": "b"}, {"algorithm": "a", "weight": 2})"),
+           {"error[campaign.tasks]: " + file +
+            ": expected each task once; tasks 0 and 2 are both a/f32 on host. Remove one, and add up their weights."});
+    refuse(with_tasks(R"({"algoritm": "a"})"), {"error[json.unknown-field]", "/tasks/0", "Did you mean 'algorithm'?"});
+    refuse(with_tasks(R"({"numerics": "f32"})"), {"error[json.missing]", "algorithm"});
+    refuse(with_tasks(R"({"algorithm": "a", "weight": 0})"), {"error[json.value]", "/tasks/0/weight"});
+    refuse(with_tasks(R"({"algorithm": "a", "fixed": {"M": -1}})"), {"error[json.value]", "/tasks/0", "/fixed/M"});
+    refuse(R"({"format": "tessera-schedule", "version": 1, "tasks": []})", {"error[json.version]", "tessera-campaign.schema.json"});
+    refuse(R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 0}, "tasks": []})",
+           {"error[json.value]", "/budget/trials"});
+    refuse("{", {"error[json.syntax]"});
+    check_words([&] { read_campaign("/no/such/campaign.json"); }, {"error[campaign.file]: campaign file '/no/such/campaign.json'"});
+}
+
+TEST_CASE("the published schema has the fields that are read") {
+    const auto schema = nlohmann::json::parse(read_file(TESSERA_SOURCE_DIR "/schedules/tessera-campaign.schema.json"));
+    const nlohmann::json values = {{"algorithm", "a"},    {"numerics", "f32"},     {"options", {{"s", 1}}},
+                                   {"fixed", {{"M", 1}}}, {"extents", {{"N", 1}}}, {"target", "avx2"},
+                                   {"threads", 1},        {"weight", 1.5},         {"schedule", "none"}};
+    const TemporaryFolder folder;
+    CHECK(read(folder, with_tasks(values.dump())).tasks.size() == 1);
+    const auto &properties = schema["properties"]["tasks"]["items"]["properties"];
+    CHECK(properties.size() == values.size());
+    for (const auto &[name, value] : values.items()) CHECK(properties.contains(name));
+}
+
+TEST_CASE("all that artifacts were tuned for are tasks, once each") {
+    Library library;
+    check_words([&] { tasks_of(library); }, {"error[tune.all]: --all: expected artifacts that say what they were tuned for", "--campaign"});
+    Provenance p;
+    p.task = {"matmul", "f32", {}, {{"M", 8}}, {}, "avx2", 1};
+    p.resolved = "sha256:0";
+    library.add(Schedule("a").with_measured(json_of(p)));
+    library.add(Schedule("b").with_measured(json_of(p)));
+    p.task.threads = 2;
+    library.add(Schedule("c").with_measured(json_of(p)));
+    library.add(Schedule("d"));
+    const std::vector<CampaignEntry> tasks = tasks_of(library);
+    REQUIRE(tasks.size() == 2);
+    CHECK(tasks[0].task.threads == 1);
+    CHECK(tasks[1].task.threads == 2);
+}

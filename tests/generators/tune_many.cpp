@@ -1,0 +1,128 @@
+#include "generators/tune_many.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+namespace {
+
+class Workplace {
+public:
+    std::string path(const std::string &name) const { return (folder_.path() / name).string(); }
+    Outcome tune(std::vector<std::string> more) const {
+        std::vector<std::string> all = {"tune", "--quiet",      "--records", path("tune.db"), "--out", path("out"), "--measure-s",
+                                        "0.03", "--population", "24",        "--batch",       "3",     "--model",   "none"};
+        all.insert(all.end(), more.begin(), more.end());
+        return generator(all);
+    }
+    nlohmann::json tune_json(std::vector<std::string> more, int code = 0) const {
+        more.push_back("--json");
+        const Outcome o = tune(more);
+        INFO(o.out << o.err);
+        CHECK(o.code == code);
+        return nlohmann::json::parse(o.out);
+    }
+
+private:
+    TemporaryFolder folder_;
+};
+
+// Two small kernels with slow schedules to beat.
+std::string two(const Workplace &w) {
+    write_file(w.path("matmul.json"), Schedule("matmul/slow").stage("y", StageKnobs().vector({{"N", 4}})).text());
+    write_file(w.path("layernorm.json"), Schedule("layernorm/slow").text());
+    return R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 14}, "tasks": [
+        {"algorithm": "matmul", "fixed": {"M": 48, "N": 64, "K": 32}, "target": "x86-64", "weight": 5, "schedule": ")" + w.path("matmul.json") + R"("},
+        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": ")" + w.path("layernorm.json") + R"("}]})";
+}
+
+}  // namespace
+
+TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, and goes on from its records") {
+    const Workplace w;
+    write_file(w.path("campaign.json"), two(w));
+    const nlohmann::json first = w.tune_json({"--campaign", w.path("campaign.json")});
+    REQUIRE(first["tasks"].size() == 2);
+    size_t trials = 0;
+    for (const auto &task : first["tasks"]) {
+        CHECK(task["trials"] >= 4);  // the base and a first batch
+        trials += task["trials"].get<size_t>();
+    }
+    CHECK(trials == 14);
+    CHECK(first["speed"] > 1);
+    const auto artifact = w.path("out") + "/matmul/f32/x86-64/M48_N64_K32.json";
+    REQUIRE(std::filesystem::exists(artifact));
+    CHECK(generator({"check", w.path("out")}).code == 0);
+
+    // All is in the records: the same trials again, none measured.
+    const nlohmann::json second = w.tune_json({"--campaign", w.path("campaign.json"), "--resume"});
+    for (size_t i = 0; i < 2; i++) CHECK(second["tasks"][i]["trials"] == first["tasks"][i]["trials"]);
+    CHECK(second["tasks"][0]["base_s"] == first["tasks"][0]["base_s"]);
+
+    const Outcome text = w.tune({"--all", "--trials", "6"});
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32") && Catch::Contains("6 trials in") &&
+                             Catch::Contains("of the speed of their bases"));
+}
+
+TEST_CASE("a campaign that is interrupted ends in order, with the best of each task so far") {
+    const Workplace w;
+    write_file(w.path("campaign.json"), two(w));
+    // The other task has been begun by the time that one of them is taken further.
+    const std::string arguments = " tune --campaign campaign.json --trials 5000 --measure-s 0.03 --population 24 --batch 3 --model none";
+    const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments + " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -INT $!; wait $!");
+    INFO(o.err);
+    CHECK(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32") && Catch::Contains("layernorm/f32/x86-64 M16_N64") && Catch::Contains("of the speed of their bases"));
+    CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/x86-64 M16_N64"));
+}
+
+TEST_CASE("a task that cannot be tuned does not stop the others") {
+    const Workplace w;
+    write_file(w.path("campaign.json"), R"({"format": "tessera-campaign", "version": 1, "tasks": [
+        {"algorithm": "matmull", "fixed": {"M": 48}},
+        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": "none"}]})");
+    const nlohmann::json all = w.tune_json({"--campaign", w.path("campaign.json"), "--trials", "3"}, 1);
+    CHECK_THAT(all["tasks"][0]["message"].get<std::string>(), Catch::Contains("error[generator.unknown-algorithm]"));
+    CHECK(all["tasks"][1]["trials"] == 3);
+}
+
+TEST_CASE("what is for one kernel does not go with a campaign") {
+    const Workplace w;
+    check_refused({"tune"}, {"error[command.arguments]: tune: expected an algorithm, --campaign or --all, got none"});
+    check_refused({"tune", "--all", "--campaign", "c.json"},
+                  {"error[command.arguments]: tune: expected --all or --campaign, got both. Choose one."});
+    check_refused({"tune", "matmul", "--all"},
+                  {"error[command.arguments]: tune: an algorithm is for one kernel; the tasks of --all say what is tuned. Leave it out."});
+    check_refused({"tune", "--campaign", "c.json", "--name", "a"},
+                  {"error[command.arguments]: tune: --name is for one kernel; the tasks of --campaign say"});
+    check_refused({"tune", "--campaign", "/no/such.json"}, {"error[campaign.file]"});
+}
+
+TEST_CASE("a deterministic choice is one artifact for one seed, and needs no runner") {
+    const Workplace w;
+    auto choose = [&](const std::string &out, const std::string &seed) {
+        const Outcome o = generator({"tune",       "matmul",         "--target", "arm64",           "--shape",
+                                     "M=48",       "N=64",           "K=32",     "--deterministic", "--trials",
+                                     "20",         "--population",   "24",       "--seed",          seed,
+                                     "--schedule", "none",           "--quiet",  "--out",           w.path(out),
+                                     "--records",  w.path("none.db")});
+        INFO(o.err);
+        REQUIRE(o.code == 0);
+        CHECK_THAT(o.out,
+                   Catch::Contains("20 candidates judged by the cost model alone; nothing was measured") && Catch::Contains("predicted "));
+        return read_file(w.path(out) + "/matmul/f32/arm64/M48_N64_K32.json");
+    };
+    const std::string first = choose("a", "1");
+    CHECK(choose("b", "1") == first);
+    CHECK(!std::filesystem::exists(w.path("none.db")));
+    const auto measured = nlohmann::json::parse(first)["measured"];
+    CHECK(measured["chosen_by"] == "the cost model alone");
+    CHECK(measured["seed"] == 1);
+    CHECK(!measured.contains("seconds"));
+    CHECK(!measured.contains("machine"));
+    CHECK(generator({"check", w.path("a")}).code == 0);
+}
