@@ -99,7 +99,7 @@ TEST_CASE("every index of every schedule that ships is proved") {
             std::vector<std::string> options = {""};
             if (!algorithm.at("options").empty()) options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
             const std::string name = algorithm.at("name"), target = target_of(schedule);
-            const std::string numerics = schedule.find("/bf16/") == std::string::npos ? "f32" : "bf16";
+            const std::string numerics = schedule.find("/bf16/") != std::string::npos ? "bf16" : schedule.find("/f16/") != std::string::npos ? "f16" : "f32";
             INFO(schedule);
             REQUIRE(!target.empty());
             for (const std::string &option : options) {
@@ -109,6 +109,20 @@ TEST_CASE("every index of every schedule that ships is proved") {
             }
         }
     CHECK(count > 70);
+    const Outcome outcome = shell(commands);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == "");
+}
+
+TEST_CASE("every algorithm has a default schedule that it accepts, in every policy and on every x86 target") {
+    const nlohmann::json list = nlohmann::json::parse(stock_generator("list --json").out);
+    std::string commands;
+    for (const auto &algorithm : list.at("algorithms"))
+        for (const char *numerics : {"f32", "f64", "bf16", "f16"})
+            for (const char *target : {"x86-64", "avx2", "avx512"}) {
+                const std::string what = algorithm.at("name").get<std::string>() + " --numerics " + numerics + " --target " + target;
+                commands += "'" TESSERA_GENERATOR "' show " + what + " --quiet --what tiles 2>&1 > /dev/null || { echo '" + what + "'; exit 1; }; ";
+            }
     const Outcome outcome = shell(commands);
     CHECK(outcome.code == 0);
     CHECK(outcome.out == "");
