@@ -29,12 +29,13 @@ nlohmann::ordered_json without_relatives(nlohmann::ordered_json document) {
 
 struct Campaign::State {
     State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
-        : task_(task), options_(options), records_(records), show_(std::move(show)), search_(task.space, options.search, model), relatives_(task.relatives) {
+        : task_(task), options_(options), records_(records), show_(std::move(show)), model_(model, options.goal), search_(task.space, options.search, model_), relatives_(task.relatives) {
         const std::map<std::string, Knobs> stages = task_.base ? *task_.base : realize(task_.space, most_likely);
         std::optional<Candidate> base = search_.candidate_of(stages, "base");
         if (!base) base = search_.candidate_of({}, "base");
         require(base.has_value(), "plain loops fit every algorithm");
         result_.base = *base;
+        model_.set_base(base->features);
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
@@ -72,6 +73,7 @@ private:
     const CampaignOptions &options_;
     Records &records_;
     const std::function<void(const Progress &)> show_;
+    GoalModel model_;
     Search search_;
     std::vector<std::map<std::string, Knobs>> relatives_;
     std::unique_ptr<Measurer> measurer_;
@@ -91,6 +93,7 @@ private:
         document["base"] = result_.base.resolved;
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
+        if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
         document["relatives"] = nlohmann::ordered_json::array();
         for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
         const std::string same = without_relatives(document).dump();
@@ -136,7 +139,7 @@ private:
         std::vector<TileProgram> programs;
         for (size_t i : open) programs.push_back(batch[i].program);
         const auto start = Clock::now();
-        measurer_->measure(programs, best_ratio(), [&](size_t n, const Measurement &m) {
+        measurer_->measure(programs, worth_timing(), [&](size_t n, const Measurement &m) {
             if (m.verdict == Verdict::unmeasured) return;
             const size_t i = open[n];
             results[i] = m;
@@ -154,17 +157,21 @@ private:
             const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
             result_.trials.push_back(trial_of(batch[i], static_cast<int64_t>(first + i), m));
             done.push_back(batch[i]);
-            goodness.push_back(timed ? m.lower : 0);
+            goodness.push_back(timed ? gain(m) : 0);
             examples.push_back({task_.name, batch[i].features, timed ? base_time() / m.lower : 0});
             if (m.verdict == Verdict::measured) ranked_.push_back({batch[i], m});
         }
         if (base_time() > 0) records_.set_base(id_, base_time());
-        std::stable_sort(ranked_.begin(), ranked_.end(), [](const auto &a, const auto &b) { return a.second.lower > b.second.lower; });  // what is surely reached
+        std::stable_sort(ranked_.begin(), ranked_.end(), [&](const auto &a, const auto &b) { return gain(a.second) > gain(b.second); });
         search_.learn(done, goodness, examples);
         shown({});
     }
 
-    double best_ratio() const { return ranked_.empty() ? 0 : ranked_[0].second.lower; }
+    bool is_for_speed() const { return options_.goal.metric == Metric::latency; }
+    double gain(const Measurement &m) const { return gain_over(result_.trials.empty() ? m : result_.trials[0].measurement, m, options_.goal); }
+    double best_ratio() const { return ranked_.empty() ? 0 : gain(ranked_[0].second); }
+    // What is clearly below half of it is timed no longer.
+    double worth_timing() const { return is_for_speed() ? best_ratio() : 2 * options_.goal.least_speed; }
     // The first trial is the base itself. One number for all of the campaign, so that a replay sees what was seen.
     double base_time() const { return result_.trials.empty() ? 0 : result_.trials[0].measurement.seconds; }
 
@@ -175,11 +182,12 @@ private:
         for (const Measurement &m : now)
             if (m.verdict != Verdict::unmeasured) {
                 p.verdicts[m.verdict]++;
-                if (m.verdict == Verdict::measured) p.best_ratio = std::max(p.best_ratio, m.lower);
+                if (m.verdict == Verdict::measured) p.best_ratio = std::max(p.best_ratio, gain(m));
             }
         for (const auto &[verdict, n] : p.verdicts) p.trials += n;
         p.base_seconds = base_time();
-        p.best_seconds = p.best_ratio > 0 ? p.base_seconds / p.best_ratio : 0;
+        const double speed = is_for_speed() ? p.best_ratio : ranked_.empty() ? 0 : ranked_[0].second.lower;
+        p.best_seconds = speed > 0 ? p.base_seconds / speed : 0;
         result_.progress = p;
         if (show_) show_(p);
     }
@@ -188,6 +196,7 @@ private:
     void finish() {
         result_.made = search_.made(), result_.refused = search_.refused();
         result_.base_seconds = base_time();
+        if (!result_.trials.empty()) result_.base_measurement = result_.trials[0].measurement;
         result_.best = result_.base;
         result_.measurement.verdict = Verdict::measured;
         result_.measurement.ratio = result_.measurement.lower = result_.measurement.upper = 1;
@@ -203,9 +212,8 @@ private:
         measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { again[i] = m; });
         result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
         for (size_t i = 0; i < again.size(); i++)
-            if (again[i].verdict == Verdict::measured && again[i].lower > std::max(1.0, result_.improved ? result_.measurement.lower : 0)) {
-                result_.best = finalists[i], result_.measurement = again[i], result_.improved = true;
-            }
+            if (again[i].verdict == Verdict::measured && gain(again[i]) > result_.gain)
+                result_.best = finalists[i], result_.measurement = again[i], result_.gain = gain(again[i]), result_.improved = true;
         if (result_.improved && !stopped()) ablate();
     }
 
@@ -231,6 +239,10 @@ private:
             const Measurement &m = all[next++];
             w.gain = 0;
             if (m.verdict != Verdict::measured && m.verdict != Verdict::slow) continue;
+            if (!is_for_speed()) {
+                w.gain = w.lower = w.upper = result_.gain / gain(m);
+                continue;
+            }
             w.gain = result_.measurement.ratio / m.ratio, w.lower = result_.measurement.lower / m.upper, w.upper = result_.measurement.upper / m.lower;
         }
     }

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autotune/metric.h"
 #include "autotune/records.h"
 #include "autotune/search.h"
 
@@ -25,6 +26,7 @@ struct CampaignOptions {
     int ablations = 10;            // most knobs whose worth is measured
     SearchOptions search;
     MeasureOptions measure;
+    Goal goal;                     // what is to be small
     bool plant = true;             // the base is a parent; otherwise it is only what candidates are compared with
     bool resume = false;           // go on with the last campaign of the same key
     const std::atomic<bool> *stop = nullptr;  // ends the search where it is
@@ -41,21 +43,24 @@ struct CampaignTask {
 
 struct Progress {
     int trials = 0, budget = 0;
-    double best_ratio = 0, best_seconds = 0, base_seconds = 0, bound_seconds = 0, elapsed_s = 0;
+    double best_ratio = 0;         // gain_over of the best
+    double best_seconds = 0, base_seconds = 0, bound_seconds = 0, elapsed_s = 0;
     std::map<Verdict, int> verdicts;
 };
 
 struct Worth {
     std::string stage, knob;
-    double gain = 0;  // the winner's speed over its speed with the base's knob; 0 where it cannot do without
+    double gain = 0;  // the winner's speed, or what bytes it saves, over that with the base's knob; 0 where it cannot do without
     double lower = 0, upper = 0;
 };
 
 struct CampaignResult {
     Candidate base, best;
     Measurement measurement;       // of the best, confirmed
+    Measurement base_measurement;
     double base_seconds = 0;
-    bool improved = false;         // the best is not the base, and its interval lies above 1
+    double gain = 1;               // gain_over of the best
+    bool improved = false;         // the best is not the base, and its gain is surely above 1
     bool confirmed = true;         // the best was measured again, unless that was stopped too
     std::vector<Trial> trials;
     std::vector<Worth> worth;
@@ -69,7 +74,8 @@ class Campaign {
 public:
     // Measures the base. What is handed in outlives the campaign; `model` is taught as it goes on. With `resume`, seeds are those that
     // the campaign began with, whatever `relatives` are. Throws as Records and Measurer do, and UserError tune.base.
-    Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show);
+    Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
+             std::function<void(const Progress &)> show);
     ~Campaign();
     Campaign(const Campaign &) = delete;
     Campaign &operator=(const Campaign &) = delete;

@@ -74,7 +74,7 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
         if (!name.starts_with(folder)) continue;
         const Schedule schedule = library.find(name);
         const auto provenance = provenance_of(schedule);
-        if (!provenance) continue;
+        if (!provenance || schedule.document()["measured"].contains("metric")) continue;  // tuned for something else than speed
         const KernelTask &task = provenance->task;
         const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
         if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;

@@ -55,8 +55,11 @@ CampaignFile read_campaign(const std::filesystem::path &file) {
 
 std::vector<CampaignEntry> tasks_of(const Library &library) {
     std::map<std::string, CampaignEntry> all;
-    for (const std::string &name : library.names())
-        if (const auto provenance = provenance_of(library.find(name))) all[json_of(provenance->task).dump()].task = provenance->task;
+    for (const std::string &name : library.names()) {
+        const Schedule schedule = library.find(name);
+        const auto provenance = provenance_of(schedule);
+        if (provenance && !schedule.document()["measured"].contains("metric")) all[json_of(provenance->task).dump()].task = provenance->task;
+    }
     if (all.empty())
         throw UserError("tune.all",
                         "--all: expected artifacts that say what they were tuned for in the schedule folders, found none. Name the folder "

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "algorithms/error.h"
 #include "autotune/model_choice.h"
@@ -43,7 +46,7 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         CampaignOptions &campaign = run->options.campaign;
         campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
         campaign.measure.warn = warn;
-        ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value());
+        ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
         result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
     }
     const std::optional<Schedule> artifact = artifact_of(*run, result);
@@ -58,6 +61,12 @@ int tune(const Registry &registry, const Asked &asked) {
     const bool many = asked.all || !asked.campaign.empty();
     if (asked.all && !asked.campaign.empty())
         throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
+    if (options.campaign.goal.metric != Metric::latency && (many || options.deterministic))
+        throw UserError("command.arguments", fmt::format("tune: --metric {} is for one kernel that is measured; leave out {}.",
+                                                         name_of(options.campaign.goal.metric),
+                                                         asked.all ? "--all"
+                                                         : many    ? "--campaign"
+                                                                   : "--deterministic"));
     if (!many) {
         if (options.kernel.algorithm.empty())
             throw UserError("command.arguments",
@@ -131,6 +140,15 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
+    line->add_option("--metric", c.goal.metric,
+                     "What is to be small: latency, or the bytes of code-size or workspace while the speed is --least-speed")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Metric>{
+            {"latency", Metric::latency}, {"code-size", Metric::code_size}, {"workspace", Metric::workspace}}))
+        ->default_str("latency")
+        ->type_name("latency|code-size|workspace");
+    line->add_option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
+        ->check(CLI::Range(0.01, 10.0))
+        ->capture_default_str();
     line->add_flag("--deterministic", options->deterministic,
                    "Choose among --trials candidates by the cost model alone: nothing is measured, and one seed gives one artifact");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");

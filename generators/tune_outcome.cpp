@@ -42,6 +42,10 @@ static ordered_json worth_json(const CampaignResult &r) {
     return worth;
 }
 
+static uint64_t bytes_by(Metric metric, const Measurement &m) {
+    return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes;
+}
+
 // How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
 static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     const PreparedKernel &p = run.prepared;
@@ -58,12 +62,19 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     }
     over["seconds"] = r.base_seconds;
     over["speed"] = {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)};
-    return {{"machine", run.task.identity["machine"]["processor"]},
-            {"seconds", r.measurement.seconds},
-            {"over", over},
-            {"trials", r.trials.size()},
-            {"versions", run.task.identity["versions"]},
-            {"worth", worth_json(r)}};
+    ordered_json choice = {{"machine", run.task.identity["machine"]["processor"]},
+                           {"seconds", r.measurement.seconds},
+                           {"over", over},
+                           {"trials", r.trials.size()},
+                           {"versions", run.task.identity["versions"]},
+                           {"worth", worth_json(r)}};
+    const Goal &goal = run.options.campaign.goal;
+    if (goal.metric == Metric::latency) return choice;
+    choice["metric"] = {{"name", name_of(goal.metric)},
+                        {"least_speed", goal.least_speed},
+                        {"bytes", bytes_by(goal.metric, r.measurement)},
+                        {"bytes_of_base", bytes_by(goal.metric, r.base_measurement)}};
+    return choice;
 }
 
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
@@ -137,7 +148,15 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     text += fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated),
                         p.schedule ? p.schedule->name() : "the space's most likely schedule");
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
-    if (!artifact) return text + "  nothing that is surely faster was found; no artifact is written\n";
+    const Metric metric = run.options.campaign.goal.metric;
+    const bool fast = metric == Metric::latency;
+    if (!artifact && fast) return text + "  nothing that is surely faster was found; no artifact is written\n";
+    if (!artifact)
+        return text +
+               fmt::format("  nothing of less {} was found that is fast enough; no artifact is written\n", fast ? "" : name_of(metric));
+    if (!fast)
+        text += fmt::format("  {}  {} bytes, the base {}: {}\n", name_of(metric), bytes_by(metric, r.measurement),
+                            bytes_by(metric, r.base_measurement), gain_text(r.gain, metric));
     const double seconds = r.base_seconds / r.measurement.ratio;
     text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(seconds),
                         bound_text(bound, seconds, calibrated), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
@@ -151,7 +170,10 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
     if (!artifact) return text;
     const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
     if (!changes.empty()) text += "what differs from the base:\n" + changes;
-    if (!r.worth.empty()) text += "what each change is worth (the tuned speed over the speed without it):\n";
+    if (!r.worth.empty())
+        text += fmt::format("what each change is worth ({}):\n", run.options.campaign.goal.metric == Metric::latency
+                                                                     ? "the tuned speed over the speed without it"
+                                                                     : "the bytes without it over the tuned bytes");
     for (const Worth &w : r.worth)
         text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
     return text + "wrote " + file.string() + "\n";

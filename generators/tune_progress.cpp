@@ -29,7 +29,13 @@ void warn(const std::string &text) {
     std::cerr << "warning: " << text << "\n";
 }
 
-ProgressLine::ProgressLine(bool quiet, bool calibrated) : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated) {}
+std::string gain_text(double gain, Metric metric) {
+    if (metric == Metric::latency) return fmt::format("{:.3f} of the base's speed", gain);
+    return fmt::format("{:.2f} times less {} than the base", gain, metric == Metric::code_size ? "code" : "workspace");
+}
+
+ProgressLine::ProgressLine(bool quiet, bool calibrated, Metric metric)
+    : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated), metric_(metric) {}
 
 ProgressLine::~ProgressLine() {
     if (terminal_ && !quiet_ && trials_ > 0) std::cerr << "\n";
@@ -37,9 +43,9 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::show(const Progress &p) {
     if (quiet_) return;
-    const std::string text = fmt::format("{:4} of {} trials  best {:.3f} of the base's speed, {}{}  {}  {:.0f} s", p.trials, p.budget,
-                                         p.best_ratio, time_text(p.best_seconds), bound_text(p.bound_seconds, p.best_seconds, calibrated_),
-                                         verdicts_text(p.verdicts), p.elapsed_s);
+    const std::string text = fmt::format("{:4} of {} trials  best {}, {}{}  {}  {:.0f} s", p.trials, p.budget,
+                                         gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
+                                         bound_text(p.bound_seconds, p.best_seconds, calibrated_), verdicts_text(p.verdicts), p.elapsed_s);
     if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
     else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
     else return;

@@ -13,16 +13,19 @@ std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measu
 std::string bound_text(double bound, double seconds, bool calibrated);
 
 void warn(const std::string &text);  // on stderr
+// "1.250 of the base's speed", "2.10 times less code than the base": a gain_over.
+std::string gain_text(double gain, Metric metric);
 
 // On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
 class ProgressLine {
 public:
-    ProgressLine(bool quiet, bool calibrated);
+    ProgressLine(bool quiet, bool calibrated, Metric metric);
     void show(const Progress &progress);
     ~ProgressLine();
 
 private:
     bool terminal_, quiet_, calibrated_;
+    Metric metric_;
     double best_ = 0;
     int trials_ = 0;
 };

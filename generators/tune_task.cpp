@@ -56,7 +56,9 @@ static std::string variety_of(const PreparedKernel &p, const DimExtents &extents
 
 std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const DimExtents &extents) {
     if (!options.name.empty()) return options.name;
-    return fmt::format("{}/{}/{}/{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads));
+    const Metric metric = options.campaign.goal.metric;
+    return fmt::format("{}/{}/{}/{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads),
+                       metric == Metric::latency ? "" : std::string("_") + name_of(metric));
 }
 
 void check_size(const PreparedKernel &p, const DimExtents &extents) {

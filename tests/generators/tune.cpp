@@ -51,6 +51,28 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     CHECK(nlohmann::json::parse(generator(again).out)["trials"].size() == 3);
 }
 
+TEST_CASE("tune makes code or workspace small where that is the metric, under a name of its own") {
+    const TemporaryFolder folder;
+    const auto packed = folder.path() / "packed.json";
+    write_file(packed, Schedule("matmul/packed").stage("y", StageKnobs().micro({{"M", 8}, {"N", 8}}).vector({{"N", 4}}).pack("w", "root")).text());
+    for (const std::string metric : {"code-size", "workspace"}) {
+        std::vector<std::string> words = tune(folder, {"--trials", "10", "--shape", "M=48", "N=64", "K=32", "--metric", metric, "--least-speed", "0.05"});
+        *std::find(words.begin(), words.end(), (folder.path() / "slow.json").string()) = packed.string();
+        const Outcome o = generator(words);
+        INFO(o.out << o.err);
+        REQUIRE(o.code == 0);
+        CHECK_THAT(o.out, Catch::Contains(metric + "  ") && Catch::Contains(" times less "));
+        const auto measured = read_schedule(folder.path() / ("out/matmul/f32/x86-64/M48_N64_K32_" + metric + ".json")).document()["measured"];
+        CHECK(measured["metric"]["name"] == metric);
+        CHECK(measured["metric"]["bytes"] < measured["metric"]["bytes_of_base"]);
+    }
+    // What is small is not what a kernel takes that wants to be fast.
+    const Outcome o = generator({"show", "matmul", "--target", "x86-64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", (folder.path() / "out").string(), "--what", "tiles"});
+    CHECK_THAT(o.err, !Catch::Contains("tuned for this shape"));
+    check_refused(tune(folder, {"--metric", "speed"}), {"error[command.arguments]", "--metric"});
+    check_refused({"tune", "matmul", "--metric", "code-size", "--deterministic"}, {"error[command.arguments]: tune: --metric code-size is for one kernel that is measured; leave out --deterministic."});
+}
+
 TEST_CASE("a dry run lists the decisions of any algorithm's space") {
     const TemporaryFolder folder;
     const Outcome o = generator(tune(folder, {"--dry-run", "--shape", "M=48", "N=64", "K=32"}));
