@@ -76,7 +76,7 @@ int tune(const Registry &registry, const Asked &asked) {
     for (const auto &[given, name] :
          {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
           std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
-          std::pair(!options.space.empty(), "--space"), std::pair(options.dry_run, "--dry-run"),
+          std::pair(!options.space.empty(), "--space"), std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
           std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule")})
         if (given)
             throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
