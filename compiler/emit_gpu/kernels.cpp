@@ -300,7 +300,10 @@ private:
     }
 
     void emit(const Prefetch &) { throw UserError("emit.gpu", program_.name + ": prefetches are for CPU targets."); }
-    void emit(const Barrier &) { line(barrier()); }
+    // One thread waits for nobody; PoCL's compiler aborts on some loops whose barrier comes after an inner loop then.
+    void emit(const Barrier &) {
+        if (threads_ > 1) line(barrier());
+    }
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Copy &n) {
         if (n.asynchronous) throw UserError("emit.gpu", program_.name + ": asynchronous copies are not for " + program_.target + ".");

@@ -429,6 +429,10 @@ std::vector<Case> gpu_cases() {
     staged.k = {{"K", 8}};
     staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
     add("matmul_staged", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = staged;
+    // A block of one thread, whose barriers would come after loops inside a loop.
+    Case &alone = add("softmax_alone", library::softmax(f32), {"M", "N"}, {{1, 1}, {2, 9}, {3, 17}});
+    alone.stages["sum"].place = at("y", "block"), alone.stages["sum"].split["N"] = {How::threads, 8};
+    alone.stages["y"].block = {{"N", 4}}, alone.stages["y"].vector = {{"N", 4}}, alone.stages["y"].pack["exp"] = {"M", {}};
 
     // Those that ship.
     Library schedules;
