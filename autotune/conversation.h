@@ -19,9 +19,9 @@ struct Failed {
 };
 
 struct ConversationLimits {
-    double seconds = 20;               // that the program may take for everything together
-    uint64_t memory_bytes = 0;         // of address space; 0 for no limit
-    std::function<bool()> stopped;     // ends it at once
+    double seconds = 20;            // that the program may take for everything together
+    uint64_t memory_bytes = 0;      // of address space; 0 for no limit
+    std::function<bool()> stopped;  // ends it at once
 };
 
 // Every call throws Failed: crashed when the program ends, hangs or answers what makes no sense; wrong; unmeasured when stopped.

@@ -166,7 +166,9 @@ struct Measurer::State {
     }
 
     std::string command_of(const fs::path &program, const std::string &runner) const { return (runner.empty() ? "" : runner + " ") + "'" + program.string() + "'"; }
-    ConversationLimits limits_of(const std::string &runner) const { return {options.run_limit_s, runner.empty() ? options.run_memory_bytes : 0, [this] { return stopped(); }}; }
+    ConversationLimits limits_of(const std::string &runner) const {
+        return {options.run_limit_s, runner.empty() ? options.run_memory_bytes : 0, [this] { return stopped(); }};
+    }
 
     void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
         constexpr double least = 1e-3;  // seconds of calls in one round

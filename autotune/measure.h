@@ -26,18 +26,18 @@ struct MeasureOptions {
     double seconds = 0.4;                     // for timing one candidate
     double precision = 0.01;                  // of the ratio: half its 95% interval
     Limits compile;
-    double widest = 0.05;                     // interval of a ratio that is believed; a wider one is measured again, twice at most
-    double run_limit_s = 20;                  // for all that one program does
+    double widest = 0.05;     // interval of a ratio that is believed; a wider one is measured again, twice at most
+    double run_limit_s = 20;  // for all that one program does
     uint64_t run_memory_bytes = uint64_t{16} << 30;
-    const std::atomic<bool> *stop = nullptr;     // once it is set, what compiles or runs is ended, until `confirm`
-    const std::atomic<bool> *abandon = nullptr;  // the same, also after `confirm`
+    const std::atomic<bool> *stop = nullptr;        // once it is set, what compiles or runs is ended, until `confirm`
+    const std::atomic<bool> *abandon = nullptr;     // the same, also after `confirm`
     std::function<void(const std::string &)> warn;  // is told of a runner that is given up
 };
 
 struct Measurement {
     Verdict verdict = Verdict::unmeasured;
-    std::string message;               // of what failed
-    double seconds = 0;                // of one call: the median
+    std::string message;                     // of what failed
+    double seconds = 0;                      // of one call: the median
     double ratio = 0, lower = 0, upper = 0;  // of the base's time to the candidate's, with its 95% interval: above 1 is faster
     uint64_t workspace_bytes = 0, code_bytes = 0;
     double compile_s = 0;

@@ -9,7 +9,7 @@ namespace tessera {
 struct Owner {
     std::string host, boot;  // of the machine, and which start of it
     int64_t process = 0;
-    std::string started;     // clock ticks after the start of the machine, as the system tells them
+    std::string started;  // clock ticks after the start of the machine, as the system tells them
 
     friend bool operator==(const Owner &, const Owner &) = default;
 };

@@ -23,7 +23,8 @@ public:
     bool empty() const { return low_ > high_; }
     // Some room around what it has to show.
     void finish() {
-        const double room = high_ > low_ ? 0.06 * (high_ - low_) : log_ ? 0.3 : std::max(0.1 * std::abs(high_), 0.5);
+        const double room = high_ > low_ ? 0.06 * (high_ - low_) : log_ ? 0.3
+                                                                        : std::max(0.1 * std::abs(high_), 0.5);
         low_ -= room, high_ += room;
     }
     double at(double v) const { return from_ + (scaled(v) - low_) / (high_ - low_) * (to_ - from_); }
@@ -38,7 +39,9 @@ public:
             return all;
         }
         const double raw = (high_ - low_) / 6, decade = std::pow(10, std::floor(std::log10(raw)));
-        const double step = decade * (raw / decade < 1.5 ? 1 : raw / decade < 3.5 ? 2 : raw / decade < 7.5 ? 5 : 10);
+        const double step = decade * (raw / decade < 1.5 ? 1 : raw / decade < 3.5 ? 2
+                                                           : raw / decade < 7.5   ? 5
+                                                                                  : 10);
         for (double n = std::ceil(low_ / step); n * step <= high_; n++) all.push_back(n * step);
         return all;
     }
@@ -49,7 +52,8 @@ private:
     double scaled(double v) const { return log_ ? std::log10(v) : v; }
 };
 
-std::string number_text(double v) { return std::abs(v) < 1e-12 ? "0" : std::abs(v) >= 1e5 || std::abs(v) < 1e-4 ? fmt::format("{:.0e}", v) : fmt::format("{:.4g}", v); }
+std::string number_text(double v) { return std::abs(v) < 1e-12 ? "0" : std::abs(v) >= 1e5 || std::abs(v) < 1e-4 ? fmt::format("{:.0e}", v)
+                                                                                                                : fmt::format("{:.4g}", v); }
 
 }  // namespace
 

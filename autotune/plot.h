@@ -12,7 +12,7 @@ std::string escaped(const std::string &text);
 
 struct PlotPoint {
     double x = 0, y = 0;
-    std::string mark, label;  // its class; what it is
+    std::string mark, label;      // its class; what it is
     double lower = 0, upper = 0;  // an interval of y, where upper > lower
 };
 

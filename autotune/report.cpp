@@ -39,7 +39,9 @@ summary { cursor: pointer; } .key { margin-right: 1rem; } .key::before { content
 )";
 
 std::string time_of(double s) {
-    return s < 1e-6 ? fmt::format("{:.1f} ns", s * 1e9) : s < 1e-3 ? fmt::format("{:.2f} us", s * 1e6) : s < 1 ? fmt::format("{:.3f} ms", s * 1e3) : fmt::format("{:.2f} s", s);
+    return s < 1e-6 ? fmt::format("{:.1f} ns", s * 1e9) : s < 1e-3 ? fmt::format("{:.2f} us", s * 1e6)
+                                                      : s < 1      ? fmt::format("{:.3f} ms", s * 1e3)
+                                                                   : fmt::format("{:.2f} s", s);
 }
 
 bool timed(const Trial &t) { return t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow; }
@@ -83,7 +85,8 @@ private:
         if (report_.target.measured && bound_s() > 0)
             all += figure(fmt::format("{:.0f} %", 100 * bound_s() / (r_.improved ? tuned_s() : r_.base_seconds)), "of the roofline's bound, " + time_of(bound_s()));
         all += figure(std::to_string(r_.trials.size()), fmt::format("trials in {:.0f} s; {} schedules made and judged", r_.progress.elapsed_s, r_.made));
-        const std::string words = !r_.improved ? "Nothing that is surely faster was found." : report_.artifact.empty() ? "" : "Written to <code>" + escaped(report_.artifact) + "</code>.";
+        const std::string words = !r_.improved ? "Nothing that is surely faster was found." : report_.artifact.empty() ? ""
+                                                                                                                       : "Written to <code>" + escaped(report_.artifact) + "</code>.";
         return "<p>" + words + "</p>\n<div class=\"figures\">\n" + all + "</div>\n";
     }
 
@@ -95,7 +98,10 @@ private:
             const double n = static_cast<double>(t.number);
             const Measurement &m = t.measurement;
             const std::string what = fmt::format("trial {}, {}: {}", t.number, t.origin, timed(t) ? fmt::format("{:.3f} ({:.3f} to {:.3f})", m.ratio, m.lower, m.upper) : std::string(name_of(m.verdict)) + ": " + m.message);
-            plot.points.push_back({n, timed(t) ? m.ratio : 0, t.number == winner_ ? "winner" : m.verdict == Verdict::measured ? "measured" : m.verdict == Verdict::slow ? "slow" : "failed", what, timed(t) ? m.lower : 0, timed(t) ? m.upper : 0});
+            plot.points.push_back({n, timed(t) ? m.ratio : 0, t.number == winner_ ? "winner" : m.verdict == Verdict::measured ? "measured"
+                                                                                           : m.verdict == Verdict::slow       ? "slow"
+                                                                                                                              : "failed",
+                                   what, timed(t) ? m.lower : 0, timed(t) ? m.upper : 0});
             if (m.verdict == Verdict::measured && m.lower > highest) {
                 if (!best.points.empty()) best.points.push_back({n, highest});
                 best.points.push_back({n, highest = m.lower});
@@ -172,9 +178,7 @@ private:
         if (r_.base_seconds > 0) plot.points.push_back({intensity, speed(r_.base_seconds), "base", fmt::format("base: {:.1f} Gop/s", speed(r_.base_seconds))});
         if (r_.improved) plot.points.push_back({intensity, speed(tuned_s()), "winner", fmt::format("tuned: {:.1f} Gop/s", speed(tuned_s()))});
         const std::string keys = std::string("<span class=\"key base\">base</span>") + (r_.improved ? "<span class=\"key winner\">tuned</span>" : "");
-        return section("Roofline", keys + fmt::format("<br>{:.3g} operations, {:.3g} bytes of arguments, {:.2f} operations for each byte. The slopes are what the second and third cache level and memory give. {}", operations,
-                                                      report_.work.bytes, intensity,
-                                                      report_.target.measured ? "Rates of this machine, by <code>doctor --calibrate</code>." : "Rates are assumed; <code>doctor --calibrate</code> measures this machine's."),
+        return section("Roofline", keys + fmt::format("<br>{:.3g} operations, {:.3g} bytes of arguments, {:.2f} operations for each byte. The slopes are what the second and third cache level and memory give. {}", operations, report_.work.bytes, intensity, report_.target.measured ? "Rates of this machine, by <code>doctor --calibrate</code>." : "Rates are assumed; <code>doctor --calibrate</code> measures this machine's."),
                        svg_of(plot));
     }
 

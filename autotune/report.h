@@ -11,13 +11,13 @@
 namespace tessera {
 
 struct Report {
-    std::string task, base;       // names
+    std::string task, base;  // names
     const CampaignResult &result;
     Target target;
     int threads = 1;
     Work work;
-    std::string changes;          // as `diff` tells them
-    std::string artifact;         // its file; "" where there is none
+    std::string changes;                                      // as `diff` tells them
+    std::string artifact;                                     // its file; "" where there is none
     std::vector<std::pair<std::string, std::string>> origin;  // machine, versions, …: name and value
 };
 

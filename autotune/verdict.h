@@ -6,13 +6,13 @@
 namespace tessera {
 
 enum class Verdict : uint8_t {
-    unmeasured, // the measuring was stopped before
+    unmeasured,  // the measuring was stopped before
     measured,
-    slow,       // clearly slower than the best; timed, but not compared with its tile program
-    refused,    // the tile program may not run
-    uncompiled, // the compiler failed, or reached a limit
-    crashed,    // the program ended, hung, or said what makes no sense
-    wrong,      // its results are not those of its tile program, or it wrote where it may not
+    slow,        // clearly slower than the best; timed, but not compared with its tile program
+    refused,     // the tile program may not run
+    uncompiled,  // the compiler failed, or reached a limit
+    crashed,     // the program ended, hung, or said what makes no sense
+    wrong,       // its results are not those of its tile program, or it wrote where it may not
 };
 const char *name_of(Verdict verdict);
 Verdict verdict_named(const std::string &name);  // InternalError for any other
