@@ -54,7 +54,7 @@ TEST_CASE("the stock generator knows the standard library") {
     const Outcome outcome = stock_generator("list");
     CHECK(outcome.code == 0);
     for (const char *name : {"attention", "attention_causal", "average_pool2d_nhwc", "column_sum", "conv1d",
-                             "conv2d_bias_relu_nhwc", "conv2d_nchw", "conv2d_nhwc", "cumulative_sum", "depthwise_conv2d_nhwc", "grouped_conv2d_nhwc", "max_pool2d_nhwc", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm",
+                             "conv2d_bias_relu_nhwc", "conv2d_nchw", "conv2d_nhwc", "cumulative_sum", "depthwise_conv2d_nhwc", "fft", "ifft", "rfft", "irfft", "grouped_conv2d_nhwc", "max_pool2d_nhwc", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm",
                              "reverse_cumulative_sum", "ring_append", "rmsnorm", "segmented_cumulative_sum", "segmented_sum", "softmax"})
         CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
     CHECK_THAT(outcome.out, Catch::Contains("options stride = 1 in 1 ..= 64, step between windows; padding = 0 in 0 ..= 64, elements added at each end; "));
