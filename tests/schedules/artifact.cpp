@@ -21,7 +21,7 @@ TEST_CASE("C++ and JSON say the same") {
                               .loops({"block.N", "k.K", "block.M", "inner.M", "micro.N", "micro.M", "some_longer_name.O", "some_longer_name.P"})
                               .vector({{"N", 16}}).unroll({{"K", 4}}).parallel({"block.N"}).pack("w", "block", {"N/48", "K", "N%48"}).prefetch("w", "y.block.M", 2).prefetch("x").layout({"N/16", "M", "N%16"})
                               .tail("M", Tail::mask).split("K", Split::How::lanes, 16).split("L", Split::How::passes).instruction("fma").call("once").warps(4).stages(2)
-                              .swizzle("xor").directive({"p", "q", "unroll", "K", 2}).without_directive("q").place("y.micro"))
+                              .swizzle("xor").directive({"p", "q", "parallel", "k.K", 2}).without_directive("q").place("y.micro"))
             .stage("y", StageKnobs().remove("vector"))
             .variant({"M <= 16", "N % 16 == 0", "avx512_bf16"}, "acc", block({{"M", 16}}))
             .with_measured(json::parse(R"({"gflops": 250.5, "host": {"cpu": "znver5"}, "runs": [1, 2.5e-07, true, null]})"));

@@ -36,7 +36,7 @@ TEST_CASE("the whole of a knob, typed") {
     CHECK(k.tail == std::map<std::string, Tail>{{"M", Tail::mask}});
     CHECK(k.split == std::map<std::string, Split>{{"K", {Split::How::lanes, 16}}, {"L", {Split::How::passes, 0}}});
     CHECK((k.call == "once" && k.warps == 4 && k.stages == 2 && k.swizzle == "xor"));
-    CHECK(k.directives == std::vector<Directive>{{"p", "", "unroll", "K", 2}});
+    CHECK(k.directives == std::vector<Directive>{{"p", "", "parallel", "k.K", 2}});
     CHECK(r.stages.count("z") == 0);
     CHECK(r.stages.count("y") == 0);
     CHECK(r.requires_features == std::vector<std::string>{"avx512f", "avx512_bf16"});
@@ -61,11 +61,11 @@ TEST_CASE("null deletes a dim, a knob, a stage or a list") {
 TEST_CASE("lists and variants are replaced as a whole, directives by id") {
     const Schedule parent = Schedule("p").stage("acc", StageKnobs().loops({"A", "B"}).directive({"p", "", "parallel", "k.K", 0}).directive({"q", "", "parallel", "A", 0}).directive({"r", "", "parallel", "B", 0}))
                                 .variant({"M <= 4"}, "acc", block({{"M", 4}})).variant({"M <= 8"}, "acc", block({{"M", 8}}));
-    const Schedule child = Schedule("c").extends(parent).stage("acc", StageKnobs().loops({"C"}).without_directive("q").directive({"p", "", "unroll", "C", 2}).directive({"a", "", "parallel", "D", 0}))
+    const Schedule child = Schedule("c").extends(parent).stage("acc", StageKnobs().loops({"C"}).without_directive("q").directive({"p", "", "parallel", "C", 2}).directive({"a", "", "parallel", "D", 0}))
                                .variant({"avx512_bf16"}, "acc", block({{"M", 2}}));
     const ResolvedSchedule r = resolve(child, Library());
     CHECK(r.stages.at("acc").loops == std::vector<std::string>{"C"});
-    CHECK(r.stages.at("acc").directives == std::vector<Directive>{{"p", "", "unroll", "C", 2}, {"r", "", "parallel", "B", 0}, {"a", "", "parallel", "D", 0}});
+    CHECK(r.stages.at("acc").directives == std::vector<Directive>{{"p", "", "parallel", "C", 2}, {"r", "", "parallel", "B", 0}, {"a", "", "parallel", "D", 0}});
     REQUIRE(r.variants.size() == 1);
     CHECK(r.variants[0].when[0].feature == "avx512_bf16");
 }
