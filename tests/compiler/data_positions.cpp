@@ -138,7 +138,7 @@ TEST_CASE("positions made of hostile data: C") {
     for (const Target &target : targets()) check(target, {"gcc", "-O1"});
 }
 
-TEST_CASE("positions made of hostile data: opencl") {
+TEST_CASE("positions made of hostile data: opencl", "[.][gpu]") {
     if (has_opencl()) check(target_named("opencl"));
 }
 

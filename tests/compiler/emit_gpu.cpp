@@ -12,7 +12,7 @@
 
 namespace tessera::test {
 
-TEST_CASE("emitted code equals the tile program: opencl") {
+TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     if (!has_opencl()) {
         WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
         return;
@@ -38,7 +38,7 @@ static std::string assembled(const std::string &source, const std::string &arch)
     return failed ? "failed: " + said : said;
 }
 
-TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers") {
+TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers", "[.][gpu]") {
     if (std::string(TESSERA_NVCC).empty()) {
         WARN("there is no nvcc: not compiled");
         return;

@@ -134,7 +134,7 @@ TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy in
     }
 }
 
-TEST_CASE("what a guarded load's index loads is guarded too: opencl") {
+TEST_CASE("what a guarded load's index loads is guarded too: opencl", "[.][gpu]") {
     if (has_opencl()) check(target_named("opencl"));
 }
 

@@ -194,7 +194,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
 
 TEST_CASE("random schedules of random algorithms keep their meaning") { check_random(targets(), number("TESSERA_RANDOM_PROGRAMS", 60)); }
 
-TEST_CASE("random schedules of random algorithms keep their meaning: opencl") {
+TEST_CASE("random schedules of random algorithms keep their meaning: opencl", "[.][gpu]") {
     if (has_opencl()) check_random({target_named("opencl")}, number("TESSERA_RANDOM_OPENCL_PROGRAMS", 20));
 }
 
