@@ -77,14 +77,6 @@ private:
     }
 };
 
-// The target that a name ends in: attention/two_pass_avx2 is for avx2.
-std::string target_in(const std::string &name) {
-    std::string found;
-    for (const std::string &target : target_names())
-        if (target != "host" && name.ends_with(target) && target.size() > found.size()) found = target;
-    return found;
-}
-
 bool has_all(const Target &target, const std::vector<std::string> &features) {
     return std::all_of(features.begin(), features.end(), [&](const std::string &f) { return target.has(f); });
 }
@@ -197,6 +189,15 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
 }
 
 }  // namespace
+
+std::string target_in(const std::string &name) {
+    const size_t plus = name.find('+', name.rfind('/') + 1);
+    const std::string base = name.substr(0, plus), features = plus == std::string::npos ? "" : name.substr(plus);
+    std::string found;
+    for (const std::string &target : target_names())
+        if (target != "host" && base.ends_with(target) && target.size() > found.size()) found = target;
+    return found.empty() ? "" : found + features;
+}
 
 const char *name_of(State state) {
     switch (state) {

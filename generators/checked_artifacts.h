@@ -34,6 +34,10 @@ struct CheckedArtifact {
 };
 const char *name_of(CheckedArtifact::State state);
 
+// The target that a schedule's name ends in, "" for none: attention/two_pass_avx2 is for avx2, matmul_u8s8/arm64+asimddp for
+// arm64+asimddp.
+std::string target_in(const std::string &schedule);
+
 // Artifacts that resolve to one program at one shape: measuring the first measures all.
 struct ToMeasure {
     std::vector<size_t> artifacts;  // positions in the list of the checked

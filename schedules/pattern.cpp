@@ -7,13 +7,14 @@ namespace tessera {
 bool is_pattern(const std::string &name) { return name.find('*') != std::string::npos; }
 
 bool matches(const std::string &pattern, const std::string &name) {
-    const size_t star = pattern.find('*');
-    if (star == std::string::npos) return pattern == name;
-    if (name.compare(0, star, pattern, 0, star) != 0) return false;
-    const std::string rest = pattern.substr(star + 1);
-    for (size_t i = star; i <= name.size(); i++)
-        if (matches(rest, name.substr(i))) return true;
-    return false;
+    size_t p = 0, n = 0, star = std::string::npos, after = 0;
+    while (n < name.size()) {
+        if (p < pattern.size() && pattern[p] == '*') star = p++, after = n;
+        else if (p < pattern.size() && pattern[p] == name[n]) p++, n++;
+        else if (star == std::string::npos) return false;
+        else p = star + 1, n = ++after;  // the last star takes one more
+    }
+    return pattern.find_first_not_of('*', p) == std::string::npos;
 }
 
 namespace {
@@ -79,12 +80,15 @@ void lay(std::vector<Value> &below, const std::vector<Value> &over) {
 }
 
 void lay(Knobs &below, const Knobs &over) {
-    lay(below.place, over.place), lay(below.block, over.block), lay(below.k, over.k), lay(below.micro, over.micro);
-    for (const auto &[level, extents] : over.levels) lay(below.levels[level], extents);
-    lay(below.loops, over.loops), lay(below.vector, over.vector), lay(below.unroll, over.unroll), lay(below.parallel, over.parallel);
-    lay(below.pack, over.pack), lay(below.layout, over.layout), lay(below.tail, over.tail), lay(below.split, over.split);
-    lay(below.instruction, over.instruction), lay(below.call, over.call), lay(below.warps, over.warps), lay(below.stages, over.stages);
-    lay(below.swizzle, over.swizzle), lay(below.directives, over.directives);
+    // By name, so that a knob that is added to Knobs is missed by the compiler.
+    const auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, warps,
+                 stages, swizzle, directives] = over;
+    for (const auto &[level, extents] : levels) lay(below.levels[level], extents);
+    lay(below.place, place), lay(below.block, block), lay(below.k, k), lay(below.micro, micro), lay(below.loops, loops);
+    lay(below.vector, vector), lay(below.unroll, unroll), lay(below.parallel, parallel), lay(below.pack, pack);
+    lay(below.prefetch, prefetch), lay(below.layout, layout), lay(below.tail, tail), lay(below.split, split);
+    lay(below.instruction, instruction), lay(below.call, call), lay(below.warps, warps), lay(below.stages, stages);
+    lay(below.swizzle, swizzle), lay(below.directives, directives);
 }
 
 Stages written_out(const Stages &stages, const Algorithm &inlined) {
@@ -97,12 +101,15 @@ Stages written_out(const Stages &stages, const Algorithm &inlined) {
     for (const Stage &stage : inlined.stages) {
         std::vector<std::string> dims = stage.dims;
         for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
-        Knobs knobs;
-        bool stated = false;
+        std::optional<Knobs> knobs;
+        auto take = [&](const Knobs &over) {
+            if (!knobs) knobs = for_dims(over, dims);
+            else lay(*knobs, for_dims(over, dims));
+        };
         for (const auto &[pattern, own] : patterns)
-            if (matches(pattern, stage.name)) lay(knobs, for_dims(own, dims)), stated = true;
-        if (auto it = result.find(stage.name); it != result.end()) lay(knobs, for_dims(it->second, dims)), stated = true;
-        if (stated) result[stage.name] = knobs;
+            if (matches(pattern, stage.name)) take(own);
+        if (auto it = result.find(stage.name); it != result.end()) take(it->second);
+        if (knobs) result[stage.name] = *knobs;
     }
     return result;
 }

@@ -5,6 +5,7 @@
 #include "algorithms/library/library.h"
 
 #include "algorithms/error.h"
+#include "generators/checked_artifacts.h"
 #include "tests/generators/harness.h"
 #include "schedules/merge.h"
 #include "tests/schedules/words.h"
@@ -82,14 +83,6 @@ TEST_CASE("a schedule is checked against its algorithm and target before it is l
     refuse("matmul/layernorm", "error[schedule.algorithm]");
 }
 
-// The target that a schedule is named after: attention/two_pass_avx2 is for avx2.
-static std::string target_of(const std::string &schedule) {
-    std::string found;
-    for (const std::string &target : target_names())
-        if (schedule.ends_with(target) && target.size() > found.size()) found = target;
-    return found;
-}
-
 TEST_CASE("every index of every schedule that ships is proved") {
     const nlohmann::json list = nlohmann::json::parse(stock_generator("list --json").out);
     std::string commands;
@@ -100,7 +93,7 @@ TEST_CASE("every index of every schedule that ships is proved") {
             const std::string stated = algorithm.at("options").dump();
             if (stated.find("padding") != std::string::npos) options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
             if (stated.find("points") != std::string::npos) options = {"", " --option points=1", " --option points=1500"};
-            const std::string name = algorithm.at("name"), target = target_of(schedule);
+            const std::string name = algorithm.at("name"), target = target_in(schedule);
             const std::string numerics = schedule.find("/bf16/") != std::string::npos ? "bf16" : schedule.find("/f16/") != std::string::npos ? "f16" : "f32";
             INFO(schedule);
             REQUIRE(!target.empty());

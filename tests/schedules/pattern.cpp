@@ -17,6 +17,23 @@ TEST_CASE("patterns match any characters, or none") {
     CHECK_FALSE(matches("fft.pass*", "fft.first"));
     CHECK_FALSE(matches("a*b", "abX"));
     CHECK_FALSE(matches("acc", "acc2"));
+    CHECK_FALSE(matches(std::string(60, '*') + "Z", std::string(60, 'a')));  // in no time
+    CHECK(matches("*a*a*a", "aXaXaYa"));
+}
+
+TEST_CASE("a schedule without patterns stays as it is, and a pattern brings every knob") {
+    Builder f("one");
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile acc = dot(f.input("x", {M, K}), f.input("w", {K, N})).named("acc");
+    const Algorithm one = f.output("y", relu(acc)).build();
+    const StageKnobs all = block({{"M", 96}}).k({{"K", 768}}).micro({{"M", 8}}).level("inner", {{"M", 4}}).loops({"block.M", "k.K", "micro.M"}).vector({{"N", 16}})
+                               .unroll({{"K", 4}}).parallel({"block.M"}).pack("w", "block", {"N/48", "K", "N%48"}).prefetch("x", "y.M", 2).layout({"N/16", "M", "N%16"})
+                               .tail("M", Tail::mask).split("K", Split::How::lanes, 16).instruction("fma").call("once").warps(4).stages(2).swizzle("xor")
+                               .directive({"p", "", "parallel", "k.K", 2}).place("y.M");
+    const ResolvedSchedule named = resolve(Schedule("s").stage("acc", all), Library());
+    CHECK(without_patterns(named, one).stages == named.stages);
+    const ResolvedSchedule by_pattern = resolve(Schedule("s").stage("ac*", all).stage("a*", StageKnobs().unroll({{"K", 2}})), Library());
+    CHECK(without_patterns(by_pattern, one).stages == named.stages);
 }
 
 TEST_CASE("a pattern stands for every stage and dim that it matches; longer ones and names are over it, field by field") {
