@@ -20,6 +20,7 @@ struct Realized {
     std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
     int depth = 0;                   // the loop depth at which it was realised; 0 for arguments and root stages
     bool roomy = false;              // an argument with room past the ends of its operand
+    std::set<std::string> whole;     // dims of which it has all and nothing past the end, though it was realised inside a tile
 };
 
 struct Instruction;

@@ -59,13 +59,9 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
         Pieces needed;
         for (size_t i = 0; i < dims.size(); i++) {
             Piece p = span(resolve(n->args[i]), pieces, facts);
-            if (!p.size.defined() || variables_in(p.lo).count(dims[i])) p = whole(dims[i], pieces);
-            if (auto *scan = std::get_if<Scan>(&producer->body); scan && scan->dim == dims[i]) {
-                // A scan starts at its start. Points beyond its end that a padded tile reads are never stored, but need room.
-                Piece all = whole(dims[i], needed);
-                if (p.padded && p.most.defined() && all.most.defined()) all.most = simplify(all.most + p.most, facts);
-                p = all;
-            }
+            if (!p.size.defined() || variables_in(p.lo).count(dims[i])) p = whole(dims[i], pieces), p.whole = true;
+            // A scan starts at its start.
+            if (auto *scan = std::get_if<Scan>(&producer->body); scan && scan->dim == dims[i]) p = whole(dims[i], needed), p.whole = true;
             // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
             Expr all = whole(dims[i], needed).size;
             if (all.defined() && (n->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
@@ -181,6 +177,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
             throw UserError("schedule.place", stage.name + ": how much of dim '" + d + "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
+        if (p.whole) r.whole.insert(d);
         int64_t unit = slack_of(k, d, target.is_gpu());
         // A tile that is larger than the region is cut to it, up to whole vectors.
         if (auto lanes = k.vector.find(d); !target.is_gpu() && p.size.defined() && p.size.is_constant() && p.size->value.integer < unit)

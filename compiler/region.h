@@ -14,6 +14,8 @@ struct Piece {
     bool padded = false;
     Expr limit;     // padded
     int since = 0;  // padded: the depth of the loop that padded it
+    // Of what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
+    bool whole = false;
 };
 
 using Pieces = std::map<std::string, Piece>;

@@ -142,7 +142,11 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         for (const std::string &d : used) {
             auto p = point.padded.find(d);
             if (p == point.padded.end()) p = state.pieces.find(d);
-            if (p == state.pieces.end() || !p->second.padded || where.depth >= p->second.since) continue;
+            if (p == state.pieces.end() || !p->second.padded) continue;
+            // What was realised inside the padded tile has its points to spare.
+            bool has_spare = where.depth >= p->second.since;
+            for (size_t i = 0; i < rank && has_spare; i++) has_spare = !where.whole.count(where.dims[i]) || !uses_variable(index[i], d);
+            if (has_spare) continue;
             // A buffer of ours that has room for the whole tile is read as it is: what lies past the limit ends in points that
             // nobody stores.
             if (!roomy) roomy = has_room(where, index, at);

@@ -371,6 +371,19 @@ private:
                     c.stages[chunks ? "y.local" : "y"].vector = {{"N", L}};
                 }
             }
+        // All of a dim is there for each tile of its reader, whose points to spare find nothing past its end.
+        for (const char *order : {"ahead", "back", "third"}) {
+            Builder f(std::string("whole_dim_") + order, f32);
+            Dim M = f.dim("M"), N = f.dim("N");
+            Tile z = f.input("z", {M, N});
+            Tile all = (order == std::string("third") ? relu(z) : f.scan(sum_monoid(DType::f32), z, M, true, ScanDirection::backward, Tile())).named("all");
+            Expr m = variable("M"), row = order == std::string("ahead") ? m : order == std::string("back") ? extent("M") - 1 - m : m / Expr(3);
+            Tile near = (f.tile(load(all.value()->name, DType::f32, {row, variable("N")}), {M, N}) * z).named("near");  // (M, N)
+            Case &c = add(f.algorithm().name, f.output("y", near + z).build(), mn);
+            c.stages["y"].micro = {{"M", 8}, {"N", L}}, c.stages["y"].vector = {{"N", L}};
+            c.stages["near"].block = {{"M", 2}}, c.stages["near"].place = at("y", "micro");
+            c.stages["all"].place = at("near", "block");
+        }
         auto btn = shapes({"B", "T", "N"}, {{0, 1, 3}, {1, 1, 1}, {3, 9, 2}, {5, 11, L + 1}, {4, 2, 2 * L - 1}, {6, 12, 40}});
         Case &segments = add("segmented_sum_vector", library::segmented_sum(f32), btn);
         segments.stages["y"].vector = {{"N", L}}, segments.stages["y"].parallel = {"B"};
