@@ -72,6 +72,10 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
     }
     if (knob.starts_with("block.")) return extent_in(k.block, after(knob, "block.")).value_or("none");
     if (knob.starts_with("k.")) return extent_in(k.k, after(knob, "k.")).value_or("none");
+    if (knob.starts_with("prefetch.")) {
+        auto rule = k.prefetch.find(after(knob, "prefetch."));
+        return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "same" : "next";
+    }
     if (knob == "order.block") return order_of(k, true, d);
     if (knob == "order.micro") return order_of(k, false, d);
     if (knob == "parallel") return std::to_string(k.parallel.size());

@@ -13,7 +13,8 @@
 //   order     of the dims within a level
 //   parallel  how many outermost loops
 //   pack      copies of a fold's operands in the order in which it reads them, at any loop
-//   instruction, tail
+//   instruction
+//   prefetch  of a stage that runs row by row inside another: the next row, or where this one goes
 //
 // A stage's tile never exceeds what its place needs of it. What comes out has legal addresses; lowering may still refuse
 // it, for a race or for storage that cannot be had.

@@ -48,6 +48,7 @@ private:
     void ask_levels(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_loops(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_parallel(PlannedStage &s, Knobs &k);
+    void ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_pack(size_t stage, const Operand &operand);
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "autotune/sketch.h"
 #include "compiler/instruction.h"
@@ -273,6 +274,26 @@ void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
     for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text);
 }
 
+// Row by row inside another stage: the next row of what it reads, and where the row goes that is written later.
+void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
+    if (s.place.empty() || t.vector.empty() || s.view.scatters) return;
+    const PlannedStage &host = plan_->stage(s.place.back().stage);
+    const PlannedLoop &row = plan_->loop(s.place.back());
+    if (row.text != row.dim || !contains(host.view.pure, row.dim)) return;
+    const std::string &name = s.view.stage->name;
+    std::set<std::string> seen;
+    for (const Operand &o : s.view.operands) {
+        const bool moves = moves_with(o, row.dim, plan_->extents()) && stride_of(o, t.vector, plan_->extents()) == Stride::one;
+        if (plan_->producer(o.tensor) || !moves || !seen.insert(o.tensor).second) continue;
+        if (ask(name, "prefetch." + o.tensor, {{"none", 1}, {"next", 0.3}}) == "next")
+            k.prefetch[o.tensor] = {host.view.stage->name, row.text, 1};
+    }
+    if (!host.output || t.vector != s.view.stage->dims.back()) return;
+    for (const Tensor &result : results_of(*host.view.stage))
+        if (result.dims == s.view.stage->dims && ask(name, "prefetch." + result.name, {{"none", 1}, {"same", 0.3}}) == "same")
+            k.prefetch[result.name] = {};
+}
+
 void Sketch::ask_tiles(size_t i) {
     PlannedStage &s = plan_->stage(i);
     Tiles &t = tiles_[i];
@@ -293,6 +314,7 @@ void Sketch::ask_tiles(size_t i) {
         ask_loops(s, t, k);
     }
     ask_parallel(s, k);
+    ask_prefetches(s, t, k);
 }
 
 }  // namespace tessera
