@@ -31,7 +31,20 @@ std::string order_of(const Knobs &k, bool block, const Decision &d) {
     return order;
 }
 
-std::string split_text(const Split &split, const Knobs &k, const std::string &dim) {
+// Whether a fold's points stand around its slices.
+std::string order_of_slices(const Knobs &k) {
+    bool inside = false;
+    for (const std::string &loop : k.loops) {
+        if (loop.starts_with("k.")) return "slices";
+        if (inside && loop.find('.') == std::string::npos) return "points";
+        inside |= loop.starts_with("block.");
+    }
+    return "slices";
+}
+
+std::string split_text(const Split &split, const Knobs &k, const std::string &dim, const Decision &d) {
+    const std::string team = "team:" + std::to_string(split.size);
+    if (split.how == Split::How::lanes && std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; })) return team;
     switch (split.how) {
         case Split::How::passes: return "passes";
         case Split::How::online: return "online:" + std::to_string(split.size);
@@ -51,7 +64,7 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
     if (knob.starts_with("split.")) {
         const std::string dim = after(knob, "split.");
         auto split = k.split.find(dim);
-        return split == k.split.end() ? "none" : split_text(split->second, k, dim);
+        return split == k.split.end() ? "none" : split_text(split->second, k, dim, d);
     }
     if (knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
     if (knob == "place") {
@@ -76,6 +89,9 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
         auto rule = k.prefetch.find(after(knob, "prefetch."));
         return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "same" : "next";
     }
+    if (knob == "warps") return std::to_string(k.warps.value_or(1));
+    if (knob == "layout") return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
+    if (knob == "order.k") return order_of_slices(k);
     if (knob == "order.block") return order_of(k, true, d);
     if (knob == "order.micro") return order_of(k, false, d);
     if (knob == "parallel") return std::to_string(k.parallel.size());

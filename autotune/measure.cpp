@@ -21,6 +21,7 @@
 #include "bench/caller.h"
 #include "bench/inputs.h"
 #include "bench/output_folder.h"
+#include "compiler/emit_gpu.h"
 #include "compiler/verify_tiles.h"
 
 namespace tessera {
@@ -40,6 +41,8 @@ double median(std::vector<double> values) {
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
 }
+
+constexpr const char *gpu_runtime = "runtime/opencl.c";
 
 // The median and its 95% interval, by ranks (normal approximation of the binomial).
 struct Centre {
@@ -91,7 +94,7 @@ struct Measurer::State {
         for (const auto &[name, text] : measuring_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
             std::ofstream(folder.path() / name, std::ios::binary) << text;
-            if (name.ends_with(".c")) sources.push_back((folder.path() / name).string());
+            if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
         }
         const Kernel candidate{"tessera_candidate", {{{}, base}}}, other{"tessera_base", {{{}, base}}};
         std::ofstream(folder.path() / "calls.c") << caller_source("call_candidate", candidate) << caller_source("call_base", other)
@@ -105,12 +108,24 @@ struct Measurer::State {
         }
         LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
             keep_temporaries();
-            emit_library({other}, subject.target, {folder.path() / "libbase.a", {}});
+            make_code(other, base_code());
             link(folder.path() / "base", {"-Wl,--defsym=tessera_candidate=tessera_base,--defsym=tessera_candidate_workspace=tessera_base_workspace"});
         });
         if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
     }
     std::vector<std::string> shared_objects;
+
+    fs::path base_code() const { return folder.path() / "base.code"; }
+
+    // What is linked of a kernel: a library, or an object whose functions give a device its kernels as source.
+    void make_code(const Kernel &kernel, const fs::path &code) const {
+        if (!subject.target.is_gpu()) return emit_library({kernel}, subject.target, {code, {}});
+        const GpuSource source = kernels_of({kernel}, subject.target);
+        const fs::path host = code.string() + ".c";
+        std::ofstream(host) << host_of({kernel}, subject.target, source.kernels, source.uses_double);
+        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o", code.string()});
+        fs::remove(host);
+    }
 
     // A compiler that is killed leaves its temporary files behind: in the folder, which goes with this object.
     void keep_temporaries() const { setenv("TMPDIR", folder.path().c_str(), 1); }
@@ -119,7 +134,8 @@ struct Measurer::State {
         std::vector<std::string> arguments = {"-o", program.string()};
         arguments.insert(arguments.end(), shared_objects.begin(), shared_objects.end());
         arguments.insert(arguments.end(), more.begin(), more.end());
-        arguments.insert(arguments.end(), {(folder.path() / "libbase.a").string(), "-lpthread", "-lm"});
+        arguments.insert(arguments.end(), {base_code().string(), "-lpthread", "-lm"});
+        if (subject.target.is_gpu()) arguments.push_back("-lOpenCL");
         compile(arguments);
     }
 
@@ -128,11 +144,11 @@ struct Measurer::State {
     // In a process with limits: the library, then the program.
     void build(const TileProgram &program, size_t i) const {
         keep_temporaries();
-        const fs::path archive = folder.path() / fmt::format("libcandidate{}.a", i);
-        emit_library({Kernel{"tessera_candidate", {{{}, program}}}}, subject.target, {archive, {}});
-        link(program_path(i), {archive.string()});
-        std::ofstream(folder.path() / fmt::format("bytes{}", i)) << fs::file_size(archive);
-        fs::remove(archive);
+        const fs::path code = folder.path() / fmt::format("candidate{}.code", i);
+        make_code(Kernel{"tessera_candidate", {{{}, program}}}, code);
+        link(program_path(i), {code.string()});
+        std::ofstream(folder.path() / fmt::format("bytes{}", i)) << fs::file_size(code);
+        fs::remove(code);
     }
 
     void build_all(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const {
@@ -165,9 +181,14 @@ struct Measurer::State {
         }
     }
 
-    std::string command_of(const fs::path &program, const std::string &runner) const { return (runner.empty() ? "" : runner + " ") + "'" + program.string() + "'"; }
+    // Drivers keep what they compiled: here among what goes with this object.
+    std::string command_of(const fs::path &program, const std::string &runner) const {
+        const std::string cache = subject.target.is_gpu() && runner.empty() ? "env POCL_CACHE_DIR='" + (folder.path() / "driver").string() + "' " : "";
+        return cache + (runner.empty() ? "" : runner + " ") + "'" + program.string() + "'";
+    }
     ConversationLimits limits_of(const std::string &runner) const {
-        return {options.run_limit_s, runner.empty() ? options.run_memory_bytes : 0, [this] { return stopped(); }};
+        const bool limited = runner.empty() && !subject.target.is_gpu();  // drivers reserve address space by the terabyte
+        return {options.run_limit_s, limited ? options.run_memory_bytes : 0, [this] { return stopped(); }};
     }
 
     void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {

@@ -73,7 +73,7 @@ private:
     }
 
     bool may_skip(const Loop &loop) const {
-        if (loop.kind != LoopKind::serial && loop.kind != LoopKind::parallel) return false;
+        if (loop.kind != LoopKind::serial && loop.kind != LoopKind::parallel && loop.kind != LoopKind::block) return false;
         if (!variables_in(loop.count).empty() || !loads_in({loop.count}).empty()) return false;
         const Touched inside = touched_by(loop.body);
         if (inside.invokes) return false;
@@ -85,7 +85,7 @@ private:
             };
             if (!outputs_.count(name) || of(inside) != of(whole_)) return false;
             // What it reads may be an earlier iteration's.
-            if (of(inside) > 0 && loop.kind != LoopKind::parallel && !apart(loop, name)) return false;
+            if (of(inside) > 0 && loop.kind == LoopKind::serial && !apart(loop, name)) return false;
         }
         return true;
     }

@@ -1,6 +1,7 @@
 #include "autotune/search_space.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autotune/sketch.h"
 #include "compiler/split.h"
@@ -28,7 +29,7 @@ static int64_t extent_of(const Algorithm &algorithm, const DimExtents &extents, 
 void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
     const StageView view = view_of(stage, algorithm);
     const auto *reduce = std::get_if<Reduce>(&stage.body);
-    const bool scans = !view.scanned.empty();
+    const bool scans = !view.scanned.empty(), gpu = space_.target.is_gpu();
     if (!scans && (!reduce || view.scatters)) return;
     const int64_t lanes = std::max<int64_t>(1, space_.target.vector_bytes / size_of(view.dtype));
     double points = 1;
@@ -56,15 +57,20 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
             for (const Operand &o : view.operands) along = along && stride_of(o, d, space_.extents) != Stride::other;
             if (along && !reduce->where.defined()) {
                 if (!other_dim) answers[0].prior = 0.1;
-                for (int64_t several : {1, 2, 4, 8})
-                    if (several * lanes * 2 <= n) answers.push_back({"lanes:" + std::to_string(several), other_dim ? 0.02 : 0.5});
+                if (gpu) {
+                    for (int64_t size : {32, 64, 128, 256})
+                        if (size * 2 <= n) answers.push_back({"team:" + std::to_string(size), other_dim ? 0.02 : 0.5});
+                } else {
+                    for (int64_t several : {1, 2, 4, 8})
+                        if (several * lanes * 2 <= n) answers.push_back({"lanes:" + std::to_string(several), other_dim ? 0.02 : 0.5});
+                }
             }
-            if (space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
+            if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
                 answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
         } else if (scans && !ragged) {
             for (int64_t size : {64, 256, 1024})
                 if (size < n) answers.push_back({"chunks:" + std::to_string(size), 0.05});
-            if (space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
+            if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
                 answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
         }
         // What two stages split alike has the same pieces.
@@ -81,9 +87,11 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
         else if (how.starts_with("chunks")) splits[d] = {Split::How::chunks, number};
         else if (how.starts_with("threads")) splits[d] = {Split::How::threads, number};
         else {
-            // Several vectors of partial results, folded into one, then into a quarter of a vector, then one after the other.
+            // Several vectors of partial results, folded into one, then into a quarter of a vector, then one after the other. Those of a
+            // block's threads are folded by a few of them, then by one.
+            constexpr int64_t few = 16;
             std::string left = d;
-            for (int64_t size : {number * lanes, lanes, lanes / 4}) {
+            for (int64_t size : gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number * lanes, lanes, lanes / 4}) {
                 if (size < 2 || (left != d && size >= splits.rbegin()->second.size)) continue;
                 splits[left] = {Split::How::lanes, size};
                 left += ".i";
@@ -146,7 +154,7 @@ Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
 bool Sketch::runs_over_pieces(const std::string &dim) const {
     if (!dim.ends_with(".o")) return false;
     auto split = splits_.find(dim.substr(0, dim.size() - 2));
-    return split != splits_.end() && !split->second.starts_with("lanes");
+    return split != splits_.end() && !split->second.starts_with("lanes") && !split->second.starts_with("team");
 }
 
 void Sketch::ask_place(size_t i) {
@@ -162,12 +170,14 @@ void Sketch::ask_place(size_t i) {
         const std::string &dim = plan_->loop(path.back()).dim;
         const bool reduced = contains(host.view.reduced, dim);
         if (reduced && plan_->loop(path.back()).text == dim && !runs_over_pieces(dim)) continue;  // element by element
-        double points = plan_->repetitions(path);
+        double points = 1;
         for (const auto &[d, extent] : plan_->needed(i, path)) points *= static_cast<double>(std::max<int64_t>(1, extent));
-        const double again = points / full;
-        if (again > 8) continue;
+        // What little a block shares is nearer to its threads than what it would read instead.
+        const bool shared = s.view.maps && points * size_of(s.view.dtype) <= static_cast<double>(space_.target.shared_bytes) / 2;
+        const double again = plan_->repetitions(path) * points / full;
+        if (again > 8 && !shared) continue;
         const std::string text = plan_->text(path.back());
-        answers.push_back({text, 1 / std::max(1.0, again)});
+        answers.push_back({text, shared ? 1 / std::max(1.0, std::log2(again)) : 1 / std::max(1.0, again)});
         paths[text] = path;
     }
     // Nearest to the consumers last, where what is stored is least.

@@ -2,7 +2,7 @@
 // asks its decisions in one order, each with the answers that are legal after those before, and makes a schedule of
 // them:
 //
-//   split     folds and scans: in pieces online, in passes, interleaved over lanes, in chunks
+//   split     folds and scans: in pieces online, in passes, interleaved over lanes or the threads of a block ("team"), in chunks
 //   place     Maps: inlined or stored
 //   then, from the outputs back to the inputs, each stage:
 //   place     in any loop that encloses all of its consumers, or before them
@@ -15,6 +15,9 @@
 //   pack      copies of a fold's operands in the order in which it reads them, at any loop
 //   instruction
 //   prefetch  of a stage that runs row by row inside another: the next row, or where this one goes
+//
+// On a GPU a stage's decisions are: vector (an access of several elements), micro (a thread's part), block (a block's tile), warps, k,
+// order, layout (the dim that neighbouring threads share) and pack (in shared memory).
 //
 // A stage's tile never exceeds what its place needs of it. What comes out has legal addresses; lowering may still refuse
 // it, for a race or for storage that cannot be had.

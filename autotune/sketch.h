@@ -50,6 +50,14 @@ private:
     void ask_parallel(PlannedStage &s, Knobs &k);
     void ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_pack(size_t stage, const Operand &operand);
+    std::vector<std::string> ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims);
+
+    // Of GPUs.
+    void ask_threads(size_t stage);
+    void ask_access(PlannedStage &s, Tiles &t, Knobs &k);
+    void ask_team(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_team_loops(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_staging(size_t stage);
 };
 
 }  // namespace tessera

@@ -76,6 +76,7 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
 }
 
 void Sketch::ask_packs(size_t i) {
+    if (space_.target.is_gpu()) return ask_staging(i);
     const PlannedStage &s = plan_->stage(i);
     if (!tiles_.at(i).reuses) return;
     std::set<std::string> seen;

@@ -211,6 +211,13 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
     }
 }
 
+std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims) {
+    if (dims.size() < 2) return dims;
+    std::vector<Answer> answers;
+    for (const auto &order : orders_of(dims)) answers.push_back({list_of(order), answers.empty() ? 1 : 0.7});
+    return words_of(ask(stage, "order." + level, answers));
+}
+
 // Outermost the dims that no level cuts, then the levels; what is left of each dim comes point by point inside.
 void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::string &name = s.view.stage->name;
@@ -223,18 +230,12 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     std::vector<std::string> blocked;
     for (const std::string &d : tiled)
         if (k.block.count(d)) blocked.push_back(d);
-    auto ordered = [&](const std::string &level, const std::vector<std::string> &dims) {
-        if (dims.size() < 2) return dims;
-        std::vector<Answer> answers;
-        for (const auto &order : orders_of(dims)) answers.push_back({list_of(order), answers.empty() ? 1 : 0.7});
-        return words_of(ask(name, "order." + level, answers));
-    };
     std::vector<std::pair<std::string, std::string>> loops;  // level, dim
     for (const std::string &d : free) loops.push_back({"", d});
-    for (const std::string &d : ordered("block", blocked)) loops.push_back({"block", d});
+    for (const std::string &d : ask_order(name, "block", blocked)) loops.push_back({"block", d});
     for (const std::string &d : s.view.reduced)
         if (k.k.count(d)) loops.push_back({"k", d});
-    for (const std::string &d : ordered("micro", tiled)) {
+    for (const std::string &d : ask_order(name, "micro", tiled)) {
         const bool tile = k.levels.count("tile") && k.levels.at("tile").count(d);
         if (tile) loops.push_back({"tile", d});
         if (k.micro.count(d)) loops.push_back({"micro", d});
@@ -295,6 +296,7 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
 }
 
 void Sketch::ask_tiles(size_t i) {
+    if (space_.target.is_gpu()) return ask_threads(i);
     PlannedStage &s = plan_->stage(i);
     Tiles &t = tiles_[i];
     Knobs &k = stages_[s.view.stage->name];

@@ -7,6 +7,7 @@
 #include "algorithms/hash.h"
 #include "bench/machine.h"
 #include "bench/output_folder.h"
+#include "generators/devices.h"
 #include "generators/loaded_kernel.h"
 #include "generators/manifest.h"
 #include "generators/relatives.h"
@@ -101,7 +102,31 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
                      {"runners", options.runners},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
+    if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
+}
+
+// What tune cannot do for a GPU, and what it needs.
+static void check_gpu(const Target &target, const TuneOptions &options) {
+    if (!target.is_gpu()) return;
+    if (options.deterministic)
+        throw UserError("command.arguments", fmt::format("tune: target '{}': --deterministic chooses by the cost model, which does not know a "
+                                                         "GPU's blocks. Leave it out, so that candidates are measured.",
+                                                         target.name));
+    if (options.threads > 1)
+        throw UserError("command.arguments", fmt::format("tune: target '{}': --threads is of processors; a GPU's threads come from the "
+                                                         "schedule. Leave it out.",
+                                                         target.name));
+    if (options.dry_run) return;
+    if (target.arch != "opencl")
+        throw UserError("tune.gpu", fmt::format("target '{}': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists "
+                                                "its space; --target opencl measures on the same device, where its driver has OpenCL.",
+                                                target.name));
+    if (!options.runners.empty()) return;
+    if (const Devices found = opencl_devices(); found.devices.empty())
+        throw UserError("tune.device", fmt::format("target '{}': expected an OpenCL device to measure on, got none{}. Install a device's driver "
+                                                   "(Debian's pocl-opencl-icd has one for the CPU), or name a --runner on a machine that has one.",
+                                                   target.name, found.problem.empty() ? "" : ": " + found.problem));
 }
 
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &given) {
@@ -112,8 +137,9 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->prepared = prepare_schedule(registry, options.kernel);
     run->extents = parse_shape(options.extents, "--extents");
     check_size(run->prepared, run->extents);
+    check_gpu(run->prepared.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
-    else if (!options.deterministic) check_runs_here(run->prepared.target);
+    else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_runs_here(run->prepared.target);
     run->model = model_for(options.model, run->prepared.target);
     run->task = task_of(run->prepared, options, run->extents);
     check_restrictions(run->task);

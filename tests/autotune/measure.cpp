@@ -100,6 +100,32 @@ while True:
 }
 static const char *flip = "data = bytes(b ^ (i % 4 == 0) for i, b in enumerate(data))";
 
+TEST_CASE("kernels for OpenCL are measured on a device of this machine, and are right") {
+#if TESSERA_HAS_OPENCL
+    setenv("POCL_DEVICES", "basic", 0);  // PoCL's default device gives wrong results where shared memory is filled inside a loop
+    const Subject s = subject("opencl");
+    Knobs staged;
+    staged.block = {{"M", 16}, {"N", 32}}, staged.micro = {{"M", 4}, {"N", 4}}, staged.vector = {{"N", 4}}, staged.k = {{"K", 16}};
+    staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
+    const auto all = measured(s, quick(), {lower(s.algorithm, {}, s.target), lower(s.algorithm, {{"y", staged}}, s.target)});
+    for (const Measurement &m : all) {
+        INFO(m.message);
+        CHECK(m.verdict == Verdict::measured);
+        CHECK(m.seconds > 0);
+        CHECK(m.code_bytes > 1000);
+    }
+    CHECK(all[1].ratio > all[0].ratio);
+    const TemporaryFolder folder;
+    MeasureOptions options = quick();
+    options.runners = {proxy(folder, "flip", "'candidate' in sys.argv[1]", flip)};
+    const Measurement wrong = measured(s, options, {lower(s.algorithm, {{"y", staged}}, s.target)})[0];
+    CHECK(wrong.verdict == Verdict::wrong);
+    CHECK_THAT(wrong.message, Catch::Contains("its tile program gives"));
+#else
+    WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
+#endif
+}
+
 TEST_CASE("what a candidate computes wrongly is found") {
     const Subject s = subject("x86-64");
     const TemporaryFolder folder;

@@ -51,6 +51,41 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     CHECK(nlohmann::json::parse(generator(again).out)["trials"].size() == 3);
 }
 
+TEST_CASE("tune searches a schedule for OpenCL on the device that there is") {
+    if (std::string(TESSERA_OPENCL_LIBRARY).empty()) {
+        WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
+        return;
+    }
+    setenv("POCL_DEVICES", "basic", 0);  // PoCL's default device gives wrong results where shared memory is filled inside a loop
+    const TemporaryFolder folder;
+    const Outcome o = generator({"tune", "matmul", "--target", "opencl", "--schedule", "none", "--shape", "M=32", "N=32", "K=16", "--trials", "3", "--batch", "3",
+                                 "--population", "24", "--measure-s", "0.03", "--quiet", "--records", (folder.path() / "tune.db").string(), "--out", (folder.path() / "out").string()});
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("matmul/f32/opencl M32_N32_K16: 3 trials") && !Catch::Contains("wrong") && !Catch::Contains("crashed"));
+    const auto file = folder.path() / "out/matmul/f32/opencl/M32_N32_K16.json";
+    if (std::filesystem::exists(file))
+        CHECK(generator({"generate", "matmul", "--target", "opencl", "--schedule", file.string(), "--shape", "M=32", "N=32", "K=16", "--out", (folder.path() / "kernel").string()}).code == 0);
+}
+
+TEST_CASE("of a GPU's space tune says what it can, and what it cannot") {
+    const Outcome o = generator({"tune", "matmul", "--target", "cuda-sm80", "--quiet", "--shape", "M=256", "N=256", "K=256", "--dry-run"});
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("y.block.M") && Catch::Contains("y.pack.w") && Catch::Contains("y.k.K") && Catch::Contains("decisions; about 10^"));
+    check_refused({"tune", "matmul", "--target", "cuda-sm80", "--quiet", "--shape", "M=8", "N=8", "K=8"},
+                  {"error[tune.gpu]: target 'cuda-sm80': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists its space; --target opencl measures on the same device, where its driver has OpenCL."});
+    check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--deterministic"},
+                  {"error[command.arguments]: tune: target 'opencl': --deterministic chooses by the cost model, which does not know a GPU's blocks. Leave it out, so that candidates are measured."});
+    check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--threads", "2"},
+                  {"error[command.arguments]: tune: target 'opencl': --threads is of processors; a GPU's threads come from the schedule. Leave it out."});
+    const TemporaryFolder none;
+    const Outcome alone = shell("OCL_ICD_VENDORS='" + none.path().string() + "' '" TESSERA_GENERATOR "' tune matmul --target opencl --quiet --shape M=8 N=8 K=8");
+    CHECK(alone.code == 2);
+    CHECK_THAT(alone.err, Catch::Contains("error[tune.device]: target 'opencl': expected an OpenCL device to measure on, got none") &&
+                              Catch::Contains("Install a device's driver (Debian's pocl-opencl-icd has one for the CPU), or name a --runner on a machine that has one."));
+}
+
 TEST_CASE("tune makes code or workspace small where that is the metric, under a name of its own") {
     const TemporaryFolder folder;
     const auto packed = folder.path() / "packed.json";
