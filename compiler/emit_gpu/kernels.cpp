@@ -225,6 +225,12 @@ private:
         result_.functions.push_back(f);
     }
 
+    bool has_barrier(const TileBody &body) const {
+        bool found = false;
+        walk(body, [&](const TileNode &n) { found |= threads_ > 1 && std::holds_alternative<Barrier>(n); });
+        return found;
+    }
+
     std::string barrier() const { return cuda_ ? "__syncthreads();" : "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
 
     void emit(const TileBody &body) {
@@ -248,7 +254,8 @@ private:
             const std::string v = names_.bind("variable", n.variable);
             facts_.set(n.variable, Expr(0), n.count - 1);
             bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
-            if (unrolled) line("#pragma unroll");
+            // PoCL's compiler loses stores of an iteration when barriers are repeated by unrolling.
+            if (unrolled && (cuda_ || !has_barrier(n.body))) line("#pragma unroll");
             line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", v, count));
             depth_++;
             emit(n.body);
