@@ -99,6 +99,9 @@ private:
 
 Records::Records(const fs::path &file, bool read_only) : state_(new State{file, nullptr}) {
     State &s = *state_;
+    std::error_code unknown;
+    if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
+        throw UserError("records.open", "records '" + file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another with --records.");
     if (!read_only && file.has_parent_path()) {
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);

@@ -48,8 +48,36 @@ std::string OutputFolder::read(const std::string &file) const { return read_file
 
 void OutputFolder::publish(const std::string &file) const { publish(file, destination_ / file); }
 
-void OutputFolder::publish(const std::string &file, const fs::path &place) const {
+// The end of a chain of links, which need not be there.
+static fs::path behind_links(fs::path place) {
+    constexpr int most_links = 40;  // as Linux follows
     std::error_code error;
+    for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(place, error)); i++) {
+        const fs::path next = fs::read_symlink(place, error);
+        if (error) break;
+        place = next.is_absolute() ? next : place.parent_path() / next;
+    }
+    return place;
+}
+
+static void write_into(const fs::path &place, const std::string &text) {
+    std::ofstream out(place, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) refuse(place, std::strerror(errno));
+}
+
+void OutputFolder::publish(const std::string &file, const fs::path &given) const {
+    const fs::path place = behind_links(given);
+    std::error_code error;
+    const fs::file_type there = fs::status(place, error).type();
+    // A name that other programs have open as a device or a pipe must not become a file.
+    if (there == fs::file_type::character || there == fs::file_type::fifo) return write_into(place, read(file));
+    if (there != fs::file_type::regular && there != fs::file_type::not_found) {
+        const std::string got = there == fs::file_type::directory ? "it is a folder" : there == fs::file_type::block ? "it is a block device"
+                              : there == fs::file_type::socket ? "it is a socket" : error ? error.message() : "it is something else";
+        throw UserError("output.write", "file '" + given.string() + "': expected to write it, or a pipe or a character device to write to; " + got + ". Choose another place.");
+    }
     fs::rename(staged(file), place, error);
     if (error == std::errc::cross_device_link) {
         // A rename is atomic within one file system only: copy beside the place first.

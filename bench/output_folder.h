@@ -17,7 +17,8 @@ public:
     std::filesystem::path staged(const std::string &file) const { return scratch_ / file; }
     void write(const std::string &file, const std::string &text) const;  // UserError output.write
     std::string read(const std::string &file) const;
-    // Renames the staged file to its place, which may be another folder's. UserError output.write.
+    // Renames the staged file to its place, which may be another folder's. Links are followed; a pipe or a character device, such as
+    // /dev/null, is written to. UserError output.write, for other things that are there, such as a folder, too.
     void publish(const std::string &file) const;
     void publish(const std::string &file, const std::filesystem::path &place) const;
 

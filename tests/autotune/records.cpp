@@ -92,6 +92,9 @@ TEST_CASE("what is no database of measurements is refused, and so is one that ca
     check_words([&] { Records(folder.path() / "text"); }, {"error[records.format]", "text': expected a database of measurements"});
     check_words([&] { Records(folder.path() / "none", true); }, {"error[records.open]", "none'", "Check its path and permissions"});
     check_words([&] { Records("/proc/no/such/folder/records.db"); }, {"error[records.open]"});
+    for (const bool read_only : {false, true})
+        for (const std::filesystem::path &no_file : {std::filesystem::path("/dev/null"), folder.path()})
+            check_words([&] { Records(no_file, read_only); }, {"error[records.open]: records '" + no_file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another with --records."});
     shell("sqlite3 " + (folder.path() / "other.db").string() + " 'create table t(a)'");
     if (std::filesystem::exists(folder.path() / "other.db")) check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
 }

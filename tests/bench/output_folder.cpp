@@ -2,6 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/bench/shell.h"
@@ -26,6 +30,51 @@ TEST_CASE("files appear when they are published, and what is not published is go
     }
     CHECK(files_in(place) == "one");
     CHECK(read_file(folder.path() / "elsewhere") == "new");
+}
+
+TEST_CASE("links are followed, pipes and devices written to, and stay what they are") {
+    namespace fs = std::filesystem;
+    const TemporaryFolder folder;
+    const fs::path pipe = folder.path() / "pipe", link = folder.path() / "link", full = folder.path() / "full", none = folder.path() / "none";
+    const OutputFolder out(folder.path() / "out");
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    const int reader = open(pipe.c_str(), O_RDWR);
+    out.write("a", "words");
+    out.publish("a", pipe);
+    char got[6] = {};
+    CHECK(read(reader, got, 5) == 5);
+    close(reader);
+    CHECK(std::string(got) == "words");
+    CHECK(fs::is_fifo(pipe));
+
+    write_file(folder.path() / "file", "old");
+    fs::create_symlink("file", link), fs::create_symlink("link", folder.path() / "again");
+    out.publish("a", folder.path() / "again");
+    CHECK(fs::is_symlink(link));
+    CHECK(read_file(folder.path() / "file") == "words");
+    fs::create_symlink("made", none);
+    out.write("a", "words");
+    out.publish("a", none);
+    CHECK(fs::is_symlink(none));
+    CHECK(read_file(folder.path() / "made") == "words");
+
+    // Through links, so that a mistake would cost no device.
+    fs::create_symlink("/dev/null", folder.path() / "null"), fs::create_symlink("/dev/full", full);
+    out.write("a", "words");
+    out.publish("a", folder.path() / "null");
+    check_words([&] { out.publish("a", full); }, {"error[output.write]: file '", "full': expected to write it; No space left on device. Choose another place, or make room."});
+    CHECK(fs::is_symlink(full));
+    CHECK(fs::is_character_file("/dev/full"));
+
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = (folder.path() / "socket").string();
+    REQUIRE(name.size() < sizeof address.sun_path);
+    name.copy(address.sun_path, name.size());
+    const int socket_there = socket(AF_UNIX, SOCK_STREAM, 0);
+    REQUIRE(bind(socket_there, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
+    check_words([&] { out.publish("a", name); }, {"error[output.write]", "it is a socket. Choose another place."});
+    close(socket_there);
 }
 
 TEST_CASE("a temporary folder is removed") {
@@ -56,6 +105,6 @@ TEST_CASE("an output folder's errors") {
     const OutputFolder out(folder.path() / "out");
     out.write("a", "");
     std::filesystem::create_directories(folder.path() / "out" / "taken" / "inside");
-    check_words([&] { out.publish("a", folder.path() / "out" / "taken"); }, {"error[output.write]: file '", "/taken': expected to write it; ", "Choose another place, or make room."});
+    check_words([&] { out.publish("a", folder.path() / "out" / "taken"); }, {"error[output.write]: file '", "/taken': expected to write it, or a pipe or a character device to write to; it is a folder. Choose another place."});
     check_words([&] { out.write("no/such/folder", ""); }, {"error[output.write]", "no/such/folder"});
 }
