@@ -57,13 +57,23 @@ std::vector<int64_t> fourier_radices(int64_t n) {
 
 namespace {
 
+// "fft", or "fft2", "fft3", ... for a further transform of the same algorithm, whatever scopes they are in.
+std::string unused_name(const Builder &f) {
+    const std::vector<Stage> &stages = f.algorithm().stages;
+    for (int n = 1;; n++) {
+        const std::string name = n == 1 ? "fft" : "fft" + text(n);
+        const bool used = std::any_of(stages.begin(), stages.end(), [&](const Stage &s) { return ("." + s.name).find("." + name + ".") != std::string::npos; });
+        if (!used) return name;
+    }
+}
+
 // Complex values over some dims, read at an index of each.
 using Reader = std::function<Complex(const Expr &n)>;
 
 class Transform {
 public:
     Transform(Builder &f, std::vector<std::string> batch, DType type, FourierSign sign)
-        : f_(f), batch_(std::move(batch)), type_(type), sign_(sign) {}
+        : f_(f), name_(unused_name(f)), batch_(std::move(batch)), type_(type), sign_(sign) {}
 
     // The transform of `points` values; `scale` is a factor of the result.
     Reader operator()(Reader read, int64_t points, double scale) const {
@@ -71,21 +81,21 @@ public:
         const std::vector<int64_t> radices = fourier_radices(points);
         for (size_t i = 0; i < radices.size(); i++) {
             const bool last = i + 1 == radices.size();
-            const std::string name = last ? "fft.last" : i == 0 ? "fft.first" : "fft.pass" + text(static_cast<int64_t>(i) + 1);
-            read = pass(read, name, radices[i], before, points / (before * radices[i]), last ? scale : 1);
+            const std::string pass_name = last ? "last" : i == 0 ? "first" : "pass" + text(static_cast<int64_t>(i) + 1);
+            read = pass(read, pass_name, radices[i], before, points / (before * radices[i]), last ? scale : 1);
             before *= radices[i];
         }
         return read;
     }
 
-    // One stage for both parts, and what reads it.
+    // One stage for both parts, and what reads it. `name` is the transform's own: "first" becomes "fft.first", or "fft2.first".
     Reader stored(const std::string &name, const Complex &value, const std::vector<Dim> &dims,
                   const std::function<std::map<std::string, Expr>(const Expr &)> &at) const {
         std::vector<std::string> all = batch_;
         all.push_back(C_.name);
         for (const Dim &d : dims) all.push_back(f_.dim(d).name);
         Tile parts = stack({Tile(&f_, value.re, all), Tile(&f_, value.im, all)}, C_);
-        Tile stage = Tile(&f_, parts.value(), all).named(name);
+        Tile stage = Tile(&f_, parts.value(), all).named(name_ + "." + name);
         return [=, c = C_.name](const Expr &n) {
             std::map<std::string, Expr> index = at(n);
             auto part = [&](int which) {
@@ -99,6 +109,7 @@ public:
 
 private:
     Builder &f_;
+    std::string name_;  // before the names of its stages
     std::vector<std::string> batch_;
     const Dim C_ = fixed_dim("fft.c", 2);  // real and imaginary part
     DType type_;
@@ -291,7 +302,7 @@ Tile irfft(const Tile &x, const Dim &K, const Dim &N) {
     const Complex w = half_factor(f, N.value, type, h), d = a - b, s = a + b;
     // (a + b) / 2 + i exp(2 pi i h / |N|) (a - b) / 2
     const Complex both = {fma(one_half, s.re, -fma(w.re, d.im, w.im * d.re)), fma(one_half, s.im, fma(w.re, d.re, -(w.im * d.im)))};
-    const Reader z = run.stored("fft.pairs", both, {H}, [=](const Expr &n) { return std::map<std::string, Expr>{{H.name, n}}; });
+    const Reader z = run.stored("pairs", both, {H}, [=](const Expr &n) { return std::map<std::string, Expr>{{H.name, n}}; });
     return paired(f, run(z, half, 1.0 / static_cast<double>(half)), N, dims);
 }
 

@@ -87,6 +87,39 @@ TEST_CASE("fourier: in an algorithm of one's own, over any dims, of any expressi
     }
 }
 
+TEST_CASE("fourier: several transforms in one algorithm") {
+    for (int64_t points : {1, 4, 60, 128}) {
+        Builder f("again", numerics_named("f64"));
+        Dim B = f.dim("B"), N = f.dim("N", 2 * points);
+        Tile x = f.input("x", {B, N});
+        Tile spectrum = fft(x, N);
+        Tile again = ifft(spectrum, N);
+        const Algorithm a = f.output("y", again).build();
+        CHECK((a.find_stage("fft.last") != nullptr) == (points > 1));
+        CHECK((a.find_stage("fft2.last") != nullptr) == (points > 1));
+        const std::vector<double> values = counted(static_cast<size_t>(4 * points));
+        const Array y = evaluate(a, {{"x", Array(DType::f64, {2, 2 * points}, values)}}).at("y");
+        check_near(paired(y.values()), paired(values));
+    }
+    // A circular convolution, which is a product of spectra: rfft, rfft and irfft.
+    Builder f("convolved", numerics_named("f64"));
+    Dim N = f.dim("N", 12), K = f.dim("K", 14);
+    Tile x = rfft(f.input("x", {N}), N, K).named("xs"), w = rfft(f.input("w", {N}), N, K).named("ws");
+    const Expr k = variable("K"), real = k - k % Expr(2);
+    auto part = [&](const Tile &t, int which) { return t.at({{"K", real + which}}, {"K"}); };
+    Tile product = select(f.tile(k % Expr(2) == Expr(0), {K}), part(x, 0) * part(w, 0) - part(x, 1) * part(w, 1), part(x, 0) * part(w, 1) + part(x, 1) * part(w, 0));
+    const Algorithm a = f.output("y", irfft(product, K, N)).build();
+    CHECK(a.find_stage("fft3.pairs") != nullptr);
+    const std::vector<double> u = counted(12), v = counted(24);
+    const std::vector<double> weights(v.begin() + 12, v.end());
+    const Array y = evaluate(a, {{"x", Array(DType::f64, {12}, u)}, {"w", Array(DType::f64, {12}, weights)}}).at("y");
+    for (size_t n = 0; n < 12; n++) {
+        double sum = 0;
+        for (size_t j = 0; j < 12; j++) sum += u[j] * weights[(n + 12 - j) % 12];
+        CHECK(y.values()[n] == Approx(sum).margin(1e-11));
+    }
+}
+
 TEST_CASE("fourier: radices") {
     using R = std::vector<int64_t>;
     CHECK(fourier_radices(1) == R{});
