@@ -143,7 +143,10 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     }
     if (!p.schedule) return p;
     p.ancestry = library.ancestry(*p.schedule);
-    p.resolved = without_patterns(resolve(*p.schedule, library), p.declared);
+    const ResolvedSchedule stated = resolve(*p.schedule, library);
+    p.resolved = without_patterns(stated, p.declared);
+    if (!options.quiet)
+        for (const std::string &idle : idle_patterns(stated, p.declared)) std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
     check(p.resolved, p.declared);
     check_requires(p.resolved, p.target);
     return p;

@@ -1,6 +1,9 @@
 #include "schedules/pattern.h"
 
 #include <algorithm>
+#include <set>
+
+#include "algorithms/error.h"
 
 namespace tessera {
 
@@ -29,13 +32,32 @@ std::vector<std::string> meant(const std::string &address, const std::vector<std
     return found;
 }
 
+[[noreturn]] void refuse_equal(const std::string &where, const std::string &one, const std::string &other, const std::string &knob) {
+    throw UserError("schedule.pattern", where + ": expected one address to be over the other; '" + one + "' and '" + other +
+                                            "' are of one length, both match, and disagree on " + knob + ". Make one longer, state the name itself, or delete one (null).");
+}
+
+bool shorter(const std::string &a, const std::string &b) { return a.size() < b.size(); }
+
 template <typename Value>
-void write_out(std::map<std::string, Value> &knob, const std::vector<std::string> &dims) {
+void write_out(std::map<std::string, Value> &knob, const std::vector<std::string> &dims, const std::string &name, const std::string &where) {
+    std::vector<std::string> patterns;
+    for (const auto &[address, value] : knob)
+        if (is_pattern(address)) patterns.push_back(address);
+    if (patterns.empty()) return;
+    std::stable_sort(patterns.begin(), patterns.end(), shorter);
     std::map<std::string, Value> result;
-    for (const bool own : {false, true})  // a dim's own name is over a pattern
-        for (const auto &[address, value] : knob)
-            if (is_pattern(address) != own)
-                for (const std::string &d : meant(address, dims)) result[d] = value;
+    for (const std::string &d : dims) {
+        std::string taken;
+        for (const std::string &p : patterns) {
+            if (!matches(p, d)) continue;
+            if (taken.size() == p.size() && knob.at(taken) != knob.at(p)) refuse_equal(where + ", dim '" + d + "'", taken, p, name);
+            taken = p;
+        }
+        if (!taken.empty()) result[d] = knob.at(taken);
+    }
+    for (const auto &[address, value] : knob)
+        if (!is_pattern(address)) result[address] = value;
     knob = result;
 }
 
@@ -52,10 +74,11 @@ void write_out(std::vector<std::string> &loops, const std::vector<std::string> &
     loops = result;
 }
 
-Knobs for_dims(Knobs k, const std::vector<std::string> &dims) {
-    for (Extents *extents : {&k.block, &k.k, &k.micro, &k.vector, &k.unroll}) write_out(*extents, dims);
-    for (auto &[level, extents] : k.levels) write_out(extents, dims);
-    write_out(k.tail, dims), write_out(k.split, dims);
+Knobs for_dims(Knobs k, const std::vector<std::string> &dims, const std::string &where) {
+    write_out(k.block, dims, "block", where), write_out(k.k, dims, "k", where), write_out(k.micro, dims, "micro", where);
+    write_out(k.vector, dims, "vector", where), write_out(k.unroll, dims, "unroll", where);
+    for (auto &[level, extents] : k.levels) write_out(extents, dims, level, where);
+    write_out(k.tail, dims, "tail", where), write_out(k.split, dims, "split", where);
     write_out(k.loops, dims), write_out(k.parallel, dims);
     std::vector<LayoutAxis> layout;
     for (const LayoutAxis &axis : k.layout)
@@ -91,27 +114,86 @@ void lay(Knobs &below, const Knobs &over) {
     lay(below.swizzle, swizzle), lay(below.directives, directives);
 }
 
-Stages written_out(const Stages &stages, const Algorithm &inlined) {
+// The first knob that two sets differ in.
+std::string difference(const Knobs &a, const Knobs &b) {
+    const std::vector<std::pair<const char *, bool>> all = {
+        {"place", a.place == b.place}, {"block", a.block == b.block}, {"k", a.k == b.k}, {"micro", a.micro == b.micro}, {"levels", a.levels == b.levels},
+        {"loops", a.loops == b.loops}, {"vector", a.vector == b.vector}, {"unroll", a.unroll == b.unroll}, {"parallel", a.parallel == b.parallel},
+        {"pack", a.pack == b.pack}, {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout}, {"tail", a.tail == b.tail},
+        {"split", a.split == b.split}, {"instruction", a.instruction == b.instruction}, {"call", a.call == b.call}, {"warps", a.warps == b.warps},
+        {"stages", a.stages == b.stages}, {"swizzle", a.swizzle == b.swizzle}};
+    for (const auto &[name, same] : all)
+        if (!same) return name;
+    return "directives";
+}
+
+std::vector<std::string> dims_of(const Stage &stage) {
+    std::vector<std::string> dims = stage.dims;
+    for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
+    return dims;
+}
+
+Stages written_out(const Stages &stages, const Algorithm &inlined, const std::string &schedule) {
     std::vector<std::pair<std::string, Knobs>> patterns;
     Stages result;
     for (const auto &[name, knobs] : stages)
         if (is_pattern(name)) patterns.emplace_back(name, knobs);
         else result[name] = knobs;
-    std::stable_sort(patterns.begin(), patterns.end(), [](const auto &a, const auto &b) { return a.first.size() < b.first.size(); });
+    std::stable_sort(patterns.begin(), patterns.end(), [](const auto &a, const auto &b) { return shorter(a.first, b.first); });
     for (const Stage &stage : inlined.stages) {
-        std::vector<std::string> dims = stage.dims;
-        for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
-        std::optional<Knobs> knobs;
-        auto take = [&](const Knobs &over) {
-            if (!knobs) knobs = for_dims(over, dims);
-            else lay(*knobs, for_dims(over, dims));
-        };
+        const std::string where = "schedule '" + schedule + "': stage '" + stage.name + "'";
+        const std::vector<std::string> dims = dims_of(stage);
+        std::vector<std::pair<std::string, Knobs>> taken;
         for (const auto &[pattern, own] : patterns)
-            if (matches(pattern, stage.name)) take(own);
-        if (auto it = result.find(stage.name); it != result.end()) take(it->second);
-        if (knobs) result[stage.name] = *knobs;
+            if (matches(pattern, stage.name)) taken.emplace_back(pattern, for_dims(own, dims, where));
+        for (size_t i = 0; i < taken.size(); i++)
+            for (size_t j = i + 1; j < taken.size() && taken[j].first.size() == taken[i].first.size(); j++) {
+                Knobs one = taken[i].second, other = taken[j].second;
+                lay(one, taken[j].second), lay(other, taken[i].second);
+                if (one != other) refuse_equal(where, taken[i].first, taken[j].first, difference(one, other));
+            }
+        if (auto it = result.find(stage.name); it != result.end()) taken.emplace_back(stage.name, for_dims(it->second, dims, where));
+        for (size_t i = 1; i < taken.size(); i++) lay(taken[0].second, taken[i].second);
+        if (!taken.empty()) result[stage.name] = taken[0].second;
     }
     return result;
+}
+
+// Every address of a dim in the knobs, with the knob that has it.
+std::set<std::pair<std::string, std::string>> addresses(const Knobs &k) {
+    std::set<std::pair<std::string, std::string>> all;
+    auto keys = [&](const std::string &knob, const auto &map) {
+        for (const auto &[address, value] : map) all.emplace(knob, address);
+    };
+    keys("block", k.block), keys("k", k.k), keys("micro", k.micro), keys("vector", k.vector), keys("unroll", k.unroll), keys("tail", k.tail), keys("split", k.split);
+    for (const auto &[level, extents] : k.levels) keys(level, extents);
+    for (const std::string &loop : k.loops) all.emplace("loops", loop);
+    for (const std::string &loop : k.parallel) all.emplace("parallel", loop);
+    for (const LayoutAxis &axis : k.layout) all.emplace("layout", axis.dim);
+    return all;
+}
+
+void find_idle(const Stages &stages, const Algorithm &inlined, std::set<std::string> &idle) {
+    for (const auto &[name, knobs] : stages) {
+        std::vector<std::string> names, dims;
+        bool matched = false;
+        for (const Stage &stage : inlined.stages) {
+            names.push_back(stage.name);
+            if (!matches(name, stage.name)) continue;
+            matched = true;
+            for (const std::string &d : dims_of(stage))
+                if (std::find(dims.begin(), dims.end(), d) == dims.end()) dims.push_back(d);
+        }
+        if (!matched) {
+            if (is_pattern(name)) idle.insert("'" + name + "' matches no stage of " + inlined.name + "; its stages are " + join(names));
+            continue;
+        }
+        for (const auto &[knob, address] : addresses(knobs)) {
+            std::vector<std::string> found = {address};
+            if (is_pattern(address)) write_out(found, dims);
+            if (found.empty()) idle.insert("'" + address + "' in " + knob + " of '" + name + "' matches no dim there; the dims are " + join(dims));
+        }
+    }
 }
 
 }  // namespace
@@ -119,9 +201,17 @@ Stages written_out(const Stages &stages, const Algorithm &inlined) {
 ResolvedSchedule without_patterns(const ResolvedSchedule &schedule, const Algorithm &declared) {
     const Algorithm inlined = inline_calls(declared);
     ResolvedSchedule result = schedule;
-    result.stages = written_out(schedule.stages, inlined);
-    for (Variant &variant : result.variants) variant.stages = written_out(variant.stages, inlined);
+    result.stages = written_out(schedule.stages, inlined, schedule.name);
+    for (Variant &variant : result.variants) variant.stages = written_out(variant.stages, inlined, schedule.name);
     return result;
+}
+
+std::vector<std::string> idle_patterns(const ResolvedSchedule &schedule, const Algorithm &declared) {
+    const Algorithm inlined = inline_calls(declared);
+    std::set<std::string> idle;
+    find_idle(schedule.stages, inlined, idle);
+    for (const Variant &variant : schedule.variants) find_idle(variant.stages, inlined, idle);
+    return {idle.begin(), idle.end()};
 }
 
 }  // namespace tessera

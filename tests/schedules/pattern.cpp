@@ -5,12 +5,15 @@
 #include "algorithms/tile_functions.h"
 #include "schedules/merge.h"
 #include "tests/schedules/samples.h"
+#include "tests/schedules/words.h"
 
 using namespace tessera;
 
 TEST_CASE("patterns match any characters, or none") {
     CHECK(matches("fft.pass*", "fft.pass12"));
     CHECK(matches("fft.pass*", "fft.pass"));
+    CHECK(matches("fft*.first", "fft.first"));
+    CHECK(matches("fft*.first", "fft2.first"));
     CHECK(matches("*.acc", "ffn.up.acc"));
     CHECK(matches("a*b*c", "aXbbYc"));
     CHECK(matches("*", ""));
@@ -65,4 +68,30 @@ TEST_CASE("a pattern stands for every stage and dim that it matches; longer ones
     CHECK(written(Schedule("s").stage("gone*", StageKnobs().vector({{"M", 4}}))).empty());
     const ResolvedSchedule variants = without_patterns(resolve(base.variant({"M < 4"}, "pass.*", StageKnobs().vector({{"n*", 2}})), Library()), two);
     CHECK(variants.variants.at(0).stages.at("pass.b").vector == Extents{{"n4", 2}});
+}
+
+static Algorithm two_passes() {
+    Builder f("two");
+    Dim M = f.dim("M"), N8 = f.dim("n8", 8), N4 = f.dim("n4", 4);
+    Tile a = (f.input("x", {M, N8, N4}) + 1.0).named("pass.a");
+    return f.output("y", a.at({{"n8", Expr(0)}}, {"M", "n4"}).named("pass.b")).build();
+}
+
+TEST_CASE("of two patterns the longer one is over the other, whatever their spelling, and equal ones must agree: the words") {
+    auto written = [](const Schedule &s) { return without_patterns(resolve(s, Library()), two_passes()).stages; };
+    CHECK(written(Schedule("s").stage("pass.a", StageKnobs().vector({{"*", 2}, {"*8", 8}, {"n*", 8}}))).at("pass.a").vector == Extents{{"M", 2}, {"n8", 8}, {"n4", 8}});
+    CHECK(written(Schedule("s").stage("*.a", StageKnobs().vector({{"n8", 8}})).stage("p*a", StageKnobs().unroll({{"M", 2}}))).at("pass.a").vector == Extents{{"n8", 8}});
+    test::check_words([&] { written(Schedule("s").stage("pass*", StageKnobs().vector({{"n4", 4}})).stage("*ss.a", StageKnobs().vector({{"n4", 2}}))); },
+                      {"error[schedule.pattern]: schedule 's': stage 'pass.a': expected one address to be over the other; '*ss.a' and 'pass*' are of one length, both match, and disagree "
+                       "on vector. Make one longer, state the name itself, or delete one (null)."});
+    test::check_words([&] { written(Schedule("s").stage("pass.*", StageKnobs().unroll({{"n*", 4}, {"*8", 2}}))); },
+                      {"error[schedule.pattern]: schedule 's': stage 'pass.a', dim 'n8': expected one address to be over the other; '*8' and 'n*' are of one length, both match, and disagree on unroll."});
+}
+
+TEST_CASE("patterns that match nothing are told") {
+    auto idle = [](const Schedule &s) { return idle_patterns(resolve(s, Library()), two_passes()); };
+    CHECK(idle(Schedule("s").stage("pass.*", StageKnobs().vector({{"n8*", 4}}).loops({"micro.n*", "M"}))).empty());
+    CHECK(idle(Schedule("s").stage("zzz*", StageKnobs().vector({{"n*", 4}})).stage("pass.b", StageKnobs().vector({{"z*", 4}, {"n*", 4}}).loops({"micro.k*"})).variant({"M < 4"}, "zzz*", StageKnobs())) ==
+          std::vector<std::string>{"'micro.k*' in loops of 'pass.b' matches no dim there; the dims are M, n4", "'z*' in vector of 'pass.b' matches no dim there; the dims are M, n4",
+                                   "'zzz*' matches no stage of two; its stages are pass.a, pass.b, y"});
 }
