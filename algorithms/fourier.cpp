@@ -85,7 +85,11 @@ public:
             read = pass(read, pass_name, radices[i], before, points / (before * radices[i]), last ? scale : 1);
             before *= radices[i];
         }
-        return read;
+        if (!radices.empty() || scale == 1) return read;
+        return [read, factor = constant(type_, scale)](const Expr &n) {
+            const Complex x = read(n);
+            return Complex{x.re * factor, x.im * factor};
+        };
     }
 
     // One stage for both parts, and what reads it. `name` is the transform's own: "first" becomes "fft.first", or "fft2.first".
@@ -222,15 +226,15 @@ Tile transform(const std::string &function, const Tile &x, const Dim &N, Fourier
 Complex operator+(const Complex &a, const Complex &b) { return {a.re + b.re, a.im + b.im}; }
 Complex operator-(const Complex &a, const Complex &b) { return {a.re - b.re, a.im - b.im}; }
 
-// exp(2 pi i k / points) / 2 for k = 0 ..= points / 2.
-Complex half_factor(Builder &f, int64_t points, DType type, const Expr &k) {
-    const std::string name = "fft.halves" + text(points);
+// exp(2 pi i k / points) for k = 0 ..= points / 2.
+Complex half_turn(Builder &f, int64_t points, DType type, const Expr &k) {
+    const std::string name = "fft.half_turn" + text(points);
     if (!f.algorithm().find_tensor(name)) {
         std::vector<double> values;
         for (bool sine : {false, true})
             for (int64_t i = 0; i <= points / 2; i++) {
                 Turn t = turn(i, points);
-                values.push_back((sine ? t.sine : t.cosine) / 2);
+                values.push_back(sine ? t.sine : t.cosine);
             }
         f.constant(name, {fixed_dim("fft.c", 2), fixed_dim("fft.h" + text(points / 2 + 1), points / 2 + 1)}, values, type);
     }
@@ -253,9 +257,10 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
         return paired(f, all, K, dims);
     }
     // x[2n] + i x[2n+1] has the transform E + i O, where E and O are those of the even and of the odd points, each its own
-    // reflection's conjugate; X = E + exp(-2 pi i k / |N|) O.
+    // reflection's conjugate; X = E + exp(-2 pi i k / |N|) O. Half the transform is stored, so that the sum and the difference of a
+    // point and its reflection, 2 E and 2 i O, do not overflow where E and O do not.
     const int64_t half = N.value / 2;
-    const Reader z = run([&](const Expr &n) { return pair_at(x, N, n); }, half, 1);
+    const Reader z = run([&](const Expr &n) { return pair_at(x, N, n); }, half, 0.5);
     const Complex first = z(Expr(0));
     auto guarded = [&](const Expr &e, const Expr &guard, const Expr &otherwise) {
         if (half == 1) return otherwise;
@@ -265,12 +270,11 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
     };
     auto bin = [&](const Expr &k) {
         const Expr i = variable(K.name), inside = i < Expr(2 * half), positive = i >= Expr(2);  // of k = i / 2
-        const Complex here = z(k), there = z(Expr(half) - k), w = half_factor(f, N.value, type, k);
+        const Complex here = z(k), there = z(Expr(half) - k), w = half_turn(f, N.value, type, k);
         const Complex a = {guarded(here.re, inside, first.re), guarded(here.im, inside, first.im)};
         const Complex b = {guarded(there.re, positive, first.re), guarded(there.im, positive, first.im)};
         const Complex s = a + b, d = a - b;
-        const Expr one_half = constant(type, 0.5);
-        return Complex{fma(w.re, s.im, fma(one_half, s.re, -(w.im * d.re))), fma(one_half, d.im, -fma(w.re, d.re, w.im * s.im))};
+        return Complex{fma(w.re, s.im, s.re - w.im * d.re), d.im - fma(w.re, d.re, w.im * s.im)};
     };
     return paired(f, bin, K, dims);
 }
@@ -299,9 +303,11 @@ Tile irfft(const Tile &x, const Dim &K, const Dim &N) {
     auto part = [&](const Expr &im) { return select(h == Expr(0), zero, im); };
     Complex a = pair_at(x, K, h), b = pair_at(x, K, Expr(half) - h);
     a.im = part(a.im), b.im = -part(b.im);
-    const Complex w = half_factor(f, N.value, type, h), d = a - b, s = a + b;
-    // (a + b) / 2 + i exp(2 pi i h / |N|) (a - b) / 2
-    const Complex both = {fma(one_half, s.re, -fma(w.re, d.im, w.im * d.re)), fma(one_half, s.im, fma(w.re, d.re, -(w.im * d.im)))};
+    const Complex w = half_turn(f, N.value, type, h), b_half = {one_half * b.re, one_half * b.im};
+    // (a + b) / 2 + i exp(2 pi i h / |N|) (a - b) / 2, halved before they are added, where a + b could overflow
+    const Complex s = {fma(one_half, a.re, b_half.re), fma(one_half, a.im, b_half.im)};
+    const Complex d = {fma(one_half, a.re, -b_half.re), fma(one_half, a.im, -b_half.im)};
+    const Complex both = {s.re - fma(w.re, d.im, w.im * d.re), s.im + fma(w.re, d.re, -(w.im * d.im))};
     const Reader z = run.stored("pairs", both, {H}, [=](const Expr &n) { return std::map<std::string, Expr>{{H.name, n}}; });
     return paired(f, run(z, half, 1.0 / static_cast<double>(half)), N, dims);
 }

@@ -120,6 +120,22 @@ TEST_CASE("fourier: several transforms in one algorithm") {
     }
 }
 
+TEST_CASE("fourier: transforms of reals have the range of those of pairs") {
+    const double large = std::ldexp(1.0, 127);  // twice it is no f32
+    for (int64_t points : {2, 4, 16, 15, 60}) {
+        INFO("points " << points);
+        const size_t n = static_cast<size_t>(points), bins = 2 * (n / 2 + 1);
+        std::vector<double> impulse(n), spectrum(bins);
+        impulse[0] = large;
+        const Array y = evaluate(library::rfft({}, {{"points", points}}), {{"x", Array(DType::f32, {1, points}, impulse)}}).at("y");
+        for (size_t i = 0; i < bins; i++) CHECK(y.values()[i] == (i % 2 ? 0 : large));
+        if (points % 2 || points == 60) continue;
+        spectrum[0] = spectrum[bins - 2] = large;  // an impulse at every second point
+        const Array x = evaluate(library::irfft({}, {{"points", points}}), {{"x", Array(DType::f32, {1, static_cast<int64_t>(bins)}, spectrum)}}).at("y");
+        for (size_t i = 0; i < n; i++) CHECK(x.values()[i] == (i % 2 ? 0 : large / static_cast<double>(n) * 2));
+    }
+}
+
 TEST_CASE("fourier: radices") {
     using R = std::vector<int64_t>;
     CHECK(fourier_radices(1) == R{});
