@@ -16,7 +16,8 @@ public:
         for (const char *own : {"thread_id", "block_parts", "block_bytes"}) names_.take(own);
         for (const Argument &a : p.arguments) declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
         for (const Tensor &t : p.constants)
-            if (!t.values.empty()) throw UserError("emit.constant", p.name + ": constant '" + t.name + "': a kernel for a GPU has no constants of its own; declare it as an input.");
+            if (!t.values.empty()) throw UserError("emit.constant", p.name + ": constant '" + t.name + "': expected none, since a kernel for a GPU has no room for tables of its own; this one comes of the algorithm itself, as the factors "
+                                                                  "of a Fourier transform do. Generate for a processor; a table that you declare with constant() can be an input() instead.");
         for (const Dim &d : spec_dims(p)) pass("extent", d.name);
         for (const Parameter &q : p.parameters) pass("parameter", q.name);
         expressions_.element = [this](const std::string &buffer, const std::vector<std::string> &index) { return element(buffer, index); };

@@ -3,6 +3,7 @@
 
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
+#include "compiler/emit_gpu.h"
 #include "compiler/emit_library.h"
 #include "compiler/header.h"
 #include "compiler/lower.h"
@@ -211,6 +212,14 @@ TEST_CASE("what a CPU cannot run") {
     not_emitted(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
     not_emitted(p, "k: shared memory is not for a CPU target.");
+}
+
+TEST_CASE("a kernel for a GPU with constants: the words") {
+    const Target target = target_named("opencl");
+    const Kernel kernel{"fft", {{{}, lower(library::fft({}, {{"points", 64}}), {}, target)}}};
+    check_words([&] { kernels_of({kernel}, target); },
+                {"error[emit.constant]: fft: constant 'fft.factors8x8': expected none, since a kernel for a GPU has no room for tables of its own; this one comes of the algorithm itself, "
+                 "as the factors of a Fourier transform do. Generate for a processor; a table that you declare with constant() can be an input() instead."});
 }
 
 }  // namespace tessera::test
