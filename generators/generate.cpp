@@ -25,6 +25,14 @@ static std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &
     return targets;
 }
 
+// "declared with points=64": the options, which the names of dims and arguments do not tell.
+static std::vector<std::string> declared_with(const PreparedKernel &p) {
+    std::string text;
+    for (const auto &[name, value] : p.options) text += fmt::format(" {}={}", name, value);
+    if (text.empty()) return {};
+    return {"Algorithm " + p.declared.name + ", declared with" + text + "."};
+}
+
 void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
     run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
 }
@@ -87,7 +95,7 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
     if (options.emit_assembly)
         throw UserError("command.assembly", "target '" + p.target.name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
     std::map<std::string, std::string> files = gpu_files(p, options.limits);
-    files[header] = header_of(name, kernels_of(prepared));
+    files[header] = header_of(name, kernels_of(prepared), Beside::c_file, declared_with(p));
     const std::string about = manifest_of(prepared, Emit::c, host, files);
     files[manifest] = about;
     if (options.emit_tiles) files[tiles] = tiles_text(prepared);
@@ -117,7 +125,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     if (options.emit_assembly) emit.assembly = out.staged(assembly);
     if (c) run_limited(compiling(name), options.limits, [&] { out.write(library, c_text(prepared[0])); });
     else emit_limited(prepared, emit, options.limits);
-    out.write(header, header_of(name, kernels_of(prepared)));
+    out.write(header, header_of(name, kernels_of(prepared), c ? Beside::c_file : Beside::library, declared_with(prepared[0])));
     out.write(manifest, manifest_of(prepared, options.emit, library, {{library, out.read(library)}, {header, out.read(header)}}));
     if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
     if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared, options.kernel.target));

@@ -30,7 +30,7 @@ void add_schedule_options(CLI::App &line, KernelOptions &options) {
     line.add_option("--schedule", options.schedule,
                     "A schedule's name or file (*.json), or 'none' for plain loops; default: what was tuned for the shape or, within 4 times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any")
         ->type_name("NAME|FILE");
-    line.add_option("--target", options.target, "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32 or host, with features added by +; or a target file (*.json); for generate also several, as in avx2,avx512")->capture_default_str();
+    line.add_option("--target", options.target, "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")->capture_default_str();
     add_schedule_dirs(line, options.schedule_dirs);
     line.add_flag("--quiet", options.quiet, "No notes on stderr");
 }
