@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "algorithms/error.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
@@ -43,6 +45,11 @@ const char *name_of(Match::How how) {
     return "?";
 }
 
+bool is_predicted(const Schedule &schedule) {
+    const nlohmann::json document = schedule.document();
+    return document.contains("measured") && document["measured"].contains("chosen_by");
+}
+
 namespace {
 
 constexpr int64_t most_apart = 4;
@@ -58,14 +65,15 @@ bool is_near(const Extents &a, const Extents &b) {
 struct Anchor {
     Schedule schedule;
     KernelTask task;
+    bool is_predicted = false;
     double distance = 0, dynamic_points = 1;
     bool operator<(const Anchor &other) const {
-        return std::make_tuple(distance, task.threads, -dynamic_points, schedule.name()) <
-               std::make_tuple(other.distance, other.task.threads, -other.dynamic_points, other.schedule.name());
+        return std::make_tuple(is_predicted, distance, task.threads, -dynamic_points, schedule.name()) <
+               std::make_tuple(other.is_predicted, other.distance, other.task.threads, -other.dynamic_points, other.schedule.name());
     }
 };
 
-// What was tuned for this algorithm on this target, nearest shape first.
+// What was tuned for this algorithm on this target: the measured first, nearest shape first.
 std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
                             const Library &library, const std::vector<std::string> &names) {
     const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";
@@ -78,7 +86,7 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
         const KernelTask &task = provenance->task;
         const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
         if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;
-        Anchor anchor{schedule, task, shape_distance(task.fixed, fixed)};
+        Anchor anchor{schedule, task, is_predicted(schedule), shape_distance(task.fixed, fixed)};
         for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
         all.push_back(anchor);
     }
@@ -150,7 +158,7 @@ Match best_match(const Algorithm &declared, const Options &options, const Extent
                 match.passed_over.push_back(anchor.schedule.name() + ": " + why);
                 continue;
             }
-            match.schedule = anchor.schedule, match.tuned_for = anchor.task.fixed;
+            match.schedule = anchor.schedule, match.tuned_for = anchor.task.fixed, match.is_predicted = anchor.is_predicted;
             match.how = anchor.task.fixed == fixed ? Match::How::exact : Match::How::nearest;
             return true;
         }

@@ -6,8 +6,8 @@
 //   family   <algorithm>/<numerics>/<target>, then <algorithm>/<target>; the latter are made for f32, and other numerics take
 //            them where they fit their stages
 //
-// Of equally near artifacts the one for fewer threads is taken, then the one tuned with the larger dynamic extents, then the
-// first by name. One that no longer applies is passed over, and so is one that takes operands packed ahead of time, which changes
+// What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
+// threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies is passed over, and so is one that takes operands packed ahead of time, which changes
 // the kernel's arguments.
 #pragma once
 #include <filesystem>
@@ -26,10 +26,14 @@ namespace tessera {
 // The target's name, then those of the targets whose features it has too, nearest first.
 std::vector<std::string> nearest_targets(const Target &target);
 
+// Whether a cost model chose the artifact alone (tune --deterministic).
+bool is_predicted(const Schedule &schedule);
+
 struct Match {
     enum class How { named, exact, nearest, family, none } how = How::none;
     std::optional<Schedule> schedule;
     Extents tuned_for;                     // fixed extents of the nearest
+    bool is_predicted = false;             // a cost model chose it alone, nothing was measured
     std::vector<std::string> passed_over;  // artifacts that were nearer, with why they do not apply
     std::vector<std::string> targets;      // looked through, up to the one that had it
 };

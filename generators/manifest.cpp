@@ -30,6 +30,7 @@ static ordered_json schedule_json(const PreparedKernel &p) {
     }
     ordered_json schedule = {{"name", p.schedule->name()}, {"match", name_of(p.match.how)}, {"chain", chain}};
     if (p.match.how == Match::How::nearest) schedule["tuned_for"] = p.match.tuned_for;
+    if (p.match.is_predicted) schedule["predicted"] = true;
     return schedule;
 }
 

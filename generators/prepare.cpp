@@ -115,9 +115,10 @@ static void note_match(const PreparedKernel &p) {
     for (const std::string &why : p.match.passed_over) std::cerr << "note: " << kernel << "passed over " << why << "\n";
     std::string taken = "no schedule, plain loops";
     if (p.schedule) taken = "schedule '" + p.schedule->name() + "'";
-    if (p.match.how == Match::How::exact) taken += ", tuned for this shape";
+    const char *tuned = p.match.is_predicted ? ", predicted, not measured, for " : ", tuned for ";
+    if (p.match.how == Match::How::exact) taken += std::string(tuned) + "this shape";
     if (p.match.how == Match::How::nearest) {
-        taken += ", tuned for the nearest shape,";
+        taken += std::string(tuned) + "the nearest shape,";
         for (const auto &[dim, extent] : p.match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
     }
     std::cerr << "note: " << kernel << taken << "; --schedule chooses another\n";

@@ -56,8 +56,20 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
     return exit_ok;
 }
 
+void check_deterministic(const Asked &asked) {
+    const TuneOptions &options = asked.tune;
+    if (!options.deterministic) return;
+    for (const auto &[given, name] : {std::pair(asked.seconds, "--budget-s"), std::pair(options.campaign.resume, "--resume"),
+                                      std::pair(!options.runners.empty(), "--runner")})
+        if (given)
+            throw UserError("command.arguments", std::string("tune: ") + name +
+                                                     " is for a search that measures; --deterministic measures nothing, and its budget is "
+                                                     "--trials. Leave out the one or the other.");
+}
+
 int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
+    check_deterministic(asked);
     const bool many = asked.all || !asked.campaign.empty();
     if (asked.all && !asked.campaign.empty())
         throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
@@ -150,7 +162,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(CLI::Range(0.01, 10.0))
         ->capture_default_str();
     line->add_flag("--deterministic", options->deterministic,
-                   "Choose among --trials candidates by the cost model alone: nothing is measured, and one seed gives one artifact");
+                   "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed gives one artifact");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
     line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")->type_name("FILE");
     line->add_flag("--json", options->json, "For programs");

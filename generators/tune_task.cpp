@@ -58,8 +58,8 @@ static std::string variety_of(const PreparedKernel &p, const DimExtents &extents
 std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const DimExtents &extents) {
     if (!options.name.empty()) return options.name;
     const Metric metric = options.campaign.goal.metric;
-    return fmt::format("{}/{}/{}/{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads),
-                       metric == Metric::latency ? "" : std::string("_") + name_of(metric));
+    const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
+    return fmt::format("{}/{}/{}/{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads), chosen);
 }
 
 void check_size(const PreparedKernel &p, const DimExtents &extents) {
@@ -144,7 +144,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->task = task_of(run->prepared, options, run->extents);
     check_restrictions(run->task);
     run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
-    if (!options.campaign.plant) return run;
+    if (!options.campaign.plant || options.deterministic) return run;
     std::vector<std::string> folders = options.kernel.schedule_dirs;
     if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
     for (const Relative &r : relatives_of(run->prepared, run->extents, registry.library(schedule_folders(folders))))

@@ -25,7 +25,8 @@ std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &ta
 // The content of that model: its hash, "roofline", or "none".
 std::string model_hash(const std::string &choice, const Target &target);
 
-// The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, or the one that was asked for.
+// The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, followed by the metric where that is not time and
+// by "predicted" where nothing is measured; or the name that was asked for.
 std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const DimExtents &extents);
 
 // UserError tune.size: more than tuning can hold in memory.
@@ -33,7 +34,8 @@ void check_size(const PreparedKernel &prepared, const DimExtents &extents);
 
 CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const DimExtents &extents);
 
-// One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them.
+// One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them; there are
+// none where one seed has to give one artifact.
 struct TuneRun {
     TuneOptions options;
     PreparedKernel prepared;

@@ -74,6 +74,22 @@ TEST_CASE("a tuned artifact is taken for its shape, and for shapes near it, befo
     CHECK(match({{"M", 64}, {"N", 96}, {"K", 32}}, "avx512") == "family matmul/avx512");
 }
 
+TEST_CASE("what was measured is taken before what a cost model chose alone") {
+    Library library;
+    const Schedule plain = tuned("a_predicted", {{"M", 64}, {"N", 96}, {"K", 32}});
+    nlohmann::json said = plain.document()["measured"];
+    said["chosen_by"] = "the cost model alone";
+    library.add(plain.with_measured(said));
+    auto match = [&] { return best_match(library::matmul({}), {}, {{"M", 64}, {"N", 96}, {"K", 32}}, target_named("avx2"), library); };
+    CHECK(match().schedule->name() == "matmul/f32/avx2/a_predicted");
+    CHECK(match().how == Match::How::exact);
+    CHECK(match().is_predicted);
+    library.add(tuned("b", {{"M", 128}, {"N", 96}, {"K", 32}}));
+    CHECK(match().schedule->name() == "matmul/f32/avx2/b");
+    CHECK(match().how == Match::How::nearest);
+    CHECK(!match().is_predicted);
+}
+
 TEST_CASE("an artifact that no longer applies is passed over, with a note") {
     Library library;
     const Extents shape = {{"M", 64}, {"N", 96}, {"K", 32}};

@@ -114,9 +114,10 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
         REQUIRE(o.code == 0);
         CHECK_THAT(o.out,
                    Catch::Contains("20 candidates judged by the cost model alone; nothing was measured") && Catch::Contains("predicted "));
-        return read_file(w.path(out) + "/matmul/f32/arm64/M48_N64_K32.json");
+        return read_file(w.path(out) + "/matmul/f32/arm64/M48_N64_K32_predicted.json");
     };
     const std::string first = choose("a", "1");
+    CHECK(choose("a", "1") == first);  // which lies among the schedules by then
     CHECK(choose("b", "1") == first);
     CHECK(!std::filesystem::exists(w.path("none.db")));
     const auto measured = nlohmann::json::parse(first)["measured"];
@@ -125,4 +126,11 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
     CHECK(!measured.contains("seconds"));
     CHECK(!measured.contains("machine"));
     CHECK(generator({"check", w.path("a")}).code == 0);
+    const Outcome taken = generator({"show", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", w.path("a"), "--what", "tiles"});
+    CHECK_THAT(taken.err, Catch::Contains("schedule 'matmul/f32/arm64/M48_N64_K32_predicted', predicted, not measured, for this shape"));
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--budget-s", "3"}, {"--resume"}, {"--runner", "qemu-aarch64"}}) {
+        std::vector<std::string> words = {"tune", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--deterministic"};
+        words.insert(words.end(), more.begin(), more.end());
+        check_refused(words, {"error[command.arguments]: tune: " + more[0] + " is for a search that measures; --deterministic measures nothing"});
+    }
 }
