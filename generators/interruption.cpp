@@ -12,12 +12,15 @@ static void interrupt(int signal_number) {
     once = true;
 }
 
-Interruption::Interruption() : interrupt_(signal(SIGINT, interrupt)), terminate_(signal(SIGTERM, interrupt)) {
+Interruption::Interruption()
+    : interrupt_(signal(SIGINT, interrupt)), terminate_(signal(SIGTERM, interrupt)), hangup_(signal(SIGHUP, interrupt)) {
+    if (hangup_ == SIG_IGN) signal(SIGHUP, SIG_IGN);  // under nohup
     once = twice = false;
 }
 Interruption::~Interruption() {
     signal(SIGINT, interrupt_);
     signal(SIGTERM, terminate_);
+    signal(SIGHUP, hangup_);
 }
 const std::atomic<bool> *Interruption::asked() const {
     return &once;

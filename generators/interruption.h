@@ -1,5 +1,5 @@
-// For as long as it lives, a first SIGINT (Ctrl-C) or SIGTERM asks for an end in order and a second one for an end at once; a third
-// ends the program.
+// For as long as it lives, a first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is gone) asks for an end in order and a second one for
+// an end at once; a third ends the program. Where SIGHUP is ignored (nohup), it stays so.
 #pragma once
 #include <atomic>
 
@@ -15,7 +15,7 @@ public:
     const std::atomic<bool> *asked_again() const;
 
 private:
-    void (*interrupt_)(int), (*terminate_)(int);
+    void (*interrupt_)(int), (*terminate_)(int), (*hangup_)(int);
 };
 
 }  // namespace tessera
