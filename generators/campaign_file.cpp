@@ -14,12 +14,13 @@ namespace tessera {
 
 static const Handed campaign_file{"campaign", "campaign file", "Split it into several."};
 
-static CampaignEntry read_entry(const JsonReader &reader, const std::string &subject) {
+static CampaignEntry read_entry(const JsonReader &reader) {
     reader.only({"algorithm", "numerics", "options", "fixed", "extents", "target", "threads", "weight", "schedule"});
+    reader.at("algorithm").text();
     nlohmann::json document = reader.value();
     if (!document.contains("target")) document["target"] = "host";
     CampaignEntry entry;
-    entry.task = reader.located([&] { return task_from_json(document, subject); });
+    entry.task = reader.located([&] { return task_from_json(document, "the task"); });
     if (auto weight = reader.find("weight")) entry.weight = weight->real(1e-9, 1e9);
     if (auto schedule = reader.find("schedule")) entry.schedule = schedule->text();
     return entry;
@@ -41,7 +42,7 @@ CampaignFile read_campaign(const std::filesystem::path &file) {
     std::map<std::string, size_t> seen;
     for (const JsonReader &one : reader.at("tasks").items()) {
         const size_t at = campaign.tasks.size();
-        campaign.tasks.push_back(read_entry(one, subject));
+        campaign.tasks.push_back(read_entry(one));
         const std::string key = json_of(campaign.tasks.back().task).dump();
         if (auto [first, fresh] = seen.emplace(key, at); !fresh)
             throw UserError("campaign.tasks", subject + ": expected each task once; tasks " + std::to_string(first->second) + " and " +

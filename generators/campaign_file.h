@@ -26,6 +26,7 @@ struct CampaignFile {
     std::vector<CampaignEntry> tasks;
     std::optional<int> trials;      // of all tasks together
     std::optional<double> seconds;  // of all
+    bool skips_foreign = false;     // tasks for targets that this machine does not run are reported, not refused
 };
 
 // UserError campaign.file, campaign.too-large, json.*, campaign.tasks: no task, or one twice.

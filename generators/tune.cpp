@@ -98,6 +98,7 @@ int tune(const Registry &registry, const Asked &asked) {
         std::vector<std::string> folders = options.kernel.schedule_dirs;
         if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
         campaign.tasks = tasks_of(registry.library(schedule_folders(folders)));
+        campaign.skips_foreign = true;
     } else {
         campaign = read_campaign(asked.campaign);
     }

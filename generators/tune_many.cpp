@@ -37,6 +37,18 @@ TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
     return one;
 }
 
+// A file says extents in fields, not in options.
+void check_extents(const Registry &registry, const TuneOptions &options, const CampaignEntry &entry) {
+    const Algorithm declared = load_algorithm(registry, options.kernel);
+    for (const Dim &d : declared.dims) {
+        auto is_given = [&](const std::string &dim) { return entry.task.fixed.count(dim) || entry.task.extents.count(dim); };
+        if (d.kind == DimKind::symbolic && !is_given(d.name) && (d.equals.empty() || !is_given(d.equals)))
+            throw UserError("campaign.extents", declared.name + ": dim " + d.name +
+                                                    " has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\", "
+                                                    "which does not.");
+    }
+}
+
 // One kernel's part of it.
 struct SharedTask {
     CampaignEntry entry;
@@ -67,11 +79,14 @@ public:
         options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
         options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
         options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
-        for (const CampaignEntry &entry : file.tasks) {
-            parts_.push_back({entry, nullptr, nullptr, "", {}, {}});
-            if (!is_stopped()) begin(registry, parts_.back());
-            else parts_.back().refusal = "it was stopped before";
-        }
+        if (trials < file.tasks.size())
+            throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} tasks, got {}. Raise --trials "
+                                                           "or the file's budget, or tune fewer kernels.",
+                                                           file.tasks.size(), trials));
+        prepare_all(registry, file);
+        for (SharedTask &part : parts_)
+            if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before";
+            else if (part.refusal.empty()) begin(part);
     }
 
     void search() {
@@ -115,10 +130,31 @@ private:
 
     bool is_stopped() const { return interruption_.asked()->load(); }
 
-    void begin(const Registry &registry, SharedTask &part) {
+    void prepare_all(const Registry &registry, const CampaignFile &file) {
+        size_t wrong = 0, foreign = 0;
+        std::string all;
+        for (const CampaignEntry &entry : file.tasks) {
+            parts_.push_back({entry, nullptr, nullptr, "", {}, {}});
+            SharedTask &part = parts_.back();
+            try {
+                const TuneOptions options = options_for(entry, options_);
+                check_extents(registry, options, entry);
+                part.run = prepare_run(registry, options);
+                check_output(*part.run);
+            } catch (const UserError &error) {
+                part.refusal = error.what();
+                const bool is_foreign = file.skips_foreign && error.id() == "command.target";
+                (is_foreign ? foreign : wrong)++;
+                all += "  " + to_string(entry.task) + ": " + error.what() + "\n";
+            }
+        }
+        if (wrong > 0 || foreign == parts_.size())
+            throw UserError("campaign.tasks", fmt::format("{} of {} tasks cannot be tuned, and nothing was measured:\n{}Correct or remove them.",
+                                                          wrong + foreign, parts_.size(), all));
+    }
+
+    void begin(SharedTask &part) {
         try {
-            part.run = prepare_run(registry, options_for(part.entry, options_));
-            check_output(*part.run);
             TuneRun &run = *part.run;
             part.campaign = std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, nullptr);
         } catch (const UserError &error) {
@@ -135,7 +171,7 @@ private:
     }
 };
 
-// What all calls take, each as often as its weight says, over what they took.
+// What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
 double weighted_ratio(const std::vector<SharedTask> &parts) {
     double before = 0, after = 0;
     for (const SharedTask &part : parts) {
@@ -143,7 +179,7 @@ double weighted_ratio(const std::vector<SharedTask> &parts) {
         before += part.entry.weight * r.base_seconds;
         after += part.entry.weight * (r.improved ? r.base_seconds / r.measurement.ratio : r.base_seconds);
     }
-    return after > 0 ? before / after : 1;
+    return after > 0 ? before / after : 0;
 }
 
 std::string text_of(const std::vector<SharedTask> &parts, double seconds) {
@@ -162,6 +198,7 @@ std::string text_of(const std::vector<SharedTask> &parts, double seconds) {
                             time_text(r.base_seconds), time_text(r.base_seconds / ratio), ratio,
                             part.file.empty() ? "none: nothing that is surely faster was found" : part.file.string());
     }
+    if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
     return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, seconds,
                               weighted_ratio(parts));
 }
@@ -180,8 +217,9 @@ std::string json_text(const std::vector<SharedTask> &parts, double seconds) {
         }
         tasks.push_back(one);
     }
-    const ordered_json all = {
-        {"format", "tessera-tune-many"}, {"version", 1}, {"tasks", tasks}, {"seconds", seconds}, {"speed", weighted_ratio(parts)}};
+    ordered_json all = {
+        {"format", "tessera-tune-many"}, {"version", 1}, {"tasks", tasks}, {"seconds", seconds}, {"speed", nullptr}};
+    if (const double speed = weighted_ratio(parts); speed > 0) all["speed"] = speed;
     return all.dump(2) + "\n";
 }
 

@@ -80,14 +80,35 @@ TEST_CASE("a campaign that is interrupted ends in order, with the best of each t
     CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/x86-64 M16_N64"));
 }
 
-TEST_CASE("a task that cannot be tuned does not stop the others") {
+TEST_CASE("all tasks are checked before the first is measured") {
     const Workplace w;
-    write_file(w.path("campaign.json"), R"({"format": "tessera-campaign", "version": 1, "tasks": [
-        {"algorithm": "matmull", "fixed": {"M": 48}},
-        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": "none"}]})");
-    const nlohmann::json all = w.tune_json({"--campaign", w.path("campaign.json"), "--trials", "3"}, 1);
-    CHECK_THAT(all["tasks"][0]["message"].get<std::string>(), Catch::Contains("error[generator.unknown-algorithm]"));
-    CHECK(all["tasks"][1]["trials"] == 3);
+    auto refuse = [&](const std::string &tasks, const std::vector<std::string> &more, const std::vector<std::string> &parts) {
+        write_file(w.path("campaign.json"), R"({"format": "tessera-campaign", "version": 1, "tasks": [)" + tasks + "]}");
+        std::vector<std::string> words = {"--campaign", w.path("campaign.json")};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome o = w.tune(words);
+        CHECK(o.code == 2);
+        CHECK(o.out.empty());
+        for (const std::string &part : parts) CHECK_THAT(o.err, Catch::Contains(part));
+    };
+    const std::string good = R"({"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": "none"})";
+    refuse(R"({"algorithm": "matmull", "fixed": {"M": 48}}, )" + good + R"(, {"algorithm": "matmul", "fixed": {"M": 8, "K": 8}})", {},
+           {"error[campaign.tasks]: 2 of 3 tasks cannot be tuned, and nothing was measured:\n  matmull/f32 M=48 on host: error[generator.unknown-algorithm]",
+            "error[campaign.extents]: matmul: dim N has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\"",
+            "\nCorrect or remove them."});
+    refuse(good + R"(, {"algorithm": "matmul", "fixed": {"M": 8, "K": 8, "N": 8}})", {"--trials", "1"},
+           {"error[campaign.budget]: tune: expected at least one trial for each of the 2 tasks, got 1. Raise --trials"});
+    CHECK(generator({"records", "list", w.path("tune.db")}).out.find("layernorm") == std::string::npos);
+}
+
+TEST_CASE("a campaign none of whose schedules can be measured says so") {
+    const Workplace w;
+    write_file(w.path("campaign.json"), two(w));
+    const std::vector<std::string> words = {"--campaign", w.path("campaign.json"), "--runner", "false"};
+    const Outcome o = w.tune(words);
+    CHECK(o.code == 1);
+    CHECK_THAT(o.out, Catch::Contains("error[tune.runner]") && Catch::Contains("\nno task was tuned\n") && !Catch::Contains("1.000"));
+    CHECK(w.tune_json(words, 1)["speed"].is_null());
 }
 
 TEST_CASE("what is for one kernel does not go with a campaign") {
