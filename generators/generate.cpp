@@ -13,6 +13,7 @@
 #include "algorithms/hash.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
+#include "generators/choice.h"
 #include "generators/gpu_files.h"
 #include "generators/manifest.h"
 #include "bench/output_folder.h"
@@ -151,7 +152,7 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
     line->add_option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")->type_name("FILE");
     line->add_option("--emit", options->emit, "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, Emit>{{"library", Emit::library}, {"c", Emit::c}}))
+        ->transform(one_of({"library", "c"}))
         ->default_str("library")
         ->type_name("library|c");
     line->add_flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "autotune/model_choice.h"
 #include "bench/machine.h"
 #include "generators/campaign_file.h"
+#include "generators/choice.h"
 #include "generators/interruption.h"
 #include "generators/tune_many.h"
 #include "generators/tune_outcome.h"
@@ -26,7 +26,7 @@ namespace {
 struct Asked {
     TuneOptions tune;
     std::string campaign;
-    bool all = false, trials = false, seconds = false;  // what the command line says itself
+    bool all = false, trials = false, seconds = false, least_speed = false;  // what the command line says itself
 };
 
 int tune_one(const Registry &registry, const TuneOptions &options) {
@@ -70,6 +70,12 @@ void check_deterministic(const Asked &asked) {
 int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
+    if (asked.least_speed && options.campaign.goal.metric == Metric::latency)
+        throw UserError("command.arguments",
+                        "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
+                        "leave it out.");
+    if (options.dry_run && options.json)
+        throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
     const bool many = asked.all || !asked.campaign.empty();
     if (asked.all && !asked.campaign.empty())
         throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
@@ -125,9 +131,9 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_option("--threads", options->threads, "Threads that the kernel will run on")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
-    line->add_option("--trials", c.trials, "Most candidates to measure")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--trials", c.trials, "Most candidates to measure")->check(integer_in(1, 1000000))->capture_default_str();
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
-    line->add_option("--seed", c.search.seed, "Of proposals and data")->capture_default_str();
+    line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     line->add_option("--population", c.search.population, "Candidates that are judged for each batch")
         ->check(CLI::Range(8, 100000))
@@ -155,12 +161,11 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_option("--metric", c.goal.metric,
                      "What is to be small: latency, or the bytes of code-size or workspace while the speed is --least-speed")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, Metric>{
-            {"latency", Metric::latency}, {"code-size", Metric::code_size}, {"workspace", Metric::workspace}}))
+        ->transform(one_of({name_of(Metric::latency), name_of(Metric::code_size), name_of(Metric::workspace)}))
         ->default_str("latency")
         ->type_name("latency|code-size|workspace");
     line->add_option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
-        ->check(CLI::Range(0.01, 10.0))
+        ->check(number_in(0.01, 10))
         ->capture_default_str();
     line->add_flag("--deterministic", options->deterministic,
                    "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed gives one artifact");
@@ -171,6 +176,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     c.measure.jobs = std::max(1, this_machine().threads);
     return {line, [=, &registry] {
                 asked->trials = line->count("--trials") > 0, asked->seconds = line->count("--budget-s") > 0;
+                asked->least_speed = line->count("--least-speed") > 0;
                 return tune(registry, *asked);
             }};
 }

@@ -104,7 +104,13 @@ TEST_CASE("tune makes code or workspace small where that is the metric, under a 
     // What is small is not what a kernel takes that wants to be fast.
     const Outcome o = generator({"show", "matmul", "--target", "x86-64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", (folder.path() / "out").string(), "--what", "tiles"});
     CHECK_THAT(o.err, !Catch::Contains("tuned for this shape"));
-    check_refused(tune(folder, {"--metric", "speed"}), {"error[command.arguments]", "--metric"});
+    check_refused(tune(folder, {"--metric", "size"}), {"error[command.arguments]", "--metric: expected one of latency, code-size, workspace; got 'size'."});
+    check_refused(tune(folder, {"--metric", "1"}), {"--metric: expected one of latency, code-size, workspace; got '1'."});
+    check_refused(tune(folder, {"--least-speed", "nan"}), {"--least-speed: expected a number in 0.01 ..= 10, got 'nan'"});
+    check_refused(tune(folder, {"--least-speed", "0.5"}), {"error[command.arguments]: tune: --least-speed bounds the time where bytes are to be small"});
+    check_refused(tune(folder, {"--trials", "0"}), {"--trials: expected an integer in 1 ..= 1000000, got '0'"});
+    check_refused(tune(folder, {"--seed", "-1"}), {"--seed: expected an integer in 0 ..= 9223372036854775807, got '-1'"});
+    check_refused(tune(folder, {"--dry-run", "--json"}), {"error[command.arguments]: tune: --dry-run lists the decisions as text only; leave out --json."});
     check_refused({"tune", "matmul", "--metric", "code-size", "--deterministic"}, {"error[command.arguments]: tune: --metric code-size is for one kernel that is measured; leave out --deterministic."});
 }
 
