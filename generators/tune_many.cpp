@@ -103,8 +103,10 @@ public:
             const Progress &p = parts_[*next].campaign->progress();
             note_progress(shares[*next], p);
             if (!options_.kernel.quiet)
-                std::cerr << fmt::format("{:5} of {} trials  {}: {} trials, best {:.3f} of the base's speed, {}\n", trials(), budget,
-                                         parts_[*next].name(), p.trials, p.best_ratio, time_text(p.best_seconds));
+                std::cerr << fmt::format("{:5} of {} trials  {}: {} trials{}\n", trials(), budget, parts_[*next].name(), p.trials,
+                                         p.best_seconds > 0 ? fmt::format(", best {:.3f} of the base's speed, {}", p.best_ratio,
+                                                                          time_text(p.best_seconds))
+                                                            : "");
         }
     }
 
@@ -143,7 +145,7 @@ private:
                 check_output(*part.run);
             } catch (const UserError &error) {
                 part.refusal = error.what();
-                const bool is_foreign = file.skips_foreign && error.id() == "command.target";
+                const bool is_foreign = file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
                 (is_foreign ? foreign : wrong)++;
                 all += "  " + to_string(entry.task) + ": " + error.what() + "\n";
             }

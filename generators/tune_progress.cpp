@@ -43,9 +43,12 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::show(const Progress &p) {
     if (quiet_) return;
-    const std::string text = fmt::format("{:4} of {} trials  best {}, {}{}  {}  {:.0f} s", p.trials, p.budget,
-                                         gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
-                                         bound_text(p.bound_seconds, p.best_seconds, calibrated_), verdicts_text(p.verdicts), p.elapsed_s);
+    std::string best;
+    if (p.best_seconds > 0)
+        best = fmt::format("best {}, {}{}  ", gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
+                           bound_text(p.bound_seconds, p.best_seconds, calibrated_));
+    const std::string text =
+        fmt::format("{:4} of {} trials  {}{}  {:.0f} s", p.trials, p.budget, best, verdicts_text(p.verdicts), p.elapsed_s);
     if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
     else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
     else return;

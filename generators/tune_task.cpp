@@ -129,6 +129,17 @@ static void check_gpu(const Target &target, const TuneOptions &options) {
                                                    target.name, found.problem.empty() ? "" : ": " + found.problem));
 }
 
+static void check_has_runner(const Target &target) {
+    try {
+        check_runs_here(target);
+    } catch (const UserError &error) {
+        const std::string words = error.what();
+        throw UserError(error.id(), words.substr(words.find("]: ") + 3) +
+                                        " To tune for it from here, name a command that runs its programs with --runner (an emulator, or ssh to such "
+                                        "a machine), and the C compiler for it with --cc.");
+    }
+}
+
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &given) {
     auto run = std::make_unique<TuneRun>();
     run->options = given;
@@ -139,7 +150,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     check_size(run->prepared, run->extents);
     check_gpu(run->prepared.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
-    else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_runs_here(run->prepared.target);
+    else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_has_runner(run->prepared.target);
     run->model = model_for(options.model, run->prepared.target);
     run->task = task_of(run->prepared, options, run->extents);
     check_restrictions(run->task);
@@ -156,6 +167,8 @@ void check_output(const TuneRun &run) {
     const Schedule named(artifact_name(run.options, run.prepared, run.extents));
     const OutputFolder out((std::filesystem::path(run.options.out) / named.name()).parent_path());
     if (!run.options.page.empty()) {
+        if (std::filesystem::is_directory(run.options.page))
+            throw UserError("output.write", "--report '" + run.options.page + "': expected a file to write, got a folder. Name a file in it.");
         const OutputFolder page(std::filesystem::absolute(run.options.page).parent_path());
     }
 }

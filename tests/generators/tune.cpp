@@ -132,6 +132,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     refuse({"--space", "y.micro.Q=4"}, {"error[tune.space]", "no decision has that answer", "Did you mean 'y.micro."});
     for (const char *seconds : {"inf", "nan", "0", "soon"}) refuse({"--measure-s", seconds}, {"error[command.arguments]", "expected seconds, in 0.000001 ..= 1e9, got '" + std::string(seconds) + "'"});
     refuse({"--report", "/proc/none/out.html"}, {"error[output.folder]", "/proc/none"});
+    refuse({"--report", folder.path().string()}, {"error[output.write]: --report '" + folder.path().string() + "': expected a file to write, got a folder. Name a file in it."});
     refuse({"--cc", ""}, {"error[command.cc]: --cc '': expected the name of a C compiler"});
     check_refused(tune(folder, {"--extents", "M=x"}), {"error[command.shape]: --extents 'M=x': expected <dim>=<extent>", "go before --extents"});
     check_refused(tune(folder, {"--extents", "M=4", "M=5"}), {"error[command.shape]: --extents 'M=5': dim M is given twice"});
@@ -141,7 +142,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"tune", "layernorm", "--target", "avx2", "--shape", "M=64", "N=64", "--space", "z.block.Q=4", "--quiet"}, {"error[tune.space]", "and ", " more."});
     check_refused({"tune", "matmul", "--target", "x86-64", "--records", "/proc/none/tune.db", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[records.open]"});
     check_refused(tune(folder, {"--shape", "M=48"}), {"error[command.extents]", "dim N has no extent"});
-    check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]"});
+    check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]", "To tune for it from here, name a command that runs its programs with --runner", "with --cc."});
     check_refused({"tune", "matmul", "--target", "x86-64", "--model", "/no/such/model.json", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[model.file]"});
     check_refused({"cost-model", "train", "-"}, {"error[command.arguments]", "--out"});
     check_refused({"cost-model", "judge", "/no/such/file"}, {"error[examples.file]"});
