@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "generators/best_match.h"
 #include "generators/checked_artifacts.h"
 
 namespace tessera {
@@ -34,8 +35,24 @@ std::map<State, size_t> counts_of(const std::vector<CheckedArtifact> &checked) {
     return counts;
 }
 
-// The line that tunes an artifact again.
-std::string tune_line(const CheckedArtifact &a) {
+// The folder of schedules that a file is in by its name; "" where the file has another.
+std::string folder_of(const CheckedArtifact &a) {
+    const std::string file = a.file.generic_string(), end = "/" + a.name + ".json";
+    return file.ends_with(end) ? file.substr(0, file.size() - end.size()) : "";
+}
+
+// What was to be small where that was not time, and whether anything was measured.
+std::string goal_options(const CheckedArtifact &a) {
+    const Schedule schedule = read_schedule(a.file);
+    const nlohmann::json &measured = schedule.document()["measured"];
+    if (is_predicted(schedule)) return " --deterministic";
+    if (!measured.contains("metric")) return "";
+    return fmt::format(" --metric {} --least-speed {}", measured["metric"]["name"].get<std::string>(),
+                       measured["metric"]["least_speed"].get<double>());
+}
+
+// The line that tunes an artifact again, to where it lies.
+std::string tune_line(const CheckedArtifact &a, const CheckOptions &options) {
     const KernelTask &t = a.now->task;
     std::string line = fmt::format("tune {} --numerics {} --target {}", t.algorithm, t.numerics, t.target);
     auto add = [&](const char *option, const std::map<std::string, int64_t> &values) {
@@ -43,7 +60,12 @@ std::string tune_line(const CheckedArtifact &a) {
         for (const auto &[name, value] : values) line += fmt::format(" {}={}", name, value);
     };
     add(" --option", t.options), add(" --shape", t.fixed), add(" --extents", t.extents);
-    return line + (t.threads > 1 ? fmt::format(" --threads {}", t.threads) : "") + " --name " + a.name;
+    line += (t.threads > 1 ? fmt::format(" --threads {}", t.threads) : "") + goal_options(a) + " --name " + a.name;
+    if (const std::string folder = folder_of(a); !folder.empty()) line += " --out " + folder;
+    for (const std::string &path : options.paths)
+        if (std::filesystem::is_directory(path)) line += " --schedule-dir " + path;
+    for (const std::string &dir : options.schedule_dirs) line += " --schedule-dir " + dir;
+    return line;
 }
 
 // Rows for what somebody has to look at; the rest are counted.
@@ -66,19 +88,27 @@ std::string table_of(const std::vector<CheckedArtifact> &checked) {
     return text;
 }
 
-std::string text_of(const std::vector<CheckedArtifact> &checked) {
+// Those that there is nothing to compare with, unless they are recorded now.
+std::string unrecorded_text(const std::vector<CheckedArtifact> &checked, const CheckOptions &options) {
+    std::string text;
+    for (const CheckedArtifact &a : checked)
+        if (a.state == State::unrecorded && !options.record) text += "  " + a.name + "\n";
+    return text.empty() ? "" : "nothing to compare with, until --record keeps it:\n" + text;
+}
+
+std::string text_of(const std::vector<CheckedArtifact> &checked, const CheckOptions &options) {
     std::string text = table_of(checked);
     text += fmt::format("{} schedules:", checked.size());
     const auto counts = counts_of(checked);
     const char *before = " ";
     for (State s : states)
         if (auto n = counts.find(s); n != counts.end()) text += fmt::format("{}{} {}", before, n->second, name_of(s)), before = ", ";
-    text += "\n";
+    text += "\n" + unrecorded_text(checked, options);
     const std::vector<ToMeasure> again = to_measure(checked);
     if (!again.empty()) text += fmt::format("to measure again ({}):\n", again.size());
     for (const ToMeasure &group : again) {
         const CheckedArtifact &first = checked[group.artifacts[0]];
-        text += "  " + (first.measured ? tune_line(first) : first.name + ": " + to_string(first.now->task)) + "\n";
+        text += "  " + (first.measured ? tune_line(first, options) : first.name + ": " + to_string(first.now->task)) + "\n";
         for (size_t i = 1; i < group.artifacts.size(); i++) text += "    the same program: " + checked[group.artifacts[i]].name + "\n";
     }
     return text;
@@ -112,8 +142,14 @@ std::string json_text(const std::vector<CheckedArtifact> &checked) {
 }
 
 int check(const Registry &registry, const CheckOptions &options) {
+    for (const std::string &path : options.paths)
+        if (options.record && std::filesystem::exists(path) && !std::filesystem::is_directory(path))
+            throw UserError("command.arguments", "check: --record keeps the programs of a whole folder beside them, and '" + path +
+                                                     "' is a file. Name the folder.");
     const std::vector<CheckedArtifact> checked = check_artifacts(registry, options.paths, options.schedule_dirs);
-    std::cout << (options.json ? json_text(checked) : text_of(checked));
+    if (checked.empty())
+        throw UserError("check.path", "'" + join(options.paths, "', '") + "': expected a schedule or more (*.json), found none. Correct the path.");
+    std::cout << (options.json ? json_text(checked) : text_of(checked, options));
     const auto counts = counts_of(checked);
     if (options.record) {
         for (const std::string &path : options.paths)

@@ -21,22 +21,31 @@ using State = CheckedArtifact::State;
 namespace {
 
 constexpr const char *lock_name = "tessera-programs.lock";
-const Handed lock_file{"check", "record of programs", "Write it again with --record.", size_t{16} << 20};
+const Handed lock_file{"check", "record of programs", "Delete it, and write it again with check --record.", size_t{16} << 20};
 
 using Lock = std::map<std::string, Provenance>;
 
-Lock read_lock(const fs::path &file) {
-    if (!fs::exists(file)) return {};
-    const nlohmann::json document = parse_json(read_regular(file, lock_file), file.string());
-    const JsonReader reader(document, file.string());
+Lock parse_lock(const std::string &text, const std::string &file) {
+    const nlohmann::json document = parse_json(text, file);
+    const JsonReader reader(document, file);
     reader.only({"format", "version", "programs"});
     if (reader.at("format").text() != "tessera-programs" || reader.at("version").integer() != 1)
-        throw UserError("check.record",
-                        "'" + file.string() + "': expected format tessera-programs, version 1; got another. Write it again with --record.");
+        throw UserError("check.record", "'" + file + "': expected format tessera-programs, version 1; got another.");
     Lock lock;
     for (const JsonReader &row : reader.at("programs").items())
-        if (auto record = provenance_from_json(row.value(), file.string())) lock[row.at("schedule").text()] = *record;
+        if (auto record = provenance_from_json(row.value(), file)) lock[row.at("schedule").text()] = *record;
     return lock;
+}
+
+Lock read_lock(const fs::path &file) {
+    if (!fs::exists(file)) return {};
+    const std::string text = read_regular(file, lock_file);
+    try {
+        return parse_lock(text, file.string());
+    } catch (const UserError &error) {
+        const std::string words = error.what();
+        throw UserError(error.id(), words.substr(words.find("]: ") + 3) + " " + lock_file.remedy);
+    }
 }
 
 struct Found {

@@ -88,7 +88,7 @@ TEST_CASE("check tells the broken, the changed and the unchanged apart, and says
     const std::string text = generator({"check", r.path()}).out;
     CHECK_THAT(text, Catch::Contains("changed") && Catch::Contains(" times") && Catch::Contains("ancestor 'matmul/avx2' changed"));
     CHECK_THAT(text, Catch::Contains("to measure again (1):\n  tune matmul --numerics f32 --target avx2 --shape K=32 M=48 N=64 --name "
-                                     "matmul/f32/avx2/M48_N64_K32\n    the same program: matmul/f32/avx2/twin\n"));
+                                     "matmul/f32/avx2/M48_N64_K32 --out " + r.path() + " --schedule-dir " + r.path() + "\n    the same program: matmul/f32/avx2/twin\n"));
     CHECK_THAT(text, Catch::Contains("4 schedules: 2 changed, 1 unrecorded, 1 unchanged\n"));
 
     // What was measured already need not be measured again under another name.
@@ -132,10 +132,12 @@ TEST_CASE("check names its own fields, the algorithm and the compiler as causes"
     lock.replace(at, 4, lock.substr(at, 4) == "0000" ? "1111" : "0000");
     write_file(file, lock);
     CHECK(row(r.check(registry(true)), "scaled/avx2")["causes"] == nlohmann::json({"the compiler"}));
+    write_file(file, "{");
+    check_refused({"check", r.path()}, {"error[json.syntax]", " Delete it, and write it again with check --record."}, 2, registry(true));
     write_file(file, "{\"format\": \"other\", \"version\": 1, \"programs\": []}");
     check_refused(
         {"check", r.path()},
-        {"error[check.record]: '" + file + "': expected format tessera-programs, version 1; got another. Write it again with --record."}, 2,
+        {"error[check.record]: '" + file + "': expected format tessera-programs, version 1; got another. Delete it, and write it again with check --record."}, 2,
         registry(true));
 }
 
@@ -144,7 +146,13 @@ TEST_CASE("check takes files, and refuses what is not there") {
     r.put(base(4));
     const Outcome o = generator({"check", r.path() + "/matmul/avx2.json"});
     CHECK(o.code == 0);
-    CHECK(o.out == "1 schedules: 1 unrecorded\n");
+    CHECK(o.out == "1 schedules: 1 unrecorded\nnothing to compare with, until --record keeps it:\n  matmul/avx2\n");
+    check_refused({"check", r.path() + "/matmul/avx2.json", "--record"},
+                  {"error[command.arguments]: check: --record keeps the programs of a whole folder beside them, and '" + r.path() +
+                   "/matmul/avx2.json' is a file. Name the folder."});
+    const TemporaryFolder empty;
+    check_refused({"check", empty.path().string()},
+                  {"error[check.path]: '" + empty.path().string() + "': expected a schedule or more (*.json), found none. Correct the path."});
     check_refused({"check", "/no/such"},
                   {"error[check.path]: '/no/such': expected a schedule's file or a folder of them; there is none. Correct the path."});
     std::filesystem::rename(r.path() + "/matmul/avx2.json", r.path() + "/matmul/avx.json");
