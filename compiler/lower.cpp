@@ -26,8 +26,7 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
         auto it = std::find_if(result.dims.begin(), result.dims.end(), [&](const Dim &d) { return d.name == name; });
         if (it != result.dims.end() && it->kind == DimKind::fixed)
             throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(it->value) +
-                                " by the algorithm's declaration, its options among it, so it cannot be " + std::to_string(value) +
-                                "; the symbolic dims are " + join(symbolic) + ". Leave it out, or choose other options.");
+                                " by the algorithm's declaration and options, got " + std::to_string(value) + "; the symbolic dims are " + join(symbolic) + ". Leave it out, or choose other options.");
         if (it == result.dims.end() || it->kind != DimKind::symbolic)
             throw UserError("shape.unknown-dim", algorithm.name + ": there is no symbolic dim '" + name + "' to fix; the symbolic dims are " +
                                 join(symbolic) + "." + did_you_mean(name, symbolic));

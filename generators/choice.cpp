@@ -15,7 +15,7 @@ namespace tessera {
 CLI::Validator one_of(const std::vector<std::string> &names) {
     const auto position = [names](std::string &text) -> std::string {
         const auto at = std::find(names.begin(), names.end(), text);
-        if (at == names.end()) return "expected one of " + join(names) + "; got '" + text + "'." + did_you_mean(text, names);
+        if (at == names.end()) return "expected " + join(names, " or ") + ", got '" + text + "'";
         text = std::to_string(at - names.begin());
         return "";
     };

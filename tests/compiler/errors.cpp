@@ -34,7 +34,7 @@ TEST_CASE("extents that do not fit") {
     check_words([&] { bind_extents(a, {{"Z", 4}}); },
                 {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
     check_words([] { bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}}); },
-                {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration, its options among it, so it cannot be 7; the symbolic dims are M, K. Leave it out, or choose other options."});
+                {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration and options, got 7; the symbolic dims are M, K. Leave it out, or choose other options."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
     check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
     check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
