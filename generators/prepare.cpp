@@ -146,7 +146,7 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     p.ancestry = library.ancestry(*p.schedule);
     const ResolvedSchedule stated = resolve(*p.schedule, library);
     p.resolved = without_patterns(stated, p.declared);
-    if (!options.quiet)
+    if (!options.quiet && !options.schedule.empty())  // those that ship are for more than one size
         for (const std::string &idle : idle_patterns(stated, p.declared)) std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
     check(p.resolved, p.declared);
     check_requires(p.resolved, p.target);
