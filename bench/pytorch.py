@@ -98,16 +98,18 @@ class Bench:
         x, w = torch.randn(1, hw, hw, c), torch.randn(r, r, c, o)
         p = (hw + 2 * padding - r) // stride + 1
         y = torch.empty(1, p, p, o)
-        lib = self.kernel(f"conv2d_{stride}_{padding}", ["conv2d_nhwc", "--target", self.options.target, "--option", f"stride={stride}", f"padding={padding}"])
+        lib = self.kernel(f"conv2d_{stride}_{padding}", ["conv2d_nhwc", "--target", "avx512", "--schedule", "conv2d_nhwc/prepacked_avx512",
+                                                         "--option", f"stride={stride}", f"padding={padding}"])
+        packed, memory = lib.packed("w", desc(w))
         nchw, oihw = x.permute(0, 3, 1, 2).contiguous(), w.permute(3, 2, 0, 1).contiguous()
-        self.convolve(f"conv {r}x{r}/{stride} {c}->{o}, {hw}x{hw}", 2 * p * p * o * c * r * r / 1e9, lib.run.bound([desc(x), desc(w), desc(y)]),
+        self.convolve(f"conv {r}x{r}/{stride} {c}->{o}, {hw}x{hw}", 2 * p * p * o * c * r * r / 1e9, lib.run.bound([desc(x), packed, desc(y)]),
                       nchw, oihw, stride, padding, 1, y)
 
     def depthwise(self, c, hw, r, stride, padding):
         x, w = torch.randn(1, hw, hw, c), torch.randn(r, r, c)
         p = (hw + 2 * padding - r) // stride + 1
         y = torch.empty(1, p, p, c)
-        lib = self.kernel(f"depthwise_{stride}_{padding}", ["depthwise_conv2d_nhwc", "--target", self.options.target, "--option", f"stride={stride}", f"padding={padding}"])
+        lib = self.kernel(f"depthwise_{stride}_{padding}", ["depthwise_conv2d_nhwc", "--target", "avx512", "--option", f"stride={stride}", f"padding={padding}"])
         nchw, oihw = x.permute(0, 3, 1, 2).contiguous(), w.permute(2, 0, 1).unsqueeze(1).contiguous()
         self.convolve(f"depthwise {r}x{r} {c}, {hw}x{hw}", 2 * p * p * c * r * r / 1e9, lib.run.bound([desc(x), desc(w), desc(y)]), nchw, oihw, stride, padding, c, y)
 
@@ -134,7 +136,6 @@ def main():
     parser.add_argument("parts", nargs="*", choices=[*parts, []], help="default: all")
     parser.add_argument("--generator", required=True)
     parser.add_argument("--runtime", required=True, help="libtessera_runtime.a")
-    parser.add_argument("--target", default="avx512")
     parser.add_argument("--rounds", type=int, default=31)
     options = parser.parse_args()
     torch.set_num_threads(1)
