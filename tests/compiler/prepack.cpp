@@ -196,6 +196,7 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         if (at == std::string::npos) continue;
         const std::string target = name.substr(at + mark.size()), folder = name.substr(0, at);
         const size_t slash = folder.find('/');
+        if (!algorithms.count(folder.substr(0, slash))) continue;  // of other dims than a product
         const Numerics numerics = slash == std::string::npos ? Numerics() : numerics_named(folder.substr(slash + 1));
         pairs.push_back({name, folder + "/" + target, target, algorithms.at(folder.substr(0, slash))(numerics)});
     }
