@@ -71,11 +71,12 @@ class Library:
         self.run = Function(self.library, name)
 
     def packed(self, operand, tensor):
-        """The operand, packed ahead of time, as the kernel takes it, and the memory that it is in."""
+        """The operand, packed ahead of time, as the kernel takes it; the descriptor keeps the memory that it is in."""
         pack, size = Function(self.library, f"{self.name}_pack_{operand}"), ctypes.c_uint64()
         context = Context(size=ctypes.sizeof(Context))
         assert getattr(self.library, f"{self.name}_pack_{operand}_size")(ctypes.byref(tensor), ctypes.byref(context), ctypes.byref(size)) == 0
         memory = Memory(size.value)
         d = dense(memory.pointer, "u8", [size.value])
+        d.memory = memory
         pack([tensor, d])
-        return d, memory
+        return d

@@ -74,18 +74,19 @@ class Bench:
         x, w = torch.randn(m, k).bfloat16(), torch.randn(k, n).bfloat16()
         y = torch.empty(m, n, dtype=torch.bfloat16)
         lib = self.kernel("matmul_bf16", ["matmul", "--numerics", "bf16", "--target", "avx512_bf16", "--schedule", "matmul/bf16/prepacked_avx512_bf16"])
-        packed, memory = lib.packed("w", desc(w))
+        packed = lib.packed("w", desc(w))
         rows = w.t().contiguous()
         reordered = torch.ops.mkldnn._reorder_linear_weight(rows, m)
         theirs = {"plain": lambda: torch.mm(x, w), "reordered": lambda: torch.ops.mkldnn._linear_pointwise(x, reordered, None, "none", [], "")}
-        self.row(f"bf16 {m}x{n}x{k}", (2 if unit == "GFLOP/s" else 0) * m * n * k / 1e9 or 2 * n * k / 1e9, unit,
+        work = 2 * n * k * (m if unit == "GFLOP/s" else 1) / 1e9  # operations, or the bytes of the weights
+        self.row(f"bf16 {m}x{n}x{k}", work, unit,
                  lib.run.bound([desc(x), packed, desc(y)]), theirs, x.double() @ w.double(), lambda: y, 2e-2)
 
     def product_u8s8(self, m, n, k):
         x, w = torch.randint(0, 255, (m, k), dtype=torch.uint8), torch.randint(-127, 127, (k, n), dtype=torch.int8)
         y = torch.empty(m, n, dtype=torch.int32)
         lib = self.kernel("matmul_u8s8", ["matmul_u8s8", "--target", "avx512_bf16", "--schedule", "matmul_u8s8/prepacked_avx512_bf16"])
-        packed, memory = lib.packed("w", desc(w))
+        packed = lib.packed("w", desc(w))
         reordered = torch.ops.onednn.qlinear_prepack(w.t().contiguous(), [m, k])
         scale, zero = torch.ones(n), torch.zeros(n, dtype=torch.int32)
 
@@ -100,7 +101,7 @@ class Bench:
         y = torch.empty(1, p, p, o)
         lib = self.kernel(f"conv2d_{stride}_{padding}", ["conv2d_nhwc", "--target", "avx512", "--schedule", "conv2d_nhwc/prepacked_avx512",
                                                          "--option", f"stride={stride}", f"padding={padding}"])
-        packed, memory = lib.packed("w", desc(w))
+        packed = lib.packed("w", desc(w))
         nchw, oihw = x.permute(0, 3, 1, 2).contiguous(), w.permute(3, 2, 0, 1).contiguous()
         self.convolve(f"conv {r}x{r}/{stride} {c}->{o}, {hw}x{hw}", 2 * p * p * o * c * r * r / 1e9, lib.run.bound([desc(x), packed, desc(y)]),
                       nchw, oihw, stride, padding, 1, y)

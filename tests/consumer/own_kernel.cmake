@@ -4,13 +4,7 @@ file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/moved here")
 set(project "${WORK}/own kernel")
 
-# run(<description> <command>...): fails with the command's output; leaves it in `output`.
-macro(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${what} failed with ${result}\n${output}\n${errors}")
-  endif()
-endmacro()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 # build(<REBUILDS|KEEPS>): builds, runs the app, and checks whether the kernel with the schedule was generated again.
 macro(build expected)

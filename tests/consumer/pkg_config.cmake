@@ -1,12 +1,6 @@
 # Generates two kernels with what pkg-config says of a moved install tree, and builds an application without CMake. Arguments: PREFIX
 # (the installed tree), SOURCE (this folder), WORK (a folder to make), CC.
-# run(<description> <command>...): fails with the command's output; leaves it in `output`.
-macro(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${what} failed with ${result}\n${output}\n${errors}")
-  endif()
-endmacro()
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
 file(REMOVE_RECURSE "${WORK}")
