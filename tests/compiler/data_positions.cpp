@@ -6,7 +6,7 @@
 #include "algorithms/builder.h"
 #include "algorithms/library/library.h"
 #include "compiler/data_positions.h"
-#include "tests/compiler/cases.h"
+#include "tests/compiler/hostile.h"
 
 namespace tessera::test {
 
@@ -115,19 +115,8 @@ static Arrays hostile_inputs(const Algorithm &a, const Extents &shape, uint32_t 
 }
 
 static void check(const Target &target, const Build &build = {}) {
-    const std::vector<Case> cases = cases_for(target);
-    std::vector<TileProgram> programs;
-    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
-    const Loaded code(programs, target, build);
-    for (size_t i = 0; i < cases.size(); i++) {
-        uint32_t seed = 0;
-        for (const Extents &shape : cases[i].shapes) {
-            INFO(target.name << " " << build.compiler << " " << cases[i].name << " " << Catch::Detail::stringify(shape));
-            const Arrays inputs = hostile_inputs(cases[i].algorithm, shape, seed++), expected = run_interpreter(programs[i], shape, inputs, {});
-            CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, inputs, {})) == "");
-            CHECK(differ_in_bits(code.run(programs[i], shape, inputs, {}, Layout{seed % 2 == 0, 0, 0, 1}), expected) == "");
-        }
-    }
+    check_hostile(cases_for(target), target, build, hostile_inputs,
+                  [](uint32_t number) { return std::vector{Layout{number % 2 == 0, 0, 0, 1}}; });
 }
 
 TEST_CASE("positions made of hostile data") {
