@@ -8,6 +8,13 @@
 
 namespace tessera {
 
+std::string constant_bytes(const Tensor &table) {
+    const auto size = static_cast<size_t>(size_of(table.dtype));
+    std::string bytes(table.values.size() * size, '\0');
+    for (size_t i = 0; i < table.values.size(); i++) store_scalar(bytes.data() + i * size, table.values[i]);
+    return bytes;
+}
+
 Dim fixed_dim(const std::string &name, int64_t value) {
     Dim d;
     d.name = name, d.kind = DimKind::fixed, d.value = value;

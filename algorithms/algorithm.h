@@ -52,6 +52,9 @@ struct Tensor {
     std::vector<Scalar> values;     // constant: row-major
 };
 
+// The values of a constant as they lie in memory.
+std::string constant_bytes(const Tensor &table);
+
 struct Parameter {
     std::string name;
     DType dtype = DType::f32;

@@ -35,13 +35,25 @@ static Interval meet(Interval a, Interval b) {
 }
 static Interval join(Interval a, Interval b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
 
-Bounds::Bounds() : memo_(std::make_shared<Memo>()) {}
+Bounds::Bounds() : known_(std::make_shared<Known>()), memo_(std::make_shared<Memo>()) {}
 
 Bounds::Bounds(const std::vector<Dim> &dims) : Bounds() {
     for (const Dim &dim : dims) set_dim(dim);
 }
 
-void Bounds::forget() { memo_ = std::make_shared<Memo>(); }
+// What is known, to be changed: of these bounds alone, and with no answers from before.
+Bounds::Known &Bounds::change() {
+    if (known_.use_count() > 1) known_ = std::make_shared<Known>(*known_);
+    memo_ = std::make_shared<Memo>();
+    return *known_;
+}
+
+Bounds::Answers &Bounds::answers(uint64_t variables) const {
+    Memo *memo = memo_.get();
+    while (memo->outer && !(memo->own & variables)) memo = memo->outer.get();
+    if (!memo->answers) memo->answers = std::make_unique<Answers>();
+    return *memo->answers;
+}
 
 void Bounds::set(const std::string &variable, Expr lo, Expr hi) {
     Range range;
@@ -57,8 +69,14 @@ void Bounds::set(const std::string &variable, Expr lo, Expr hi) {
         for (const std::string &name : variables_in(*end))
             if (const Range *other = find(name)) range.rank = std::max(range.rank, other->rank + 1);
     }
-    variables_[variable] = range;
-    forget();
+    const uint64_t bit = Expr::Node::bit_of(variable);
+    const uint64_t names = variables_ ? variables_->names : 0, used = variables_ ? variables_->used : 0;
+    const bool met = ((names | used | known_->variables) & bit) != 0;
+    auto mentioned = [](const Expr &e) { return e.defined() ? e->variables : 0; };
+    variables_ = std::make_shared<const Variable>(Variable{variable, range, variables_, names | bit, used | mentioned(range.lo) | mentioned(range.hi)});
+    std::shared_ptr<Memo> memo = std::make_shared<Memo>();
+    if (!met) memo->outer = memo_, memo->own = bit;
+    memo_ = std::move(memo);
 }
 
 void Bounds::set_dim(const Dim &dim) {
@@ -69,11 +87,12 @@ void Bounds::set_dim(const Dim &dim) {
         e.min = std::max<int64_t>(dim.min, 0), e.max = dim.max, e.multiple_of = dim.multiple_of, e.equals = dim.equals;
     }
     if (dim.kind == DimKind::derived) e.size = dim.size;
-    extents_[dim.name] = e;
-    forget();
+    Known &known = change();
+    if (e.size.defined()) known.variables |= e.size->variables;
+    known.extents[dim.name] = e;
 }
 
-void Bounds::assume_nonnegative(const Linear &form) {
+void Bounds::assume_nonnegative(const Linear &form, const Bounds &before) {
     if (form.is_constant()) return;
     // A minimum is above what both its operands' bound says, and so on: what elimination would have to guess.
     for (const Linear::Term &t : form.terms) {
@@ -83,16 +102,19 @@ void Bounds::assume_nonnegative(const Linear &form) {
         if (!both) continue;
         Linear inside, outside;
         if (!split_by(form, f, inside, outside)) continue;
-        for (const Expr &arg : f->args) assume_nonnegative(inside * linear_form(arg, *this) + outside);
+        for (const Expr &arg : f->args) assume_nonnegative(inside * linear_form(arg, before) + outside, before);
         return;
     }
-    facts_.push_back(form);
+    Known &known = change();
+    known.facts.push_back(form);
+    for (const Linear::Term &t : form.terms)
+        for (const Expr &f : t.factors) known.variables |= f->variables;
     if (form.terms.size() == 1 && form.terms[0].factors.size() == 1) {
         int64_t k = form.terms[0].coefficient;
         Interval i;
         if (k > 0) i.lo = -floor_quotient(form.constant, k);
         else i.hi = floor_quotient(form.constant, -k);
-        atoms_.push_back({form.terms[0].factors[0], i});
+        known.atoms.push_back({form.terms[0].factors[0], i});
     }
     // k*(x/c) <= k*x/c for k > 0.
     for (const Linear::Term &t : form.terms) {
@@ -100,57 +122,61 @@ void Bounds::assume_nonnegative(const Linear &form) {
         if (t.factors.size() != 1 || t.coefficient < 0 || !f.is_operation(Op::div) || !f->args[1].is_constant()) continue;
         Linear inside, outside;
         if (split_by(form, f, inside, outside))
-            facts_.push_back(inside * linear_form(f->args[0], *this) + outside * f->args[1]->value.integer);
+            known.facts.push_back(inside * linear_form(f->args[0], before) + outside * f->args[1]->value.integer);
     }
 }
 
 // remainder == 0 where it is atom % c.
-void Bounds::assume_multiple(const Expr &remainder) {
+void Bounds::assume_multiple(const Expr &remainder, const Bounds &before) {
     if (!remainder.is_operation(Op::mod) || !remainder->args[1].is_constant() || remainder->args[1]->value.integer < 1) return;
-    Linear x = linear_form(remainder->args[0], *this);
+    Linear x = linear_form(remainder->args[0], before);
     bool atom = x.terms.size() == 1 && x.terms[0].factors.size() == 1 && x.terms[0].coefficient == 1 && x.constant == 0;
-    if (atom) multiples_.push_back({x.terms[0].factors[0], remainder->args[1]->value.integer});
+    if (!atom) return;
+    Known &known = change();
+    known.multiples.push_back({x.terms[0].factors[0], remainder->args[1]->value.integer});
+    known.variables |= remainder->variables | x.terms[0].factors[0]->variables;
 }
 
 void Bounds::assume(const Expr &condition) {
     Expr c = simplify(condition, *this);
-    auto difference = [&](int64_t minus) {
-        return linear_form(c->args[1], *this) - linear_form(c->args[0], *this) - Linear(minus);
-    };
     if (c.is_operation(Op::bit_and) && c.type() == DType::boolean) {
         assume(c->args[0]);
         assume(c->args[1]);
         return;
     }
+    const Bounds before = *this;
+    auto difference = [&](int64_t minus) { return linear_form(c->args[1], before) - linear_form(c->args[0], before) - Linear(minus); };
     bool on_index = c.kind() == ExprKind::operation && c->args[0].type() == DType::index;
-    if (!c.is_constant()) opaque_.push_back(c);
+    Known &known = change();
+    if (!c.is_constant()) known.opaque.push_back(c), known.variables |= c->variables;
     try {
-        if (on_index && c.is_operation(Op::lt)) assume_nonnegative(difference(1));
-        if (on_index && (c.is_operation(Op::le) || c.is_operation(Op::eq))) assume_nonnegative(difference(0));
+        if (on_index && c.is_operation(Op::lt)) assume_nonnegative(difference(1), before);
+        if (on_index && (c.is_operation(Op::le) || c.is_operation(Op::eq))) assume_nonnegative(difference(0), before);
         if (on_index && c.is_operation(Op::eq)) {
-            assume_nonnegative(difference(0) * -1);
+            assume_nonnegative(difference(0) * -1, before);
             for (size_t i : {0, 1})
-                if (c->args[1 - i].is_constant(0)) assume_multiple(c->args[i]);
+                if (c->args[1 - i].is_constant(0)) assume_multiple(c->args[i], before);
         }
     } catch (LinearOverflow) {
     }
-    forget();
 }
 
 const Bounds::Range *Bounds::find(const std::string &variable) const {
-    auto it = variables_.find(variable);
-    return it == variables_.end() ? nullptr : &it->second;
+    if (!variables_ || !(variables_->names & Expr::Node::bit_of(variable))) return nullptr;
+    for (const Variable *v = variables_.get(); v; v = v->outer.get())
+        if (v->name == variable) return &v->range;
+    return nullptr;
 }
 
 const Bounds::Extent &Bounds::find_extent(const std::string &dim) const {
     static const Extent any;
-    auto it = extents_.find(dim);
-    return it == extents_.end() ? any : it->second;
+    auto it = known_->extents.find(dim);
+    return it == known_->extents.end() ? any : it->second;
 }
 
 std::string Bounds::representative(const std::string &dim) const {
     std::string name = dim;
-    for (size_t steps = 0; steps <= extents_.size(); steps++) {
+    for (size_t steps = 0; steps <= known_->extents.size(); steps++) {
         const std::string &next = find_extent(name).equals;
         if (next.empty()) break;
         name = next;
@@ -159,19 +185,19 @@ std::string Bounds::representative(const std::string &dim) const {
 }
 
 bool Bounds::assumed(const Expr &condition) const {
-    return std::any_of(opaque_.begin(), opaque_.end(), [&](const Expr &e) { return equal(e, condition); });
+    return std::any_of(known_->opaque.begin(), known_->opaque.end(), [&](const Expr &e) { return equal(e, condition); });
 }
 
 Interval Bounds::known(const Expr &atom) const {
     Interval i;
-    for (const auto &[other, interval] : atoms_)
+    for (const auto &[other, interval] : known_->atoms)
         if (equal(other, atom)) i = meet(i, interval);
     return i;
 }
 
 int64_t Bounds::known_multiple(const Expr &atom) const {
     int64_t m = 1;
-    for (const auto &[other, c] : multiples_)
+    for (const auto &[other, c] : known_->multiples)
         if (c <= INT32_MAX && m <= INT32_MAX && equal(other, atom)) m = std::lcm(m, c);
     return m;
 }
@@ -179,7 +205,7 @@ int64_t Bounds::known_multiple(const Expr &atom) const {
 static Interval range_of_expr(const Expr &e, const Bounds &b) { return range_of(linear_form(e, b), b); }
 
 static Interval range_of_variable(const std::string &name, const Bounds &b) {
-    auto &memo = b.memo().variables;
+    auto &memo = b.answers(Expr::Node::bit_of(name)).variables;
     if (auto it = memo.find(name); it != memo.end()) return it->second;
     const Bounds::Range *r = b.find(name);
     if (!r) return {};

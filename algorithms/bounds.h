@@ -1,9 +1,9 @@
 // What is known about variables and extents while index arithmetic is simplified and proved (prove.h).
 #pragma once
+#include <forward_list>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@ struct Interval {
 };
 
 // Facts that hold at every point where an expression is evaluated. A name means one thing within one Bounds: copy it
-// to enter a scope. Answers are remembered inside, so one Bounds serves one thread.
+// to enter a scope. Answers are remembered inside, also for its copies, so all of them serve one thread.
 class Bounds {
 public:
     Bounds();
@@ -47,36 +47,62 @@ public:
         std::string equals;
         Expr size;  // derived
     };
-    struct Memo;
+    struct Answers;
     const Range *find(const std::string &variable) const;
     const Extent &find_extent(const std::string &dim) const;
     std::string representative(const std::string &dim) const;  // follows `equals`
-    const std::vector<Linear> &facts() const { return facts_; }  // each is >= 0
+    const std::vector<Linear> &facts() const { return known_->facts; }  // each is >= 0
     bool assumed(const Expr &condition) const;
     Interval known(const Expr &atom) const;  // from facts about this atom alone
     int64_t known_multiple(const Expr &atom) const;
-    Memo &memo() const { return *memo_; }
+    // Where answers about an expression of these variables are kept (Expr::Node::variables).
+    Answers &answers(uint64_t variables) const;
+    int &depth() const { return depth_; }  // of the simplification that is under way
 
 private:
-    void forget();
-    void assume_nonnegative(const Linear &form);
-    void assume_multiple(const Expr &remainder);
-    std::map<std::string, Range> variables_;
-    std::map<std::string, Extent> extents_;
-    std::vector<Linear> facts_;
-    std::vector<std::pair<Expr, Interval>> atoms_;
-    std::vector<std::pair<Expr, int64_t>> multiples_;
-    std::vector<Expr> opaque_;
+    // Scopes share what they have in common: a copy costs nothing, and a change is of the copy alone.
+    struct Known {
+        std::map<std::string, Extent> extents;
+        std::vector<Linear> facts;
+        std::vector<std::pair<Expr, Interval>> atoms;
+        std::vector<std::pair<Expr, int64_t>> multiples;
+        std::vector<Expr> opaque;
+        uint64_t variables = 0;  // the bits of those that any of it speaks of
+    };
+    struct Variable;
+    struct Memo;
+
+    Known &change();
+    void assume_nonnegative(const Linear &form, const Bounds &before);
+    void assume_multiple(const Expr &remainder, const Bounds &before);
+    std::shared_ptr<Known> known_;
+    std::shared_ptr<const Variable> variables_;  // the innermost one
     std::shared_ptr<Memo> memo_;
+    mutable int depth_ = 0;
 };
 
-// Answers under unchanged facts, by node; the key is held so that its address stays its own.
-struct Bounds::Memo {
-    std::unordered_map<const Expr::Node *, std::pair<Expr, Linear>> forms;
-    std::unordered_map<const Expr::Node *, std::pair<Expr, Expr>> simplified;
+// A variable and those of the scopes around it.
+struct Bounds::Variable {
+    std::string name;
+    Range range;
+    std::shared_ptr<const Variable> outer;
+    uint64_t names = 0, used = 0;  // the bits of all names so far, and of those in ranges
+};
+
+// Answers under unchanged facts, by node. The range of a further variable says nothing about an expression without it, so what
+// is known of that stays with the scope around.
+struct Bounds::Answers {
+    AddressMap<const Linear *> forms;
+    AddressMap<Expr> simplified;
     std::map<std::string, Interval> variables;
-    int depth = 0;
-    int proofs = 0;
+    std::forward_list<std::pair<Expr, Linear>> kept_forms;  // with their keys, so that the addresses of those stay their own
+    std::forward_list<Expr> kept;
+};
+
+struct Bounds::Memo {
+    std::shared_ptr<Memo> outer;
+    uint64_t own = 0;  // the bits of variables that `outer` knows nothing of
+    std::unique_ptr<Answers> answers;
 };
 
 // The constant interval of a form, and the largest constant known to divide it (0 for the constant 0).

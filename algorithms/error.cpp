@@ -8,6 +8,8 @@ namespace tessera {
 UserError::UserError(std::string id, const std::string &message)
     : std::runtime_error("error[" + id + "]: " + message), id_(std::move(id)) {}
 
+std::string UserError::message() const { return std::string(what()).substr(id_.size() + std::string_view("error[]: ").size()); }
+
 InternalError::InternalError(const std::string &message)
     : std::logic_error("internal error: " + message + " (this is a bug in Tessera; please report it)") {}
 

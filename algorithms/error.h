@@ -13,6 +13,7 @@ class UserError : public std::runtime_error {
 public:
     UserError(std::string id, const std::string &message);
     const std::string &id() const { return id_; }
+    std::string message() const;  // what() without the id
 
 private:
     std::string id_;

@@ -1,9 +1,8 @@
 #include "algorithms/expr.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "algorithms/error.h"
 
@@ -11,18 +10,38 @@ namespace tessera {
 
 using Node = Expr::Node;
 
-static Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
+static size_t mixed(size_t hash, size_t more) { return (std::rotl(hash, 23) ^ more) * 0x9e3779b97f4a7c15; }
+
+static size_t hash_of(const Scalar &s) {
+    if (!is_float(s.type)) return static_cast<size_t>(s.integer);
+    return std::isnan(s.real) ? 1 : std::bit_cast<size_t>(s.real);
+}
+
+static std::shared_ptr<const Node> described(Node node) {
+    size_t hash = static_cast<size_t>(node.kind) | static_cast<size_t>(node.type) << 8 | static_cast<size_t>(node.op) << 16 |
+                  static_cast<size_t>(node.rounding) << 24 | size_t{node.saturate} << 32 | size_t{node.guarded} << 33 | static_cast<size_t>(node.number) << 34;
+    if (node.kind == ExprKind::constant) hash = mixed(hash, hash_of(node.value));
+    if (!node.name.empty()) hash = mixed(hash, std::hash<std::string>()(node.name));
+    node.variables = node.kind == ExprKind::variable ? Node::bit_of(node.name) : 0;
+    node.extents = node.kind == ExprKind::extent, node.loads = node.kind == ExprKind::load;
+    for (const Expr &arg : node.args) {
+        hash = mixed(hash, arg->hash);
+        node.variables |= arg->variables, node.extents |= arg->extents, node.loads |= arg->loads;
+    }
+    node.hash = hash;
+    return std::make_shared<const Node>(std::move(node));
+}
+
+Expr::Expr(Node node) : node_(described(std::move(node))) {}
+
+static Expr make(Node node) { return Expr(std::move(node)); }
 
 Expr::Expr(int value) : Expr(static_cast<int64_t>(value)) {}
 Expr::Expr(int64_t value) : Expr(constant_int(DType::index, value)) {}
 
-DType Expr::type() const { return node_->type; }
-ExprKind Expr::kind() const { return node_->kind; }
-bool Expr::is_constant() const { return node_ && node_->kind == ExprKind::constant; }
 bool Expr::is_constant(int64_t v) const {
     return is_constant() && !is_float(node_->type) && node_->value.integer == v;
 }
-bool Expr::is_operation(Op op) const { return node_ && node_->kind == ExprKind::operation && node_->op == op; }
 
 Expr constant(const Scalar &value) {
     return make({.kind = ExprKind::constant, .type = value.type, .name = {}, .value = value, .args = {}});
@@ -33,7 +52,23 @@ Expr constant(DType type, double value) {
                                    : Scalar::of_integer(type, static_cast<int64_t>(value)));
 }
 
-Expr constant_int(DType type, int64_t value) { return constant(Scalar::of_integer(type, value)); }
+// The truth values and the small indices, each made once.
+static const Expr *made_once(DType type, int64_t value) {
+    constexpr int64_t most = 64;
+    if (value < 0 || value > (type == DType::index ? most : type == DType::boolean ? 1 : -1)) return nullptr;
+    auto all = [](DType of, int64_t last) {
+        std::vector<Expr> list;
+        for (int64_t i = 0; i <= last; i++) list.push_back(constant(Scalar::of_integer(of, i)));
+        return list;
+    };
+    static const std::vector<Expr> indices = all(DType::index, most), truths = all(DType::boolean, 1);
+    return &(type == DType::index ? indices : truths)[static_cast<size_t>(value)];
+}
+
+Expr constant_int(DType type, int64_t value) {
+    if (const Expr *made = made_once(type, value)) return *made;
+    return constant(Scalar::of_integer(type, value));
+}
 
 Expr variable(const std::string &name) {
     return make({.kind = ExprKind::variable, .type = DType::index, .name = name, .value = {}, .args = {}});
@@ -149,23 +184,31 @@ Expr bitcast(DType type, Expr value) {
     return make({.kind = ExprKind::bitcast, .type = type, .name = {}, .value = {}, .args = {std::move(value)}});
 }
 
-Expr operator+(Expr a, Expr b) { return operation(Op::add, {a, b}); }
-Expr operator-(Expr a, Expr b) { return operation(Op::sub, {a, b}); }
-Expr operator*(Expr a, Expr b) { return operation(Op::mul, {a, b}); }
-Expr operator/(Expr a, Expr b) { return operation(Op::div, {a, b}); }
-Expr operator%(Expr a, Expr b) { return operation(Op::mod, {a, b}); }
+static Expr operation(Op op, Expr a, Expr b) {
+    std::vector<Expr> operands;
+    operands.reserve(2);
+    operands.push_back(std::move(a));
+    operands.push_back(std::move(b));
+    return operation(op, std::move(operands));
+}
+
+Expr operator+(Expr a, Expr b) { return operation(Op::add, std::move(a), std::move(b)); }
+Expr operator-(Expr a, Expr b) { return operation(Op::sub, std::move(a), std::move(b)); }
+Expr operator*(Expr a, Expr b) { return operation(Op::mul, std::move(a), std::move(b)); }
+Expr operator/(Expr a, Expr b) { return operation(Op::div, std::move(a), std::move(b)); }
+Expr operator%(Expr a, Expr b) { return operation(Op::mod, std::move(a), std::move(b)); }
 Expr operator-(Expr a) { return operation(Op::neg, {a}); }
-Expr operator<(Expr a, Expr b) { return operation(Op::lt, {a, b}); }
-Expr operator<=(Expr a, Expr b) { return operation(Op::le, {a, b}); }
-Expr operator>(Expr a, Expr b) { return operation(Op::lt, {b, a}); }
-Expr operator>=(Expr a, Expr b) { return operation(Op::le, {b, a}); }
-Expr operator==(Expr a, Expr b) { return operation(Op::eq, {a, b}); }
-Expr operator!=(Expr a, Expr b) { return operation(Op::ne, {a, b}); }
-Expr operator&&(Expr a, Expr b) { return operation(Op::bit_and, {a, b}); }
-Expr operator||(Expr a, Expr b) { return operation(Op::bit_or, {a, b}); }
+Expr operator<(Expr a, Expr b) { return operation(Op::lt, std::move(a), std::move(b)); }
+Expr operator<=(Expr a, Expr b) { return operation(Op::le, std::move(a), std::move(b)); }
+Expr operator>(Expr a, Expr b) { return operation(Op::lt, std::move(b), std::move(a)); }
+Expr operator>=(Expr a, Expr b) { return operation(Op::le, std::move(b), std::move(a)); }
+Expr operator==(Expr a, Expr b) { return operation(Op::eq, std::move(a), std::move(b)); }
+Expr operator!=(Expr a, Expr b) { return operation(Op::ne, std::move(a), std::move(b)); }
+Expr operator&&(Expr a, Expr b) { return operation(Op::bit_and, std::move(a), std::move(b)); }
+Expr operator||(Expr a, Expr b) { return operation(Op::bit_or, std::move(a), std::move(b)); }
 Expr operator!(Expr a) { return operation(Op::logical_not, {a}); }
-Expr min(Expr a, Expr b) { return operation(Op::min, {a, b}); }
-Expr max(Expr a, Expr b) { return operation(Op::max, {a, b}); }
+Expr min(Expr a, Expr b) { return operation(Op::min, std::move(a), std::move(b)); }
+Expr max(Expr a, Expr b) { return operation(Op::max, std::move(a), std::move(b)); }
 Expr fma(Expr a, Expr b, Expr c) { return operation(Op::fma, {a, b, c}); }
 Expr select(Expr condition, Expr a, Expr b) { return operation(Op::select, {condition, a, b}); }
 Expr sqrt(Expr a) { return operation(Op::sqrt, {a}); }
@@ -197,7 +240,10 @@ int compare(const Expr &a, const Expr &b) {
     return 0;
 }
 
-bool equal(const Expr &a, const Expr &b) { return compare(a, b) == 0; }
+bool equal(const Expr &a, const Expr &b) {
+    if (a.get() == b.get()) return true;
+    return a.defined() && b.defined() && a->hash == b->hash && compare(a, b) == 0;
+}
 
 // The node with other operands, folded again where it is an operation.
 static Expr rebuild(const Expr &e, std::vector<Expr> args) {
@@ -216,65 +262,89 @@ static Expr rebuild(const Expr &e, std::vector<Expr> args) {
     }
 }
 
-Expr rewrite(const Expr &root, const std::function<Expr(const Expr &)> &rule) {
-    std::unordered_map<const Node *, Expr> done;
-    std::function<Expr(const Expr &)> visit = [&](const Expr &e) -> Expr {
-        if (auto it = done.find(e.get()); it != done.end()) return it->second;
+namespace {
+
+// Rebuilds what `concerns` a rule, which keeps all else.
+template <typename Concerns, typename Rule>
+class Rewriter {
+public:
+    Rewriter(const Concerns &concerns, const Rule &rule) : concerns_(concerns), rule_(rule) {}
+
+    Expr visit(const Expr &e) {
+        if (!concerns_(e)) return e;
+        if (const Expr *known = done_.find(e.get())) return *known;
         std::vector<Expr> args;
-        bool changed = false;
-        for (const Expr &arg : e->args) {
-            args.push_back(visit(arg));
-            changed |= args.back().get() != arg.get();
+        for (size_t i = 0; i < e->args.size(); i++) {
+            Expr arg = visit(e->args[i]);
+            if (args.empty() && arg.get() == e->args[i].get()) continue;
+            if (args.empty()) args = e->args;
+            args[i] = std::move(arg);
         }
-        Expr rebuilt = changed ? rebuild(e, std::move(args)) : e;
-        Expr replaced = rule(rebuilt);
-        return done[e.get()] = replaced.defined() ? replaced : rebuilt;
-    };
-    return root.defined() ? visit(root) : root;
+        Expr rebuilt = args.empty() ? e : rebuild(e, std::move(args));
+        Expr replaced = rule_(rebuilt);
+        return *done_.add(e.get()).first = replaced.defined() ? replaced : rebuilt;
+    }
+
+private:
+    const Concerns &concerns_;
+    const Rule &rule_;
+    AddressMap<Expr> done_;
+};
+
+template <typename Concerns, typename Rule>
+Expr rewrite_where(const Expr &root, const Concerns &concerns, const Rule &rule) {
+    return root.defined() && concerns(root) ? Rewriter(concerns, rule).visit(root) : root;
+}
+
+}  // namespace
+
+Expr rewrite(const Expr &root, const std::function<Expr(const Expr &)> &rule) {
+    return rewrite_where(root, [](const Expr &) { return true; }, rule);
 }
 
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values) {
-    return rewrite(e, [&](const Expr &n) -> Expr {
+    uint64_t names = 0;
+    for (const auto &[name, value] : values) names |= Node::bit_of(name);
+    return rewrite_where(e, [&](const Expr &n) { return (n->variables & names) != 0; }, [&](const Expr &n) -> Expr {
         if (n.kind() != ExprKind::variable) return {};
         auto it = values.find(n->name);
         return it == values.end() ? Expr() : it->second;
     });
 }
 
+Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value) {
+    return rewrite_where(e, [](const Expr &n) { return n->extents; }, [&](const Expr &n) { return n.kind() == ExprKind::extent ? value(n) : Expr(); });
+}
+
+Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value) {
+    return rewrite_where(e, [](const Expr &n) { return n->loads; }, [&](const Expr &n) { return n.kind() == ExprKind::load ? value(n) : Expr(); });
+}
+
 Expr read_where(const Expr &e, const Expr &guard) {
-    return rewrite(e, [&](const Expr &n) -> Expr {
-        if (n.kind() != ExprKind::load) return {};
+    return replace_loads(e, [&](const Expr &n) -> Expr {
         if (!n->guarded) return load_or(n->name, n.type(), n->args, guard, constant(n.type(), 0));
         std::vector<Expr> index(n->args.begin(), n->args.end() - 2);
         return load_or(n->name, n.type(), index, guard && n->args[n->args.size() - 2], n->args.back());
     });
 }
 
-void walk(const Expr &root, const std::function<void(const Expr &)> &visit) {
-    std::unordered_set<const Node *> seen;
-    std::function<void(const Expr &)> go = [&](const Expr &e) {
-        if (!seen.insert(e.get()).second) return;
-        for (const Expr &arg : e->args) go(arg);
-        visit(e);
-    };
-    if (root.defined()) go(root);
-}
-
 std::set<std::string> variables_in(const Expr &e) {
     std::set<std::string> names;
-    walk(e, [&](const Expr &n) {
-        if (n.kind() == ExprKind::variable) names.insert(n->name);
-    });
+    if (e.defined() && e->variables)
+        walk(e, [&](const Expr &n) {
+            if (n.kind() == ExprKind::variable) names.insert(n->name);
+        });
     return names;
 }
 
-bool uses_variable(const Expr &e, const std::string &name) { return variables_in(e).count(name) > 0; }
-
-bool has_load(const Expr &e) {
+bool uses_variable(const Expr &e, const std::string &name) {
+    if (!e.defined() || !(e->variables & Node::bit_of(name))) return false;
     bool found = false;
-    walk(e, [&](const Expr &n) { found |= n.kind() == ExprKind::load; });
+    walk(e, [&](const Expr &n) { found |= n.kind() == ExprKind::variable && n->name == name; });
     return found;
 }
+
+bool has_load(const Expr &e) { return e.defined() && e->loads; }
 
 static std::string list(const std::vector<Expr> &args, size_t count) {
     std::string text;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/address_map.h"
 #include "algorithms/scalar.h"
 
 namespace tessera {
@@ -29,7 +30,7 @@ public:
     Expr() = default;
     Expr(int value);      // an index constant
     Expr(int64_t value);  // an index constant
-    explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+    explicit Expr(Node node);  // as it is, nothing folded
 
     bool defined() const { return node_ != nullptr; }
     const Node *operator->() const { return node_.get(); }
@@ -55,7 +56,21 @@ struct Expr::Node {
     bool guarded = false;         // load: args ends in guard, fill
     int number = 0;               // left, right: part; input: position
     std::vector<Expr> args;       // operands; a load's indices
+
+    // Of the whole tree, filled in where an Expr is made of the node. They tell most expressions apart and let a traversal leave
+    // out what cannot concern it.
+    size_t hash = 0;              // equal expressions have equal ones
+    uint64_t variables = 0;       // the bits of the names of its variables
+    bool extents = false, loads = false;
+
+    // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
+    static uint64_t bit_of(const std::string &name) { return uint64_t{1} << (std::hash<std::string>()(name) & 63); }
 };
+
+inline DType Expr::type() const { return node_->type; }
+inline ExprKind Expr::kind() const { return node_->kind; }
+inline bool Expr::is_constant() const { return node_ && node_->kind == ExprKind::constant; }
+inline bool Expr::is_operation(Op op) const { return node_ && node_->kind == ExprKind::operation && node_->op == op; }
 
 // Leaves.
 Expr constant(DType type, double value);      // rounded to a float type; exact for integers up to 2^53
@@ -110,15 +125,34 @@ int compare(const Expr &a, const Expr &b);
 Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
+// Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.
+Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value);
+Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value);
 // The expression with every load made only where `guard` holds, for a place where it means something only there.
 Expr read_where(const Expr &e, const Expr &guard);
 // Calls `visit` on every distinct node, operands first.
-void walk(const Expr &e, const std::function<void(const Expr &)> &visit);
+template <typename Visit>
+void walk(const Expr &e, Visit &&visit);
 std::set<std::string> variables_in(const Expr &e);
 bool uses_variable(const Expr &e, const std::string &name);
 bool has_load(const Expr &e);
 
 // "fma(x[m, k], w[k, n], acc)": the text form.
 std::string to_string(const Expr &e);
+
+template <typename Visit>
+void walk_unseen(const Expr &e, Visit &visit, AddressSet &seen) {
+    if (!seen.insert(e.get())) return;
+    for (const Expr &arg : e->args) walk_unseen(arg, visit, seen);
+    visit(e);
+}
+
+template <typename Visit>
+void walk(const Expr &e, Visit &&visit) {
+    if (!e.defined()) return;
+    if (e->args.empty()) return static_cast<void>(visit(e));
+    AddressSet seen;
+    walk_unseen(e, visit, seen);
+}
 
 }  // namespace tessera

@@ -56,7 +56,7 @@ private:
     bool compounds_meet(const Linear &x, const Linear &y) const;
     bool sized(const Expr &f, const Linear &) const { return f.kind() == ExprKind::extent && b.find_extent(f->name).size.defined(); }
     int rank(const Expr &f) const { return f.kind() == ExprKind::variable && b.find(f->name) ? b.find(f->name)->rank : 0; }
-    Linear form(const Expr &e) const { return linear_form(e, b); }
+    const Linear &form(const Expr &e) const { return linear_form(e, b); }
 
     const Bounds &b;
     std::deque<Linear> made;

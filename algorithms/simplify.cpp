@@ -12,18 +12,18 @@ namespace {
 constexpr int deepest = 400;
 
 struct Deeper {
-    explicit Deeper(Bounds::Memo &memo) : memo_(memo) {
-        if (++memo_.depth > deepest) {
-            memo_.depth--;
+    explicit Deeper(int &depth) : depth_(depth) {
+        if (++depth_ > deepest) {
+            depth_--;
             throw LinearOverflow{};
         }
     }
-    ~Deeper() { memo_.depth--; }
+    ~Deeper() { depth_--; }
     Deeper(const Deeper &) = delete;
     Deeper &operator=(const Deeper &) = delete;
 
 private:
-    Bounds::Memo &memo_;
+    int &depth_;
 };
 
 struct Parts {
@@ -33,7 +33,7 @@ struct Parts {
 class Simplifier {
 public:
     explicit Simplifier(const Bounds &bounds) : b(bounds) {}
-    Linear form(const Expr &e);
+    const Linear &form(const Expr &e);
     Expr any(const Expr &e);
 
 private:
@@ -65,17 +65,16 @@ bool is_quotient(const Expr &e, Op op) {
     return e.is_operation(op) && e->args[1].is_constant() && e->args[1]->value.integer > 0;
 }
 
-Linear Simplifier::form(const Expr &e) {
-    auto &memo = b.memo().forms;
-    if (auto it = memo.find(e.get()); it != memo.end()) return it->second.second;
-    Deeper deeper(b.memo());
+const Linear &Simplifier::form(const Expr &e) {
+    Bounds::Answers &answers = b.answers(e->variables);
+    if (const Linear **known = answers.forms.find(e.get())) return **known;
+    Deeper deeper(b.depth());
     Linear made = make_form(e);
-    memo[e.get()] = {e, made};
-    return made;
+    return *(*answers.forms.add(e.get()).first = &answers.kept_forms.emplace_front(e, std::move(made)).second);
 }
 
 Linear Simplifier::make_form(const Expr &e) {
-    auto arg = [&](size_t i) { return form(e->args[i]); };
+    auto arg = [&](size_t i) -> const Linear & { return form(e->args[i]); };
     switch (e.kind()) {
     case ExprKind::constant: return Linear(e->value.integer);
     case ExprKind::variable:
@@ -104,11 +103,11 @@ Linear Simplifier::make_form(const Expr &e) {
     case Op::select: {
         Expr c = any(e->args[0]);
         if (c.is_constant()) return arg(c->value.truth() ? 1 : 2);
-        Linear x = arg(1), y = arg(2);
+        const Linear &x = arg(1), &y = arg(2);
         return same(x, y) ? x : Linear::atom(select(c, to_expr(x), to_expr(y)));
     }
     case Op::abs: {
-        Linear x = arg(0);
+        const Linear &x = arg(0);
         Interval i = range_of(x, b);
         if (i.lo >= 0) return x;
         if (i.hi <= 0) return x * -1;
@@ -128,7 +127,8 @@ Linear Simplifier::recombined(Linear x) {
             if (term.coefficient % c) continue;
             Linear one;
             one.terms.push_back({term.factors, term.coefficient / c});
-            Linear inside, outside, y = form(f->args[0]);
+            const Linear &y = form(f->args[0]);
+            Linear inside, outside;
             split_by(one, f, inside, outside);
             if (multiple_of(y, b) % c == 0) return recombined(x - one * c + inside * y);
             Linear rest = inside * Linear::atom(f->args[0] % f->args[1]);
@@ -208,7 +208,7 @@ bool Simplifier::divide_by_symbol(const Linear &x, const Expr &d, Parts &parts) 
 }
 
 Linear Simplifier::quotient_or_remainder(const Expr &e) {
-    Linear x = form(e->args[0]), d = form(e->args[1]);
+    const Linear &x = form(e->args[0]), &d = form(e->args[1]);
     bool quotient = e->op == Op::div;
     if (d.is_constant() && d.constant == 0) return Linear();
     if (d.is_constant() && d.constant > 0) {
@@ -224,7 +224,7 @@ Linear Simplifier::quotient_or_remainder(const Expr &e) {
 }
 
 Linear Simplifier::least_or_greatest(const Expr &e) {
-    Linear x = form(e->args[0]), y = form(e->args[1]);
+    const Linear &x = form(e->args[0]), &y = form(e->args[1]);
     bool least = e->op == Op::min;
     Linear d = y - x;
     if (prove_nonnegative(d, b)) return least ? x : y;
@@ -235,17 +235,17 @@ Linear Simplifier::least_or_greatest(const Expr &e) {
 }
 
 Expr Simplifier::any(const Expr &e) {
-    auto &memo = b.memo().simplified;
-    if (auto it = memo.find(e.get()); it != memo.end()) return it->second.second;
+    Bounds::Answers &answers = b.answers(e->variables);
+    if (const Expr *known = answers.simplified.find(e.get())) return *known;
     Expr made;
     try {
-        Deeper deeper(b.memo());
+        Deeper deeper(b.depth());
         made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);
     } catch (LinearOverflow) {
         made = e;
     }
-    memo[e.get()] = {e, made};
-    return made;
+    answers.kept.push_front(e);
+    return *answers.simplified.add(e.get()).first = made;
 }
 
 // The node itself over simplified operands.
@@ -336,8 +336,8 @@ Expr Simplifier::condition(const Expr &e) {
 
 Expr simplify(const Expr &e, const Bounds &bounds) { return e.defined() ? Simplifier(bounds).any(e) : e; }
 
-Linear linear_form(const Expr &e, const Bounds &bounds) {
-    require(e.type() == DType::index, "index arithmetic on " + to_string(e));
+const Linear &linear_form(const Expr &e, const Bounds &bounds) {
+    if (e.type() != DType::index) throw InternalError("index arithmetic on " + to_string(e));
     return Simplifier(bounds).form(e);
 }
 

@@ -10,7 +10,7 @@ namespace tessera {
 // index expressions inside them are simplified. Idempotent.
 Expr simplify(const Expr &e, const Bounds &bounds);
 
-// The same as a sum; `e` is of type index. Throws LinearOverflow.
-Linear linear_form(const Expr &e, const Bounds &bounds);
+// The same as a sum; `e` is of type index. It stays where it is while the bounds exist and are not changed. Throws LinearOverflow.
+const Linear &linear_form(const Expr &e, const Bounds &bounds);
 
 }  // namespace tessera

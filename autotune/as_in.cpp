@@ -16,14 +16,24 @@ std::optional<std::string> extent_in(const Extents &extents, const std::string &
     return std::to_string(e->second);
 }
 
+// Every loop over tiles has a tile of its level; what begins with no such level is a dim.
+LoopName parsed(const std::string &loop, const Knobs &k) {
+    return parse_loop(loop, [&](const std::string &text) {
+        const std::string level = text.substr(0, text.find('.'));
+        const std::string dim = level == text ? "" : text.substr(level.size() + 1);
+        auto other = k.levels.find(level);
+        if (other != k.levels.end()) return !other->second.count(dim);
+        return !(level == "block" ? k.block : level == "k" ? k.k : level == "micro" ? k.micro : Extents{}).count(dim);
+    });
+}
+
 // The dims that an order is asked of, in the order of a level's loops or, where `block` is false, of those inside it.
 std::string order_of(const Knobs &k, bool block, const Decision &d) {
     const std::string asked = ":" + d.answers[0].value + ":";
     std::string order;
     std::vector<std::string> seen;
     for (const std::string &loop : k.loops) {
-        const size_t dot = loop.find('.');
-        const std::string level = dot == std::string::npos ? "" : loop.substr(0, dot), dim = dot == std::string::npos ? loop : loop.substr(dot + 1);
+        const auto [level, dim] = parsed(loop, k);
         if ((level == "block") != block || asked.find(":" + dim + ":") == std::string::npos || std::find(seen.begin(), seen.end(), dim) != seen.end()) continue;
         seen.push_back(dim);
         order += (order.empty() ? "" : ":") + dim;
@@ -35,9 +45,9 @@ std::string order_of(const Knobs &k, bool block, const Decision &d) {
 std::string order_of_slices(const Knobs &k) {
     bool inside = false;
     for (const std::string &loop : k.loops) {
-        if (loop.starts_with("k.")) return "slices";
-        if (inside && loop.find('.') == std::string::npos) return "points";
-        inside |= loop.starts_with("block.");
+        if (parsed(loop, k).level == "k") return "slices";
+        if (inside && parsed(loop, k).level.empty()) return "points";
+        inside |= parsed(loop, k).level == "block";
     }
     return "slices";
 }
@@ -89,6 +99,11 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
         auto rule = k.prefetch.find(after(knob, "prefetch."));
         return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "same" : "next";
     }
+    if (knob.starts_with("unroll.")) return extent_in(k.unroll, after(knob, "unroll.")).value_or("1");
+    if (knob.starts_with("tail.")) {
+        auto tail = k.tail.find(after(knob, "tail."));
+        return tail != k.tail.end() && tail->second == Tail::loop ? "loop" : "mask";
+    }
     if (knob == "warps") return std::to_string(k.warps.value_or(1));
     if (knob == "layout") return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
     if (knob == "order.k") return order_of_slices(k);
@@ -100,6 +115,7 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
         const std::string operand = after(knob, "pack.");
         auto pack = k.pack.find(operand);
         if (pack == k.pack.end()) return "none";
+        if (pack->second.is_ahead()) return "ahead";
         if (pack->second.at != "root") return d.stage + "." + pack->second.at;
         auto copy = stages.find(d.stage + "." + operand + ".packed");
         if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at) return copy->second.place->stage + "." + copy->second.place->loop;

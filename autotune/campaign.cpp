@@ -40,7 +40,7 @@ struct Campaign::State {
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
         for (const auto &relative : relatives_) search_.plant(relative);
-        const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed};
+        const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed, options_.goal.callers};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
         if (result_.trials.empty()) throw UserError("tune.stopped", task_.name + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
@@ -94,6 +94,7 @@ private:
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
         if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
+        if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
         for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
         const std::string same = without_relatives(document).dump();
@@ -163,11 +164,13 @@ private:
         }
         if (base_time() > 0) records_.set_base(id_, base_time());
         std::stable_sort(ranked_.begin(), ranked_.end(), [&](const auto &a, const auto &b) { return gain(a.second) > gain(b.second); });
+        const auto learning = Clock::now();
         search_.learn(done, goodness, examples);
+        result_.search_s += since(learning);
         shown({});
     }
 
-    bool is_for_speed() const { return options_.goal.metric == Metric::latency; }
+    bool is_for_speed() const { return is_speed(options_.goal.metric); }
     double gain(const Measurement &m) const { return gain_over(result_.trials.empty() ? m : result_.trials[0].measurement, m, options_.goal); }
     double best_ratio() const { return ranked_.empty() ? 0 : gain(ranked_[0].second); }
     // What is clearly below half of it is timed no longer.
@@ -194,7 +197,7 @@ private:
 
     // The best of the search, measured again side by side, since the best of many noisy numbers is too good.
     void finish() {
-        result_.made = search_.made(), result_.refused = search_.refused();
+        result_.made = search_.made(), result_.refused = search_.refused(), result_.scored = search_.scored(), result_.score_s = search_.scoring_s();
         result_.base_seconds = base_time();
         if (!result_.trials.empty()) result_.base_measurement = result_.trials[0].measurement;
         result_.best = result_.base;
@@ -205,20 +208,34 @@ private:
         for (const auto &[c, m] : ranked_)
             if (static_cast<int>(finalists.size()) < options_.finalists && c.resolved != result_.base.resolved) finalists.push_back(c);
         if (finalists.empty()) return;
-        std::vector<TileProgram> programs;
-        for (const Candidate &c : finalists) programs.push_back(c.program);
-        std::vector<Measurement> again(finalists.size());
         measurer_->confirm();
-        measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { again[i] = m; });
+        const std::vector<Measurement> again = measured_again(finalists);
         result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
+        for (size_t i = 0; i < again.size(); i++) result_.finalists.push_back({finalists[i].resolved, again[i]});
         for (size_t i = 0; i < again.size(); i++)
             if (again[i].verdict == Verdict::measured && gain(again[i]) > result_.gain)
                 result_.best = finalists[i], result_.measurement = again[i], result_.gain = gain(again[i]), result_.improved = true;
         if (result_.improved && !stopped()) ablate();
     }
 
-    void ablate() {
+    // What the records have of it is not measured once more.
+    std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates) {
+        const std::map<std::string, Measurement> known = records_.measured_again(id_);
+        std::vector<Measurement> all(candidates.size());
         std::vector<TileProgram> programs;
+        std::vector<size_t> open;
+        for (size_t i = 0; i < candidates.size(); i++)
+            if (auto m = known.find(candidates[i].resolved); m != known.end()) all[i] = m->second;
+            else open.push_back(i), programs.push_back(candidates[i].program);
+        measurer_->measure(programs, 0, [&](size_t n, const Measurement &m) {
+            all[open[n]] = m;
+            if (m.verdict != Verdict::unmeasured) records_.add_again(id_, candidates[open[n]].resolved, m);
+        });
+        return all;
+    }
+
+    void ablate() {
+        std::vector<Candidate> candidates;
         for (const auto &[stage, knob] : differing_knobs(result_.best.stages, result_.base.stages)) {
             if (static_cast<int>(result_.worth.size()) >= options_.ablations) break;
             Worth worth{stage, knob};
@@ -228,11 +245,10 @@ private:
             } catch (const UserError &) {
             }
             if (without && without->resolved == result_.best.resolved) continue;
-            if (without) programs.push_back(without->program), worth.gain = 1;
+            if (without) candidates.push_back(*without), worth.gain = 1;
             result_.worth.push_back(worth);
         }
-        std::vector<Measurement> all(programs.size());
-        measurer_->measure(programs, 0, [&](size_t i, const Measurement &m) { all[i] = m; });
+        const std::vector<Measurement> all = measured_again(candidates);
         size_t next = 0;
         for (Worth &w : result_.worth) {
             if (w.gain == 0) continue;

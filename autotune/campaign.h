@@ -63,10 +63,13 @@ struct CampaignResult {
     bool improved = false;         // the best is not the base, and its gain is surely above 1
     bool confirmed = true;         // the best was measured again, unless that was stopped too
     std::vector<Trial> trials;
+    std::vector<std::pair<std::string, Measurement>> finalists;  // by the hash of the program, as they were measured again
     std::vector<Worth> worth;
     Progress progress;
     size_t made = 0, refused = 0;  // schedules that the search made, and those among them that do not lower
-    double search_s = 0, measure_s = 0;
+    size_t scored = 0;             // by the cost model
+    double search_s = 0, measure_s = 0;  // making, scoring and learning; compiling, checking and timing
+    double score_s = 0;            // of search_s
 };
 
 // One that is taken further a batch at a time, so that several share a budget.

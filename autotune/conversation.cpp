@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "autotune/packing_programs.h"
 #include "autotune/sampled.h"
 #include "bench/caller.h"
 #include "compiler/interpret.h"
@@ -24,15 +25,20 @@ Conversation::Conversation(const Subject &subject, const TileProgram &program, c
     : subject_(subject),
       program_(program),
       limits_(limits),
-      extents_(all_extents(subject.algorithm, subject.extents)),
+      extents_(all_extents(program, all_extents(subject.algorithm, subject.extents))),
+      packings_(packings_of(subject.algorithm, program, subject.target)),
       process_(command, limits.memory_bytes, log, limits.stopped),
       end_(after(limits.seconds)) {
     say_limit();
     say(fmt::format("threads {}\n", subject.threads));
+    // A kernel that runs on the calling thread alone takes the time that this thread gets.
+    if (subject.threads == 1 && subject.callers == 1 && !subject.target.is_gpu()) say("clock 1\n");
+    if (subject.callers > 1) say(fmt::format("callers {}\n", subject.callers));
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &a = program.arguments[i];
-        const std::vector<int64_t> shape = shape_of(a.tensor, extents_);
-        std::string line = fmt::format("shape {} {} {} {}", i, abi_dtype(a.tensor.dtype), a.written ? 1 : 0, shape.size());
+        const Tensor &tensor = a.packed ? a.packed->operand : a.tensor;
+        const std::vector<int64_t> shape = shape_of(tensor, extents_);
+        std::string line = fmt::format("shape {} {} {} {}", i, abi_dtype(tensor.dtype), a.written ? 1 : 0, shape.size());
         for (int64_t n : shape) line += fmt::format(" {}", n);
         say(line + "\n");
     }
@@ -69,6 +75,7 @@ void Conversation::aside(const std::function<void()> &work) {
 }
 
 Array Conversation::held_before(const Argument &a, const Inputs &inputs) const {
+    if (a.packed) return inputs.tensors.at(a.packed->operand.name);
     if (a.read) return inputs.tensors.at(a.tensor.name);
     Array array(a.tensor.dtype, shape_of(a.tensor, extents_));
     std::fill(array.data.begin(), array.data.end(), pattern);
@@ -137,10 +144,21 @@ void Conversation::compare_nearly(const Ran &ran, const Ran &base) const {
     }
 }
 
+Array Conversation::packed_by(const TileProgram &packing, const Inputs &inputs) const {
+    const Tensor &from = packing.arguments[0].tensor, &to = packing.arguments[1].tensor;
+    const DimExtents extents = all_extents(packing, extents_);
+    Array operand = inputs.tensors.at(from.name), result(to.dtype, shape_of(to, extents));
+    InterpretOptions unchecked;
+    unchecked.checked = false;
+    interpret(packing, {{from.name, operand.view(from.name)}, {to.name, result.view(to.name)}}, extents, {}, unchecked);
+    return result;
+}
+
 void Conversation::compare_bits(const TileProgram &blocks, const Ran &ran, const Inputs &inputs) const {
     std::map<std::string, Array> arrays;
     std::map<std::string, TensorView> views;
     for (const Argument &a : program_.arguments) arrays.emplace(a.tensor.name, held_before(a, inputs));
+    for (const auto &[i, packing] : packings_) arrays.at(program_.arguments[i].tensor.name) = packed_by(packing, inputs);
     for (auto &[name, array] : arrays) views[name] = array.view(name);
     InterpretOptions unchecked;
     unchecked.checked = false;

@@ -52,7 +52,8 @@ private:
     const Subject &subject_;
     const TileProgram &program_;
     ConversationLimits limits_;
-    DimExtents extents_;
+    DimExtents extents_;                      // with those that packing makes
+    std::map<size_t, TileProgram> packings_;  // by the argument that is packed
     LineProcess process_;
     LineProcess::Clock::time_point end_;
 
@@ -62,6 +63,7 @@ private:
     void say_limit();
     Array held_before(const Argument &argument, const Inputs &inputs) const;
     Ran run(int which);
+    Array packed_by(const TileProgram &packing, const Inputs &inputs) const;
     void compare_nearly(const Ran &ran, const Ran &base) const;
     void compare_bits(const TileProgram &blocks, const Ran &ran, const Inputs &inputs) const;
 };

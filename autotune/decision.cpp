@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 
 #include "algorithms/error.h"
@@ -55,9 +56,9 @@ Choose sampling(RandomNumbers &random) {
 }
 
 Choose replaying(const Trace &trace, const Choose &otherwise) {
-    return [trace, otherwise](const Decision &decision) -> size_t {
-        auto answer = trace.find(decision.name());
-        if (answer == trace.end()) return otherwise(decision);
+    return [trace = std::make_shared<const Trace>(trace), otherwise](const Decision &decision) -> size_t {
+        auto answer = trace->find(decision.name());
+        if (answer == trace->end()) return otherwise(decision);
         if (auto exact = position_of(decision, answer->second)) return *exact;
         if (decision.ordered)
             if (auto near = nearest(decision, answer->second)) return *near;

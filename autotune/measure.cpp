@@ -18,10 +18,13 @@
 
 #include "algorithms/error.h"
 #include "autotune/conversation.h"
+#include "autotune/owned_folder.h"
+#include "autotune/packing_programs.h"
 #include "bench/caller.h"
 #include "bench/inputs.h"
 #include "bench/output_folder.h"
 #include "compiler/emit_gpu.h"
+#include "compiler/prepack.h"
 #include "compiler/verify_tiles.h"
 
 namespace tessera {
@@ -63,7 +66,7 @@ struct Measurer::State {
     Subject subject;
     MeasureOptions options;
     TileProgram base;
-    TemporaryFolder folder;
+    OwnedFolder folder;
     std::optional<Clock::time_point> end;
     std::set<size_t> broken;  // runners
 
@@ -96,8 +99,8 @@ struct Measurer::State {
             std::ofstream(folder.path() / name, std::ios::binary) << text;
             if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
         }
-        const Kernel candidate{"tessera_candidate", {{{}, base}}}, other{"tessera_base", {{{}, base}}};
-        std::ofstream(folder.path() / "calls.c") << caller_source("call_candidate", candidate) << caller_source("call_base", other)
+        const Kernel candidate{"tessera_candidate", {{{}, base}}};
+        std::ofstream(folder.path() / "calls.c") << caller_source("call_candidate", candidate) << caller_source("call_base", {"tessera_base", {{{}, base}}}) << packs_source()
                                                  << fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(), base.parameters.size())
                                                  << "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
                                                     "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n";
@@ -108,8 +111,12 @@ struct Measurer::State {
         }
         LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
             keep_temporaries();
-            make_code(other, base_code());
-            link(folder.path() / "base", {"-Wl,--defsym=tessera_candidate=tessera_base,--defsym=tessera_candidate_workspace=tessera_base_workspace"});
+            make_code(kernels_of("tessera_base", base), base_code());
+            std::vector<std::string> both = {"", "_workspace"};
+            for (const std::string &suffix : packs_of(base)) both.insert(both.end(), {suffix, suffix + "_size"});
+            std::string same = "-Wl";
+            for (const std::string &suffix : both) same += fmt::format(",--defsym=tessera_candidate{0}=tessera_base{0}", suffix);
+            link(folder.path() / "base", {same});
         });
         if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
     }
@@ -117,12 +124,45 @@ struct Measurer::State {
 
     fs::path base_code() const { return folder.path() / "base.code"; }
 
+    // The caller's tensor, whether the program takes it as it is or packed.
+    static const Tensor &operand_of(const Argument &a) { return a.packed ? a.packed->operand : a.tensor; }
+
+    static std::vector<std::string> packs_of(const TileProgram &program) {
+        std::vector<std::string> all;
+        for (const Argument &a : program.arguments)
+            if (a.packed) all.push_back(packing_suffix(operand_of(a)));
+        return all;
+    }
+
+    // A kernel, and what packs for it.
+    std::vector<Kernel> kernels_of(const std::string &name, const TileProgram &program) const {
+        std::vector<Kernel> all = {{name, {{{}, program}}}};
+        for (const auto &[i, packing] : packings_of(subject.algorithm, program, subject.target))
+            all.push_back({name + packing_suffix(operand_of(program.arguments[i])), {{{}, packing}}});
+        return all;
+    }
+
+    // The linker finds what packs an argument where a kernel has that.
+    std::string packs_source() const {
+        std::string declared, cases;
+        for (size_t i = 0; i < base.arguments.size(); i++)
+            for (int which = 0; which < 2 && !base.arguments[i].written; which++) {
+                const std::string name = (which ? "tessera_base" : "tessera_candidate") + packing_suffix(operand_of(base.arguments[i]));
+                declared += fmt::format("extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
+                                        "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
+                                        name);
+                cases += fmt::format("    if (i == {0} && which == {1} && {2}) return bytes ? {2}_size(operand, c, bytes) : {2}(operand, packed, c);\n", i, which, name);
+            }
+        return declared + "int measured_pack(int which, int i, const void *operand, const void *packed, const void *c, uint64_t *bytes) {\n" + cases +
+               "    (void)which, (void)i, (void)operand, (void)packed, (void)c, (void)bytes;\n    return 0;\n}\n";
+    }
+
     // What is linked of a kernel: a library, or an object whose functions give a device its kernels as source.
-    void make_code(const Kernel &kernel, const fs::path &code) const {
-        if (!subject.target.is_gpu()) return emit_library({kernel}, subject.target, {code, {}});
-        const GpuSource source = kernels_of({kernel}, subject.target);
+    void make_code(const std::vector<Kernel> &kernels, const fs::path &code) const {
+        if (!subject.target.is_gpu()) return emit_library(kernels, subject.target, {code, {}});
+        const GpuSource source = tessera::kernels_of(kernels, subject.target);
         const fs::path host = code.string() + ".c";
-        std::ofstream(host) << host_of({kernel}, subject.target, source.kernels, source.uses_double);
+        std::ofstream(host) << host_of(kernels, subject.target, source.kernels, source.uses_double);
         compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o", code.string()});
         fs::remove(host);
     }
@@ -134,6 +174,7 @@ struct Measurer::State {
         std::vector<std::string> arguments = {"-o", program.string()};
         arguments.insert(arguments.end(), shared_objects.begin(), shared_objects.end());
         arguments.insert(arguments.end(), more.begin(), more.end());
+        for (const std::string &suffix : packs_of(base)) arguments.push_back("-Wl,-u,tessera_base" + suffix);
         arguments.insert(arguments.end(), {base_code().string(), "-lpthread", "-lm"});
         if (subject.target.is_gpu()) arguments.push_back("-lOpenCL");
         compile(arguments);
@@ -145,8 +186,11 @@ struct Measurer::State {
     void build(const TileProgram &program, size_t i) const {
         keep_temporaries();
         const fs::path code = folder.path() / fmt::format("candidate{}.code", i);
-        make_code(Kernel{"tessera_candidate", {{{}, program}}}, code);
-        link(program_path(i), {code.string()});
+        make_code(kernels_of("tessera_candidate", program), code);
+        std::vector<std::string> more;
+        for (const std::string &suffix : packs_of(program)) more.push_back("-Wl,-u,tessera_candidate" + suffix);
+        more.push_back(code.string());
+        link(program_path(i), more);
         std::ofstream(folder.path() / fmt::format("bytes{}", i)) << fs::file_size(code);
         fs::remove(code);
     }

@@ -7,16 +7,20 @@
  *   shape <i> <dtype> <written> <rank> <extent>…   of argument i
  *   tensor <i> <bytes>, then bytes  what argument i holds before a run
  *   threads <n>                     that a kernel may use
+ *   clock <0|1>                     1: time is what this thread had of its processor, so that other programs take nothing of it
+ *   callers <n>                     that are timed side by side, each with arguments and a workspace of its own
  *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>" and, where status is 0, for each written
  *                                   argument "tensor <i> <bytes>", then bytes; which is 0, the candidate, or 1, the other
- *   time <calls> <calls>            seconds of so many calls of the candidate and of the other: "took <seconds> <seconds>"
+ *   time <calls> <calls>            seconds of so many calls of the candidate and of the other, by each caller: "took <seconds> <seconds>"
  *                                   (short ones twice, mirrored, after a call that does not count: whoever comes first after a
  *                                   pause finds cold caches)
  *
- * Before a run every written argument is filled with a pattern, and again with what it held; around each lie bytes that no kernel
- * may touch: "ran -1000" says that one did. */
+ * An operand that a kernel takes packed ahead of time is packed for it once, outside of what is timed; what it has instead of the
+ * operand differs between the two kernels. Before a run every written argument is filled with a pattern, and again with what it
+ * held; around each lie bytes that no kernel may touch: "ran -1000" says that one did. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,8 @@
 
 extern const int measured_arguments, measured_parameters;
 int measured_call(int which, const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes);
+/* Packs argument i for that kernel or, where `bytes` is not NULL, tells how many bytes that takes; 0 where it takes it as it is. */
+int measured_pack(int which, int i, const void *operand, const void *packed, const void *context, uint64_t *bytes);
 
 enum { MOST = 64, ZONE = 4096, PATTERN = 0xa5 };
 
@@ -38,7 +44,9 @@ typedef struct Held {
 } Held;
 
 static Held held[MOST];
-static const void *tensors[MOST];
+static const void *tensors[2][MOST]; /* what each of the two kernels takes */
+static TessTensorDesc packed[2][MOST];
+static int stale[2][MOST]; /* not packed since it was set */
 static int64_t parameters[MOST];
 static TessContext context;
 static unsigned char *scratch[2];
@@ -55,9 +63,11 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
+static clockid_t ticking = CLOCK_MONOTONIC;
+
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(ticking, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -89,7 +99,10 @@ static void set_tensor(char *rest) {
         memset(h->block, PATTERN, ZONE);
         memset(h->block + ZONE + bytes, PATTERN, ZONE);
         h->desc.data = h->block + ZONE;
-        tensors[i] = &h->desc;
+    }
+    for (int which = 0; which < 2; which++) {
+        if (!packed[which][i].data) tensors[which][i] = &h->desc;
+        stale[which][i] = 1;
     }
     if (fread(h->initial, 1, (size_t)bytes, stdin) != (size_t)bytes) fail("input ended inside a tensor");
     memcpy(h->block + ZONE, h->initial, (size_t)bytes);
@@ -101,9 +114,27 @@ static int intact(const Held *h) {
     return 1;
 }
 
+static int pack_all(int which) {
+    for (int i = 0; i < measured_arguments; i++) {
+        uint64_t bytes = 0;
+        if (held[i].written || !stale[which][i]) continue;
+        int status = measured_pack(which, i, &held[i].desc, NULL, &context, &bytes);
+        if (status != TESS_OK) return status;
+        stale[which][i] = 0;
+        if (bytes == 0) continue;
+        free(packed[which][i].data);
+        packed[which][i] = tess_packed(allocate(bytes), bytes);
+        tensors[which][i] = &packed[which][i];
+        status = measured_pack(which, i, &held[i].desc, &packed[which][i], &context, NULL);
+        if (status != TESS_OK) return status;
+    }
+    return TESS_OK;
+}
+
 static int prepare(int which) {
     uint64_t bytes = 0;
-    int status = measured_call(which, tensors, parameters, &context, &bytes);
+    int status = pack_all(which);
+    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, &bytes);
     if (status != TESS_OK) return status;
     free(scratch[which]);
     scratch[which] = allocate(bytes);
@@ -117,7 +148,7 @@ static void run(int which) {
         if (held[i].written) memcpy(held[i].block + ZONE, held[i].initial, (size_t)held[i].bytes);
     int status = prepare(which);
     const double start = now();
-    if (status == TESS_OK) status = measured_call(which, tensors, parameters, &context, NULL);
+    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, NULL);
     const double took = now() - start;
     for (int i = 0; i < measured_arguments; i++)
         if (status == TESS_OK && !intact(&held[i])) status = -1000;
@@ -129,14 +160,77 @@ static void run(int which) {
         }
 }
 
+/* One of several that call at one time, beside the first, which has what the answers are read from. */
+typedef struct Caller {
+    pthread_t thread;
+    int which;
+    long calls;
+    TessTensorDesc descs[2][MOST];
+    const void *tensors[2][MOST];
+    unsigned char *scratch[2];
+    uint64_t scratch_bytes;
+} Caller;
+
+static Caller *others;
+static long callers = 1;
+static pthread_barrier_t gate;
+
+static void *copy_of(const void *data, size_t bytes) {
+    return memcpy(allocate(bytes), data, bytes);
+}
+
+/* Arguments of its own, with the values that the first one's have, and a workspace. */
+static void equip(Caller *c, int which) {
+    if (!c->scratch[which]) {
+        for (int i = 0; i < measured_arguments; i++) {
+            const int is_packed = tensors[which][i] == &packed[which][i];
+            c->descs[which][i] = is_packed ? packed[which][i] : held[i].desc;
+            c->descs[which][i].data = copy_of(c->descs[which][i].data, is_packed ? (size_t)packed[which][i].extents[0] : (size_t)held[i].bytes);
+            c->tensors[which][i] = &c->descs[which][i];
+        }
+        c->scratch[which] = copy_of(scratch[which], context.workspace_bytes);
+    }
+    c->which = which, c->scratch_bytes = context.workspace_bytes;
+}
+
+static void *call_beside(void *caller) {
+    const Caller *c = caller;
+    TessContext own = context;
+    own.workspace = c->scratch[c->which], own.workspace_bytes = c->scratch_bytes;
+    pthread_barrier_wait(&gate);
+    for (long n = 0; n < c->calls; n++) measured_call(c->which, c->tensors[c->which], parameters, &own, NULL);
+    pthread_barrier_wait(&gate);
+    return NULL;
+}
+
+/* From when all begin until the last one has ended. */
+static double seconds_side_by_side(int which, long calls) {
+    if (!others && !(others = calloc((size_t)callers - 1, sizeof *others))) fail("out of memory");
+    if (pthread_barrier_init(&gate, NULL, (unsigned)callers) != 0) fail("no barrier");
+    for (long c = 0; c < callers - 1; c++) {
+        equip(&others[c], which);
+        others[c].calls = calls;
+        if (pthread_create(&others[c].thread, NULL, call_beside, &others[c]) != 0) fail("no thread");
+    }
+    pthread_barrier_wait(&gate);
+    const double start = now();
+    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    pthread_barrier_wait(&gate);
+    const double took = now() - start;
+    for (long c = 0; c < callers - 1; c++) pthread_join(others[c].thread, NULL);
+    pthread_barrier_destroy(&gate);
+    return took;
+}
+
 static double seconds_of(int which, long calls) {
     if (calls < 1) return 0;
     if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
     uint64_t bytes = 0;
-    measured_call(which, tensors, parameters, &context, &bytes);
+    measured_call(which, tensors[which], parameters, &context, &bytes);
     context.workspace = scratch[which], context.workspace_bytes = bytes;
+    if (callers > 1) return seconds_side_by_side(which, calls);
     const double start = now();
-    for (long c = 0; c < calls; c++) measured_call(which, tensors, parameters, &context, NULL);
+    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
     return now() - start;
 }
 
@@ -180,6 +274,11 @@ int main(void) {
         } else if (strcmp(line, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
             context.threads = (int32_t)a;
             context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
+        } else if (strcmp(line, "clock") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            struct timespec t;
+            ticking = a == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+        } else if (strcmp(line, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
+            callers = a;
         } else if (strcmp(line, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
             run(a != 0);
         } else if (strcmp(line, "time") == 0 && sscanf(rest, "%ld %ld", &a, &b) == 2) {

@@ -1,4 +1,4 @@
-// What a search makes small: time, or bytes as long as the time stays within bounds.
+// What a search makes small: time, of one call or of many side by side, or bytes as long as the time stays within bounds.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,15 +9,18 @@
 namespace tessera {
 
 enum class Metric {
-    latency,    // of one call on the threads that it is tuned for
-    code_size,  // bytes of machine code
-    workspace,  // bytes of scratch memory
+    latency,     // of one call on the threads that it is tuned for
+    throughput,  // of as many callers as there are threads, each with data of its own, on one thread each
+    code_size,   // bytes of machine code
+    workspace,   // bytes of scratch memory
 };
 const char *name_of(Metric metric);
+bool is_speed(Metric metric);
 
 struct Goal {
     Metric metric = Metric::latency;
     double least_speed = 0.9;  // of the base's: what is surely slower is no answer where bytes are to be small
+    int callers = 1;           // of throughput
 };
 
 // How many times better than the base, by what is surely reached: the ratio of speeds, or of bytes, each with 64 more so that none

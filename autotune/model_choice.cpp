@@ -1,6 +1,7 @@
 #include "autotune/model_choice.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "algorithms/error.h"
@@ -8,6 +9,7 @@
 namespace tessera {
 
 CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &options, CostModel &model) {
+    const auto start = std::chrono::steady_clock::now();
     Search search(task.space, options.search, model);
     const std::map<std::string, Knobs> stages = task.base ? *task.base : realize(task.space, most_likely);
     std::optional<Candidate> base = search.candidate_of(stages, "base");
@@ -37,7 +39,8 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     }
     result.improved = result.best.resolved != base->resolved;
     result.measurement.ratio = std::exp2(result.best.score - base->score);
-    result.made = search.made(), result.refused = search.refused();
+    result.made = search.made(), result.refused = search.refused(), result.scored = search.scored(), result.score_s = search.scoring_s();
+    result.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }
 

@@ -69,13 +69,18 @@ double Plan::repetitions(const Path &path) const {
 }
 
 // Sizes of all dims of a stage that runs somewhere inside the path.
-DimExtents Plan::sizes_in(size_t stage, const Path &path) const {
+const DimExtents &Plan::sizes_in(size_t stage, const Path &path) const {
     for (auto a = path.rbegin(); a != path.rend(); ++a)
         if (a->stage == stage) return loop(*a).sizes;
     return needed(stage, path);
 }
 
-DimExtents Plan::needed(size_t stage, const Path &path) const {
+const DimExtents &Plan::needed(size_t stage, const Path &path) const {
+    auto known = needed_.find({stage, path});
+    return known != needed_.end() ? known->second : needed_.emplace(std::pair(stage, path), find_needed(stage, path)).first->second;
+}
+
+DimExtents Plan::find_needed(size_t stage, const Path &path) const {
     const PlannedStage &s = stages_[stage];
     DimExtents sizes;
     for (const std::string &d : s.view.stage->dims) sizes[d] = path.empty() ? extent(d) : 1;
@@ -83,7 +88,7 @@ DimExtents Plan::needed(size_t stage, const Path &path) const {
         for (const std::string &d : *dims) sizes[d] = extent(d);
     if (path.empty()) return sizes;
     for (size_t c : s.consumers) {
-        const DimExtents inside = sizes_in(c, path);
+        const DimExtents &inside = sizes_in(c, path);
         for (const Operand &o : stages_[c].view.operands) {
             auto from = defined_by_.find(o.tensor);
             if (from == defined_by_.end() || from->second != stage) continue;
@@ -99,7 +104,7 @@ DimExtents Plan::needed(size_t stage, const Path &path) const {
 }
 
 std::vector<int64_t> Plan::needed_of(const std::string &tensor, size_t reader, const Path &path) const {
-    const DimExtents inside = sizes_in(reader, path);
+    const DimExtents &inside = sizes_in(reader, path);
     const std::vector<std::string> &dims = tensors_.at(tensor).dims;
     std::vector<int64_t> most(dims.size(), 1);
     for (const Operand &o : stages_[reader].view.operands) {

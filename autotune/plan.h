@@ -19,7 +19,7 @@ struct PlannedLoop {
 // A position in the tree of loops: inside this loop of this stage.
 struct Anchor {
     size_t stage = 0, loop = 0;
-    friend bool operator==(const Anchor &, const Anchor &) = default;
+    friend auto operator<=>(const Anchor &, const Anchor &) = default;
 };
 using Path = std::vector<Anchor>;  // from the outermost loop to the innermost
 
@@ -57,7 +57,7 @@ public:
     // How often the innermost loop's body runs.
     double repetitions(const Path &path) const;
     // What the body of the innermost loop needs of a stage: sizes of its dims.
-    DimExtents needed(size_t stage, const Path &path) const;
+    const DimExtents &needed(size_t stage, const Path &path) const;
     // What it needs of a tensor that stage `reader` loads, axis by axis.
     std::vector<int64_t> needed_of(const std::string &tensor, size_t reader, const Path &path) const;
 
@@ -67,7 +67,10 @@ private:
     std::vector<PlannedStage> stages_;
     std::map<std::string, size_t> defined_by_;
     std::map<std::string, Tensor> tensors_;
-    DimExtents sizes_in(size_t stage, const Path &path) const;
+    // What was asked before: the loops of a path are settled, and so are those of a stage's consumers.
+    mutable std::map<std::pair<size_t, Path>, DimExtents> needed_;
+    const DimExtents &sizes_in(size_t stage, const Path &path) const;
+    DimExtents find_needed(size_t stage, const Path &path) const;
 };
 
 }  // namespace tessera

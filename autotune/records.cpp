@@ -31,6 +31,13 @@ create table trial(campaign integer not null references campaign(id) on delete c
 constexpr const char *claims = "create table if not exists claim(campaign integer primary key references campaign(id) on delete cascade, host text not null, boot text not null, "
                                "process integer not null, started text not null)";
 
+// Databases that were begun before there was this table have none until somebody writes to them.
+constexpr const char *agains = "create table if not exists again(campaign integer not null references campaign(id) on delete cascade, resolved text not null, verdict text not null, "
+                               "message text not null, seconds real not null, ratio real not null, lower real not null, upper real not null, workspace_bytes integer not null, "
+                               "code_bytes integer not null, compile_s real not null, primary key(campaign, resolved)) without rowid";
+
+constexpr const char *again_columns = "resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s";
+
 constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, features, draft, bound, score";
 
 }  // namespace
@@ -65,6 +72,11 @@ public:
     Statement &bind(const std::string &text) { return bound(sqlite3_bind_text(statement_, ++at_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT)); }
     Statement &bind(double value) { return bound(sqlite3_bind_double(statement_, ++at_, value)); }
     Statement &bind(int64_t value) { return bound(sqlite3_bind_int64(statement_, ++at_, value)); }
+    // Nine columns, from the verdict on.
+    Statement &bind(const Measurement &m) {
+        bind(std::string(name_of(m.verdict))).bind(m.message).bind(m.seconds).bind(m.ratio).bind(m.lower).bind(m.upper);
+        return bind(static_cast<int64_t>(m.workspace_bytes)).bind(static_cast<int64_t>(m.code_bytes)).bind(m.compile_s);
+    }
     Statement &bind(const std::vector<float> &values) { return bound(sqlite3_bind_blob(statement_, ++at_, values.data(), static_cast<int>(values.size() * sizeof(float)), SQLITE_TRANSIENT)); }
     // Whether there is a row; `ok` says whether that could be found out.
     bool step() {
@@ -79,6 +91,14 @@ public:
     }
     double real(int column) const { return sqlite3_column_double(statement_, column); }
     int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+    // Of the columns from there on; InternalError for a verdict that there is not.
+    Measurement measurement(int column) const {
+        Measurement m;
+        m.verdict = verdict_named(text(column)), m.message = text(column + 1);
+        m.seconds = real(column + 2), m.ratio = real(column + 3), m.lower = real(column + 4), m.upper = real(column + 5);
+        m.workspace_bytes = static_cast<uint64_t>(integer(column + 6)), m.code_bytes = static_cast<uint64_t>(integer(column + 7)), m.compile_s = real(column + 8);
+        return m;
+    }
     std::vector<float> floats(int column) const {
         std::vector<float> values(static_cast<size_t>(sqlite3_column_bytes(statement_, column)) / sizeof(float));
         if (!values.empty()) std::memcpy(values.data(), sqlite3_column_blob(statement_, column), values.size() * sizeof(float));
@@ -94,6 +114,14 @@ private:
         return *this;
     }
 };
+
+Measurement measurement_in(const fs::path &file, const Statement &row, int column) {
+    try {
+        return row.measurement(column);
+    } catch (const InternalError &) {
+        throw UserError("records.format", "records '" + file.string() + "': expected a verdict, got '" + quotable(row.text(column)) + "'; the file is damaged. Restore it.");
+    }
+}
 
 }  // namespace
 
@@ -133,6 +161,7 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     if (read_only) return;
     s.run("pragma foreign_keys = on; pragma synchronous = full");
     s.run(claims);
+    s.run(agains);
 }
 
 Records::~Records() = default;
@@ -151,10 +180,8 @@ void Records::add(int64_t campaign, const std::vector<Trial> &trials) {
     State &s = *state_;
     s.run("begin immediate");
     for (const Trial &t : trials) {
-        const Measurement &m = t.measurement;
         Statement insert(s.db, std::string("insert into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing");
-        insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(std::string(name_of(m.verdict))).bind(m.message);
-        insert.bind(m.seconds).bind(m.ratio).bind(m.lower).bind(m.upper).bind(static_cast<int64_t>(m.workspace_bytes)).bind(static_cast<int64_t>(m.code_bytes)).bind(m.compile_s);
+        insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(t.measurement);
         insert.bind(t.features).bind(t.draft).bind(t.bound).bind(t.score).step();
         if (insert.ok()) continue;
         const std::string why = sqlite3_errmsg(s.db);
@@ -176,19 +203,27 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
     q.bind(campaign);
     while (q.step()) {
         Trial t;
-        Measurement &m = t.measurement;
-        t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3);
-        try {
-            m.verdict = verdict_named(q.text(4));
-        } catch (const InternalError &) {
-            throw UserError("records.format", "records '" + state_->file.string() + "': expected a verdict, got '" + quotable(q.text(4)) + "'; the file is damaged. Restore it.");
-        }
-        m.message = q.text(5), m.seconds = q.real(6), m.ratio = q.real(7), m.lower = q.real(8), m.upper = q.real(9);
-        m.workspace_bytes = static_cast<uint64_t>(q.integer(10)), m.code_bytes = static_cast<uint64_t>(q.integer(11)), m.compile_s = q.real(12);
+        t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3), t.measurement = measurement_in(state_->file, q, 4);
         t.features = q.floats(13), t.draft = q.real(14), t.bound = q.real(15), t.score = q.real(16);
         all.push_back(std::move(t));
     }
     if (!q.ok()) state_->fail("records.read", "to read its trials", "Restore it, or name another with --records.");
+    return all;
+}
+
+void Records::add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement) {
+    Statement insert(state_->db, std::string("insert into again(campaign, ") + again_columns + ") values(?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing");
+    insert.bind(campaign).bind(resolved).bind(measurement).step();
+    if (!insert.ok()) state_->fail_writing();
+}
+
+std::map<std::string, Measurement> Records::measured_again(int64_t campaign) const {
+    std::map<std::string, Measurement> all;
+    if (Statement there(state_->db, "select 1 from sqlite_schema where name = 'again'"); !there.step()) return all;
+    Statement q(state_->db, std::string("select ") + again_columns + " from again where campaign = ?");
+    q.bind(campaign);
+    while (q.step()) all[q.text(0)] = measurement_in(state_->file, q, 1);
+    if (!q.ok()) state_->fail("records.read", "to read its finalists", "Restore it, or name another with --records.");
     return all;
 }
 
@@ -207,6 +242,7 @@ void Records::merge(const fs::path &other) {
     for (const CampaignRow &row : from.campaigns()) {
         const int64_t id = campaign(row.key, nlohmann::ordered_json::parse(row.document, nullptr, false));
         add(id, from.trials(row.id));
+        for (const auto &[resolved, measurement] : from.measured_again(row.id)) add_again(id, resolved, measurement);
         if (row.base_seconds > 0) set_base(id, row.base_seconds);
     }
 }

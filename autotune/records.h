@@ -3,10 +3,12 @@
 //
 //   campaign  a key: the hash of everything that its proposals depend on beside its measurements
 //   trial     what was proposed, and what came of it
+//   again     what a campaign measured again, more closely: its finalists, and the winner without one of its changes
 //   claim     who works on a campaign
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +51,9 @@ public:
     void add(int64_t campaign, const std::vector<Trial> &trials);  // all or none
     void set_base(int64_t campaign, double seconds);
     std::vector<Trial> trials(int64_t campaign) const;
+    // By the hash of the tile program; what is there stays.
+    void add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement);
+    std::map<std::string, Measurement> measured_again(int64_t campaign) const;
     std::vector<CampaignRow> campaigns() const;
     // Copies what the other file has and this one has not.
     void merge(const std::filesystem::path &other);

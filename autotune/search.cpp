@@ -1,11 +1,13 @@
 #include "autotune/search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "algorithms/error.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
+#include "compiler/tile_identity.h"
 #include "compiler/verify_tiles.h"
 #include "schedules/check.h"
 
@@ -57,8 +59,8 @@ bool Search::complete(Candidate &c) const {
         check(schedule, space_.algorithm);
         check_stages(schedule, -1, apply_splits(inline_calls(space_.algorithm), c.stages));
         c.program = lower(space_.algorithm, c.stages, space_.target);
-        c.resolved = resolved_hash(c.program);
-        const DimExtents extents = all_extents(space_.algorithm, space_.extents);
+        c.identity = identity_of(c.program);
+        const DimExtents extents = all_extents(c.program, all_extents(space_.algorithm, space_.extents));
         c.features = features_of(profile_of(c.program, extents, space_.target, space_.threads), work_, space_.target, space_.threads);
         return true;
     } catch (const UserError &) {
@@ -70,6 +72,7 @@ std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs>
     Candidate c;
     c.origin = origin, c.stages = stages;
     if (!complete(c)) return std::nullopt;
+    c.resolved = resolved_hash(c.program);
     return c;
 }
 
@@ -132,18 +135,21 @@ Trace Search::crossed(const Candidate &a, const Candidate &b) {
     return trace;
 }
 
-void Search::score(std::vector<Candidate> &all) const {
+void Search::score(std::vector<Candidate> &all) {
+    const auto start = std::chrono::steady_clock::now();
     std::vector<Featured> features;
     for (const Candidate &c : all) features.push_back(c.features);
     const std::vector<double> scores = model_.predict(features);
     for (size_t i = 0; i < all.size(); i++) all[i].score = scores[i];
+    scored_ += all.size();
+    scoring_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 std::vector<Candidate> Search::propose(size_t count) {
     std::vector<Candidate> pool;
-    std::set<std::string> seen = proposed_;
+    std::set<uint64_t> seen = proposed_;
     auto keep = [&](std::optional<Candidate> c) {
-        if (c && seen.insert(c->resolved).second) pool.push_back(std::move(*c));
+        if (c && seen.insert(c->identity).second) pool.push_back(std::move(*c));
     };
     for (Candidate &c : planted_) keep(std::move(c));
     planted_.clear();
@@ -169,7 +175,7 @@ std::vector<Candidate> Search::propose(size_t count) {
             if (!a || a->trace.empty()) continue;
             const bool crosses = share_of(random_) < 0.2 && b && b != a && !b->trace.empty();
             const Trace trace = crosses ? crossed(*a, *b) : mutated(*a);
-            if (auto c = make(replaying(trace, sample), crosses ? "crossover" : "mutation"); c && seen.insert(c->resolved).second) children.push_back(std::move(*c));
+            if (auto c = make(replaying(trace, sample), crosses ? "crossover" : "mutation"); c && seen.insert(c->identity).second) children.push_back(std::move(*c));
         }
         score(children);
         for (Candidate &c : children) pool.push_back(std::move(c));
@@ -179,9 +185,13 @@ std::vector<Candidate> Search::propose(size_t count) {
     std::vector<bool> taken(pool.size(), false);
     auto take = [&](size_t i) {
         taken[i] = true;
-        proposed_.insert(pool[i].resolved);
-        if (is_safe(pool[i].program)) batch.push_back(pool[i]);
-        else refused_++;
+        proposed_.insert(pool[i].identity);
+        if (!is_safe(pool[i].program)) {
+            refused_++;
+            return;
+        }
+        batch.push_back(std::move(pool[i]));
+        batch.back().resolved = resolved_hash(batch.back().program);
     };
     for (size_t i = 0; i < planted && batch.size() < count; i++) take(i);
     const size_t explored = static_cast<size_t>(std::lround(options_.exploration * static_cast<double>(count)));
@@ -192,8 +202,8 @@ std::vector<Candidate> Search::propose(size_t count) {
     for (int apart : {3, 1}) {
         for (size_t i : order) {
             if (batch.size() + explored >= count) break;
-            const bool like = std::any_of(batch.begin(), batch.end(), [&](const Candidate &c) { return differences(c.trace, pool[i].trace) < apart; });
-            if (!taken[i] && !like) take(i);
+            auto like = [&](const Candidate &c) { return differences(c.trace, pool[i].trace) < apart; };
+            if (!taken[i] && std::none_of(batch.begin(), batch.end(), like)) take(i);
         }
     }
     for (size_t i = planted; i < sampled && batch.size() < count; i++)
@@ -205,7 +215,7 @@ std::vector<Candidate> Search::propose(size_t count) {
 
 void Search::learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples) {
     for (size_t i = 0; i < candidates.size(); i++) {
-        proposed_.insert(candidates[i].resolved);
+        proposed_.insert(candidates[i].identity);
         if (goodness[i] > 0 && !candidates[i].trace.empty()) parents_.push_back({candidates[i], goodness[i]});
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const Parent &a, const Parent &b) { return a.goodness > b.goodness; });

@@ -21,7 +21,8 @@ struct Candidate {
     std::vector<Decision> asked;
     std::map<std::string, Knobs> stages;
     TileProgram program;
-    std::string resolved;                 // its hash
+    uint64_t identity = 0;                // of the program, within this process
+    std::string resolved;                 // its hash, of what is proposed
     Featured features;
     double score = 0;
 };
@@ -53,6 +54,9 @@ public:
     // What sampling and breeding gave that could not be lowered, among all.
     size_t made() const { return made_; }
     size_t refused() const { return refused_; }
+    // Candidates that the model scored, and the seconds that took.
+    size_t scored() const { return scored_; }
+    double scoring_s() const { return scoring_s_; }
 
 private:
     SearchSpace space_;
@@ -60,21 +64,22 @@ private:
     CostModel &model_;
     RandomNumbers random_;
     Work work_;
-    std::set<std::string> proposed_;       // hashes
+    std::set<uint64_t> proposed_;          // identities
     std::vector<Candidate> planted_;       // not proposed yet
     struct Parent {
         Candidate candidate;
         double goodness = 0;
     };
     std::vector<Parent> parents_;          // measured, best first
-    size_t made_ = 0, refused_ = 0;
+    size_t made_ = 0, refused_ = 0, scored_ = 0;
+    double scoring_s_ = 0;
     std::function<bool()> stopped_;
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
     bool complete(Candidate &candidate) const;
     Trace mutated(const Candidate &parent);
     Trace crossed(const Candidate &a, const Candidate &b);
-    void score(std::vector<Candidate> &all) const;
+    void score(std::vector<Candidate> &all);
 };
 
 }  // namespace tessera

@@ -11,13 +11,15 @@
 //   tile      loops of a Map around the folds that are placed in it
 //   block, k  cache tiles and slices of a fold
 //   order     of the dims within a level
+//   unroll    points of a fold or a scan that are written out
+//   tail      what a last tile does of which only a part is there: masked stores, or point by point
 //   parallel  how many outermost loops
-//   pack      copies of a fold's operands in the order in which it reads them, at any loop
+//   pack      copies of a fold's operands in the order in which it reads them, at any loop; of those that stay as they are, ahead of time
 //   instruction
 //   prefetch  of a stage that runs row by row inside another: the next row, or where this one goes
 //
 // On a GPU a stage's decisions are: vector (an access of several elements), micro (a thread's part), block (a block's tile), warps, k,
-// order, layout (the dim that neighbouring threads share) and pack (in shared memory).
+// order, unroll, layout (the dim that neighbouring threads share) and pack (in shared memory).
 //
 // A stage's tile never exceeds what its place needs of it. What comes out has legal addresses; lowering may still refuse
 // it, for a race or for storage that cannot be had.
@@ -39,6 +41,7 @@ struct SearchSpace {
     int threads = 1;          // that the kernel will run on
     Restrictions restrictions;
     std::vector<Mutator> mutators;
+    std::vector<std::string> ahead = {};  // operands that stay as they are, so that the caller may pack them once, ahead of time
 };
 
 // The schedule that the answers of `choose` make. UserError tune.space where a restriction allows no answer after those.

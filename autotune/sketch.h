@@ -47,8 +47,11 @@ private:
     void ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_levels(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_loops(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_parallel(PlannedStage &s, Knobs &k);
     void ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k);
+    bool may_pack_ahead(const std::string &tensor) const;
     void ask_pack(size_t stage, const Operand &operand);
     std::vector<std::string> ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims);
 

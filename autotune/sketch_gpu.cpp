@@ -135,6 +135,7 @@ void Sketch::ask_threads(size_t i) {
     ask_access(s, t, k);
     ask_team(s, t, k);
     ask_team_loops(s, t, k);
+    ask_unrolled(s, t, k);
     const std::vector<std::string> &dims = s.view.stage->dims;
     if (s.output || dims.size() < 2 || !s.view.extra.empty()) return;
     std::vector<Answer> answers = {{dims.back(), 1}};

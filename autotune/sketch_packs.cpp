@@ -6,6 +6,16 @@
 
 namespace tessera {
 
+// Whether the stage alone reads an operand that its caller may pack once.
+bool Sketch::may_pack_ahead(const std::string &tensor) const {
+    size_t readers = 0;
+    for (size_t i = 0; i < plan_->size(); i++) {
+        const std::vector<Operand> &all = plan_->stage(i).view.operands;
+        readers += std::any_of(all.begin(), all.end(), [&](const Operand &o) { return o.tensor == tensor; });
+    }
+    return readers == 1 && std::find(space_.ahead.begin(), space_.ahead.end(), tensor) != space_.ahead.end();
+}
+
 // A copy of what a fold reads again and again, in the order in which its register tile reads it.
 void Sketch::ask_pack(size_t i, const Operand &operand) {
     PlannedStage &s = plan_->stage(i);
@@ -31,6 +41,7 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     double full = 1;
     for (const std::string &d : tensor->dims) full *= static_cast<double>(std::max<int64_t>(1, plan_->extent(d)));
     std::vector<Answer> answers = {{"none", grouped ? 0.01 : 1}, {"root", 0.3}};
+    if (may_pack_ahead(operand.tensor)) answers.push_back({"ahead", 1.5});
     std::map<std::string, Path> paths;
     const Path path = plan_->path(i);
     for (size_t depth = 1; depth <= path.size(); depth++) {
@@ -47,7 +58,7 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     }
     const std::string taken = ask(name, "pack." + operand.tensor, answers);
     if (taken == "none") return;
-    Pack pack{"root", {}};
+    Pack pack{taken == "ahead" ? "prepack" : "root", {}};
     const int64_t factor = k.micro.at(tiled);
     const int64_t group = grouped ? find_instruction(*k.instruction)->group : 1;
     pack.layout.push_back({tensor->dims[axis], factor, false});
@@ -60,12 +71,12 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     }
     pack.layout.insert(pack.layout.end(), inner.begin(), inner.end());
     const std::string packed = name + "." + operand.tensor + ".packed";
-    if (taken != "root") {
+    if (paths.count(taken)) {
         const Anchor &a = paths.at(taken).back();
         if (a.stage == i) pack.at = plan_->loop(a).text;
         else stages_[packed].place = Place{Place::Kind::at, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
     }
-    if (grouped) {
+    if (grouped && !pack.is_ahead()) {
         const std::string &along = tensor->dims[static_cast<size_t>(std::find_if(operand.index.begin(), operand.index.end(), [&](const Expr &e) { return e->name == t.group; }) - operand.index.begin())];
         Knobs &copy = stages_[packed];
         copy.micro = {{along, group}, {tensor->dims[axis], t.lanes}};

@@ -314,6 +314,8 @@ void Sketch::ask_tiles(size_t i) {
         ask_register_tile(s, t, k);
         ask_levels(s, t, k);
         ask_loops(s, t, k);
+        ask_unrolled(s, t, k);
+        ask_tails(s, t, k);
     }
     ask_parallel(s, k);
     ask_prefetches(s, t, k);

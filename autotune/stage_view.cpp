@@ -39,6 +39,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
 
 int64_t movement(const Expr &index, const std::string &dim, int64_t size, const DimExtents &extents) {
     if (!uses_variable(index, dim)) return 0;
+    if (index.kind() == ExprKind::variable) return std::max<int64_t>(size, 1) - 1;
     LoopPositions positions;
     positions.extents.insert(extents.begin(), extents.end());
     auto at = [&](int64_t position) {
@@ -52,6 +53,11 @@ std::vector<int64_t> spans(const Operand &operand, const DimExtents &sizes, cons
     std::vector<int64_t> all;
     for (const Expr &index : operand.index) {
         int64_t span = 1;
+        if (index.kind() == ExprKind::variable) {
+            if (auto size = sizes.find(index->name); size != sizes.end()) span = std::max<int64_t>(size->second, 1);
+            all.push_back(span);
+            continue;
+        }
         for (const std::string &dim : variables_in(index))
             if (auto size = sizes.find(dim); size != sizes.end()) span += std::abs(movement(index, dim, size->second, extents));
         all.push_back(span);

@@ -12,6 +12,7 @@ struct Subject {
     DimExtents extents;    // of the symbolic dims
     int threads = 1;
     uint64_t seed = 1;     // of the data
+    int callers = 1;       // that are timed side by side, each with data of its own
 };
 
 }  // namespace tessera

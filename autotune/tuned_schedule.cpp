@@ -1,6 +1,7 @@
 #include "autotune/tuned_schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -62,6 +63,42 @@ std::map<std::string, Knobs> knobs_from(const json &stages) {
 
 static Schedule with_features(const Schedule &schedule, const std::vector<std::string> &features) { return features.empty() ? schedule : schedule.require(features); }
 
+namespace {
+
+using Values = std::map<FieldPath, json>;
+
+Values values_of(const json &document) {
+    Values all;
+    for (auto &[path, value] : statements(document)) all[path] = value;
+    return all;
+}
+
+// What a document states to turn `inherited` into `wanted`: nulls stand as high as they may. `state` takes each.
+void state_differences(const Values &wanted, const Values &inherited, const std::function<void(const FieldPath &, const json &)> &state) {
+    auto any_inside = [&](const FieldPath &prefix) {
+        return std::any_of(wanted.begin(), wanted.end(), [&](const auto &f) { return f.first.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), f.first.begin()); });
+    };
+    std::set<FieldPath> deleted;
+    for (const auto &[path, value] : inherited) {
+        if (wanted.count(path)) continue;
+        FieldPath gone = path;
+        while (gone.size() > 2 && !any_inside({gone.begin(), gone.end() - 1})) gone.pop_back();
+        if (deleted.insert(gone).second) state(gone, nullptr);
+    }
+    for (const auto &[path, value] : wanted) {
+        auto field = inherited.find(path);
+        if (field == inherited.end() || field->second != value) state(path, value);
+    }
+}
+
+void put(json &document, const FieldPath &path, const json &value) {
+    json *slot = &document;
+    for (const std::string &key : path) slot = &(*slot)[key];
+    *slot = value;
+}
+
+}  // namespace
+
 Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,
                         const std::vector<std::string> &requires_features) {
     const json wanted = {{"stages", document_of(stages)}};
@@ -69,36 +106,36 @@ Schedule tuned_schedule(const std::string &name, const std::map<std::string, Kno
     whole["stages"] = wanted["stages"];
     const Schedule alone = with_features(Schedule::from_json(whole, name), requires_features);
     if (!parent) return alone;
-    const Fields inherited = merged(*parent, library);
-    std::map<FieldPath, json> stated;
-    for (auto &[path, value] : statements(wanted)) stated[path] = value;
-    auto any_inside = [&](const FieldPath &prefix) {
-        return std::any_of(stated.begin(), stated.end(), [&](const auto &f) { return f.first.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), f.first.begin()); });
-    };
+    Values inherited;
     json child = Schedule(name).document();
     child["extends"] = parent->name();
     size_t changes = 0;
     auto state = [&](const FieldPath &path, const json &value) {
-        json *slot = &child;
-        for (const std::string &key : path) slot = &(*slot)[key];
-        *slot = value;
+        put(child, path, value);
         changes++;
     };
-    std::set<FieldPath> deleted;
-    for (const auto &[path, field] : inherited) {
+    for (const auto &[path, field] : merged(*parent, library)) {
         if (path[0] == "variants") state({"variants"}, nullptr);
-        if (path[0] != "stages" || stated.count(path)) continue;
-        FieldPath gone = path;
-        while (gone.size() > 2 && !any_inside({gone.begin(), gone.end() - 1})) gone.pop_back();
-        if (deleted.insert(gone).second) state(gone, nullptr);
+        if (path[0] == "stages") inherited[path] = field.value;
     }
-    for (const auto &[path, value] : stated) {
-        auto field = inherited.find(path);
-        if (field == inherited.end() || field->second.value != value) state(path, value);
-    }
+    const Values stated = values_of(wanted);
+    state_differences(stated, inherited, state);
     if (changes >= stated.size()) return alone;
     if (changes == 0) child["stages"] = json::object();
     return with_features(Schedule::from_json(child, name), requires_features);
+}
+
+Schedule with_variants(const Schedule &schedule, const std::map<std::string, Knobs> &stages, const std::vector<TunedVariant> &variants) {
+    const Values own = values_of({{"stages", document_of(stages)}});
+    json document = schedule.document();
+    if (!variants.empty()) document["variants"] = json::array();
+    for (const TunedVariant &v : variants) {
+        json one = {{"when", json::array()}, {"stages", json::object()}};
+        for (const Condition &c : v.when) one["when"].push_back(to_string(c));
+        state_differences(values_of({{"stages", document_of(v.stages)}}), own, [&](const FieldPath &path, const json &value) { put(one, path, value); });
+        document["variants"].push_back(one);
+    }
+    return Schedule::from_json(document, schedule.name());
 }
 
 std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a, const std::map<std::string, Knobs> &b) {

@@ -22,6 +22,14 @@ std::map<std::string, Knobs> knobs_from(const nlohmann::json &stages);
 Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,
                         const std::vector<std::string> &requires_features);
 
+// Stages that hold in place of a schedule's own where all conditions do.
+struct TunedVariant {
+    std::vector<Condition> when;
+    std::map<std::string, Knobs> stages;
+};
+// The same schedule, which resolves to `stages`, with these variants and no others: each states in what it differs from `stages`.
+Schedule with_variants(const Schedule &schedule, const std::map<std::string, Knobs> &stages, const std::vector<TunedVariant> &variants);
+
 // The knobs in which two sets of stages differ, "y.micro": what an ablation takes back one by one.
 std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a, const std::map<std::string, Knobs> &b);
 // `stages` with one knob of one stage as `from` has it.

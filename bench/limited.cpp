@@ -49,7 +49,7 @@ void write_all(int descriptor, const std::string &text) {
     try {
         work();
     } catch (const UserError &error) {
-        write_all(report, error.id() + "\n" + std::string(error.what()).substr(error.id().size() + std::strlen("error[]: ")));
+        write_all(report, error.id() + "\n" + error.message());
         code = failed;
     } catch (const std::bad_alloc &) {
         code = out_of_memory;

@@ -7,12 +7,10 @@ fastest of its own ways: plain or channels-last tensors, and weights that oneDNN
 the generated kernel is faster; its interval is that of the median over rounds, at 95 %. GB/s counts the weights alone."""
 import argparse
 import os
-import random
-import statistics
 import sys
 import tempfile
-import time
 
+from contest import contest, fastest
 from generated import Library, dense
 
 import torch
@@ -24,32 +22,6 @@ NAMES = {torch.float32: "f32", torch.bfloat16: "bf16", torch.int8: "i8", torch.u
 def desc(tensor):
     assert tensor.is_contiguous()
     return dense(tensor.data_ptr(), NAMES[tensor.dtype], list(tensor.shape))
-
-
-def seconds(call, least=2e-3):
-    """Of one call, from as many as take `least`."""
-    start, calls = time.perf_counter(), 0
-    while True:
-        call()
-        calls += 1
-        now = time.perf_counter()
-        if now - start > least:
-            return (now - start) / calls
-
-
-def contest(ours, theirs, rounds):
-    """The fastest of `theirs`; the best time of both sides; the ratio with its interval."""
-    for call in [ours, *theirs.values()]:
-        seconds(call)
-    name = min(theirs, key=lambda n: min(seconds(theirs[n]) for _ in range(3)))
-    a, b = [], []
-    for _ in range(rounds):
-        a.append(seconds(ours))
-        b.append(seconds(theirs[name]))
-    ratios = [y / x for x, y in zip(a, b)]
-    draw = random.Random(1)
-    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(500))
-    return name, min(a), min(b), medians[12], medians[487]
 
 
 class Bench:
@@ -67,7 +39,8 @@ class Bench:
         error = ((result().double() - expected.double()).abs().max() / expected.double().abs().max()).item()
         if not error <= tolerance:
             sys.exit(f"{what}: the two results differ by {error:.1e} of the largest; expected at most {tolerance:.0e}")
-        name, a, b, low, high = contest(ours, theirs, self.options.rounds)
+        name = fastest(theirs)
+        a, b, low, high = contest(ours, theirs[name], self.options.rounds)
         print(f"{what:34} {work / a:8.1f} {unit:8} PyTorch {work / b:8.1f} ({name:15})  ratio {low:.3f}..{high:.3f}", flush=True)
 
     def product_bf16(self, m, n, k, unit="GFLOP/s"):

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""How far tuning comes in few trials: ./tessera tuning [task...]
+"""How far tuning comes, and how soon: ./tessera tuning [task...]
 
-For each task, whose shapes no shipped model was trained on, the speed over that of the shipped schedule, confirmed and
-interleaved, after: 16 trials with the shipped cost model; 16 with none; 128 from nothing, without model or shipped
-schedule. `best` is the best of the three; `--trials N` changes 128."""
+Each task has a shape that no shipped model was trained on, and campaigns of its own: 8 and 16 trials with the shipped cost
+model; 16 and 64 without any; 128 from nothing, without model or shipped schedule. Each ends with its winner timed again beside
+the base, interleaved, and that ratio is what counts. `best` is the best that any of them, or the shipped schedule, reached; the columns are
+shares of it, and `shipped` is the share of the shipped schedule. The last three tasks have none: their base is plain loops.
+
+--trials changes 128. --out FILE keeps every campaign and --from FILE prints the tables of such files again, together. --rate says
+how fast the search itself is: candidates a second from their decisions to their scores, scores alone, and the search's share of a
+campaign of 32 trials."""
 import argparse
 import json
 import math
@@ -12,51 +17,119 @@ import subprocess
 import sys
 import tempfile
 
-TASKS = {
-    "matmul": ["matmul", "--shape", "M=512", "N=768", "K=1536"],
-    "linear_gelu": ["linear_gelu", "--shape", "M=192", "N=768", "K=768"],
-    "softmax": ["softmax", "--shape", "M=1024", "N=2048"],
-    "layernorm": ["layernorm", "--shape", "M=2048", "N=768"],
-    "attention": ["attention", "--shape", "H=4", "S=320", "T=320", "D=64", "E=64"],
-    "conv3x3": ["conv2d_nhwc", "--shape", "N=1", "H=16", "W=16", "C=128", "R=3", "S=3", "O=128"],
-    "conv1x1": ["conv2d_nhwc", "--shape", "N=1", "H=28", "W=28", "C=64", "R=1", "S=1", "O=256"],
-    "depthwise": ["depthwise_conv2d_nhwc", "--shape", "N=1", "H=16", "W=16", "C=384", "R=3", "S=3"],
-    "gemv": ["gemv", "--shape", "M=1024", "K=4096"],
-    "cumulative_sum": ["cumulative_sum", "--shape", "M=1024", "N=768"],
+MATMUL, CONV = "2*M*N*K", "2*N*(H-R+1)*(W-S+1)*C*R*S"
+TASKS = {  # arguments, shape, work of a call, its unit
+    "matmul 512x768x3072": (["matmul"], dict(M=512, N=768, K=3072), MATMUL, "GFLOP/s"),
+    "matmul 128x768x768": (["matmul"], dict(M=128, N=768, K=768), MATMUL, "GFLOP/s"),
+    "matmul bf16 512x768x1536": (["matmul", "--numerics", "bf16"], dict(M=512, N=768, K=1536), MATMUL, "GFLOP/s"),
+    "matmul u8 by i8 512x768x1536": (["matmul_u8s8"], dict(M=512, N=768, K=1536), MATMUL, "Gop/s"),
+    "linear_gelu 192x768x768": (["linear_gelu"], dict(M=192, N=768, K=768), MATMUL, "GFLOP/s"),
+    "conv 3x3, 64 to 64": (["conv2d_nhwc"], dict(N=1, H=58, W=58, C=64, R=3, S=3, O=64), CONV + "*O", "GFLOP/s"),
+    "conv 1x1, 64 to 256": (["conv2d_nhwc"], dict(N=1, H=28, W=28, C=64, R=1, S=1, O=256), CONV + "*O", "GFLOP/s"),
+    "depthwise 3x3, 384": (["depthwise_conv2d_nhwc"], dict(N=1, H=16, W=16, C=384, R=3, S=3), CONV, "GFLOP/s"),
+    "softmax 1024x4096": (["softmax"], dict(M=1024, N=4096), "8*M*N", "GB/s"),
+    "layernorm 2048x768": (["layernorm"], dict(M=2048, N=768), "8*M*N", "GB/s"),
+    "attention 4x320x64": (["attention"], dict(H=4, S=320, T=320, D=64, E=64), "4*H*S*T*D", "GFLOP/s"),
+    "gemv 1024x4096": (["gemv"], dict(M=1024, K=4096), "4*M*K", "GB/s"),
+    "city_block 256x512x256": (["city_block"], dict(M=256, N=512, K=256), "3*M*N*K", "GFLOP/s"),
+    "swiglu 192x1024x512": (["swiglu"], dict(M=192, F=1024, K=512), "4*M*F*K", "GFLOP/s"),
+    "log_partition 256x1024x128": (["log_partition"], dict(M=256, N=1024, K=128), "2*M*N*K", "GFLOP/s"),
 }
+UNSEEN = {"city_block", "swiglu", "log_partition"}
+CAMPAIGNS = {"8, model": ["--trials", "8"], "16, model": ["--trials", "16"], "16": ["--trials", "16", "--model", "none"],
+             "64": ["--trials", "64", "--model", "none"], "nothing": ["--model", "none", "--unseeded"]}
 
 
-def tune(generator, target, task, trials, more, folder):
-    command = [generator, "tune", *task, "--target", target, "--trials", str(trials), "--quiet", "--json",
-               "--records", os.path.join(folder, "tune.db"), "--out", os.path.join(folder, "out"), *more]
-    run = subprocess.run(command, capture_output=True, text=True)
+def campaign(options, name, more):
+    arguments, shape, _, _ = TASKS[name]
+    generator = options.unseen if arguments[0] in UNSEEN else options.generator
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([generator, "tune", *arguments, "--shape", *(f"{d}={n}" for d, n in shape.items()), "--target", options.target,
+                              *more, "--quiet", "--json", "--records", os.path.join(folder, "tune.db"), "--out", os.path.join(folder, "out")],
+                             capture_output=True, text=True)
     if run.returncode != 0:
-        sys.exit(run.stderr)
-    result = json.loads(run.stdout)
-    seconds = result["search_s"] + result["measure_s"]
-    return (result["ratio"][1] if result["improved"] else 1.0 if "--unseeded" not in more else max(
-        [t["ratio"] for t in result["trials"][1:] if t["verdict"] == "measured"], default=0)), seconds
+        raise RuntimeError(run.stderr.strip())
+    return json.loads(run.stdout)
+
+
+def tune(options, name, more):
+    result = campaign(options, name, more)
+    measured = [t["ratio"] for t in result["trials"][1:] if t["verdict"] == "measured"]
+    # Where nothing beat the base there is no artifact, and a campaign that may not begin from the base has what it measured.
+    speed = result["ratio"][1] if result["improved"] else max(measured, default=0) if "--unseeded" in more else 1.0
+    return {"task": name, "speed": speed, "base_s": result["base_s"], "search_s": result["search_s"], "measure_s": result["measure_s"],
+            "trials": len(result["trials"])}
+
+
+def rates(options, tasks):
+    print(f"{'task':30}{'candidates/s':>14}{'scores/s':>12}{'of a campaign':>15}", flush=True)
+    for name in tasks:
+        alone, whole = campaign(options, name, ["--deterministic", "--trials", "64"]), campaign(options, name, ["--trials", "32"])
+        print(f"{name:30}{alone['made'] / alone['search_s']:14.0f}{alone['scored'] / alone['score_s']:12.0f}"
+              f"{100 * whole['search_s'] / whole['elapsed_s']:13.1f} %", flush=True)
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(max(v, 1e-3)) for v in values) / len(values))
+
+
+def table(results):
+    """`results`: lists of what `tune` returns with its campaign's name, one list or more a task."""
+    tasks = list(dict.fromkeys(r["task"] for r in results))
+    columns = list(CAMPAIGNS)
+    print(f"{'task':30}{'best':>8} {'':8}{'shipped':>8}" + "".join(f"{c:>11}" for c in columns) + "   seconds, of which search")
+    shares = {c: [] for c in ["shipped", *columns]}
+    for task in tasks:
+        runs = {r["campaign"]: r for r in results if r["task"] == task}
+        arguments, shape, work, unit = TASKS[task]
+        best = max([1.0] + [r["speed"] for r in runs.values()])
+        rate = best * eval(work, {}, shape) / min(r["base_s"] for r in runs.values()) * 1e-9
+        line = f"{task:30}{rate:8.1f} {unit:8}{1 / best:8.3f}"
+        if arguments[0] not in UNSEEN:
+            shares["shipped"].append(1 / best)
+        for c in columns:
+            if c in runs:
+                shares[c].append(runs[c]["speed"] / best)
+            line += f"{runs[c]['speed'] / best:11.3f}" if c in runs else f"{'':11}"
+        print(line + "   " + " ".join(f"{r['search_s'] + r['measure_s']:.0f}" for r in runs.values()) +
+              f", {100 * sum(r['search_s'] for r in runs.values()) / sum(r['search_s'] + r['measure_s'] for r in runs.values()):.0f} %", flush=True)
+    for what, of in [("geometric mean", geometric_mean), ("least", min)]:
+        print(f"{what:47}" + "".join(f"{of(shares[c]):{8 if c == 'shipped' else 11}.3f}" if shares[c] else f"{'':{8 if c == 'shipped' else 11}}" for c in shares))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", choices=[*TASKS, []], help="default: all")
+    parser.add_argument("tasks", nargs="*", help="those whose name begins so; default: all")
     parser.add_argument("--generator", required=True)
+    parser.add_argument("--unseen", required=True, help="the generator of what has no schedule")
     parser.add_argument("--target", default="host")
     parser.add_argument("--trials", type=int, default=128)
+    parser.add_argument("--campaigns", nargs="+", choices=CAMPAIGNS, default=list(CAMPAIGNS))
+    parser.add_argument("--rate", action="store_true")
+    parser.add_argument("--out")
+    parser.add_argument("--from", dest="files", nargs="+", default=[])
     options = parser.parse_args()
-    print(f"{'task':16} {'16, model':>10} {'16, none':>10} {str(options.trials) + ', nothing':>13}   seconds", flush=True)
-    columns = [[], [], []]
-    for name in options.tasks or TASKS:
-        with tempfile.TemporaryDirectory() as folder:
-            runs = [tune(options.generator, options.target, TASKS[name], 16, [], folder),
-                    tune(options.generator, options.target, TASKS[name], 16, ["--model", "none"], folder),
-                    tune(options.generator, options.target, TASKS[name], options.trials, ["--model", "none", "--unseeded"], folder)]
-        for column, (ratio, _) in zip(columns, runs):
-            column.append(ratio)
-        print(f"{name:16} {runs[0][0]:10.3f} {runs[1][0]:10.3f} {runs[2][0]:13.3f}   {' '.join(f'{s:.0f}' for _, s in runs)}", flush=True)
-    mean = [math.exp(sum(math.log(max(r, 1e-3)) for r in c) / len(c)) for c in columns]
-    print(f"{'geometric mean':16} {mean[0]:10.3f} {mean[1]:10.3f} {mean[2]:13.3f}")
+    tasks = [name for name in TASKS if not options.tasks or any(name.startswith(t) for t in options.tasks)]
+    if not tasks:
+        sys.exit(f"no task begins with any of {options.tasks}; there are: {', '.join(TASKS)}")
+    if options.rate:
+        return rates(options, tasks)
+    results = [json.loads(line) for file in options.files for line in open(file)]
+    if not options.files:
+        for name in tasks:
+            for column in options.campaigns:
+                more = CAMPAIGNS[column]
+                try:
+                    result = tune(options, name, more if "--trials" in more else [*more, "--trials", str(options.trials)])
+                except RuntimeError as error:
+                    print(f"{name}, {column}: {error}", file=sys.stderr, flush=True)
+                    continue
+                results.append({"campaign": column, **result})
+                print(f"{name}, {column}: {results[-1]['speed']:.3f} of the base's speed", file=sys.stderr, flush=True)
+                if options.out:
+                    with open(options.out, "a") as out:
+                        out.write(json.dumps(results[-1]) + "\n")
+    table(results)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "schedules/knob_names.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -43,27 +44,13 @@ public:
     }
 
     Knobs operator()(const Knobs &given) const {
-        Knobs k = given;
-        if (k.place && k.place->kind == Place::Kind::at) k.place->stage = stage(k.place->stage), k.place->loop = loop(k.place->loop);
-        for (auto *extents : {&k.block, &k.k, &k.micro, &k.vector, &k.unroll}) by_dim(*extents);
-        for (auto &[level, extents] : k.levels) by_dim(extents);
-        by_dim(k.tail), by_dim(k.split);
-        for (auto *loops : {&k.loops, &k.parallel})
-            for (std::string &text : *loops) text = loop(text);
-        k.pack.clear();
-        for (auto [operand, pack] : given.pack) {
-            pack.at = loop(pack.at);
-            axes(pack.layout);
-            k.pack[tensor(operand)] = pack;
-        }
-        k.prefetch.clear();
-        for (auto [operand, when] : given.prefetch) {
-            if (!when.loop.empty()) when.stage = stage(when.stage), when.loop = loop(when.loop);
-            k.prefetch[tensor(operand)] = when;
-        }
-        axes(k.layout);
-        for (Directive &d : k.directives) d.loop = loop(d.loop);
-        return k;
+        KnobNames names;
+        names.dim = [&](const std::string &d) { return dim(d); };
+        names.loop = [&](const std::string &, const std::string &text) { return loop(text); };
+        names.axis = [&](const std::string &, const std::string &d) { return dim(d); };
+        names.stage = [&](const std::string &name) { return stage(name); };
+        names.tensor = [&](const std::string &name) { return tensor(name); };
+        return renamed(given, names);
     }
 
 private:
@@ -76,17 +63,6 @@ private:
             if (auto it = dims_.find(name.substr(0, end)); it != dims_.end()) return it->second + name.substr(end);
         if (is_within(name, scope_)) return stage(name);
         return std::nullopt;
-    }
-
-    template <typename Value>
-    void by_dim(std::map<std::string, Value> &knob) const {
-        std::map<std::string, Value> own;
-        for (auto &[name, value] : knob) own[dim(name)] = value;
-        knob = own;
-    }
-
-    void axes(std::vector<LayoutAxis> &layout) const {
-        for (LayoutAxis &axis : layout) axis.dim = dim(axis.dim);
     }
 };
 

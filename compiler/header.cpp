@@ -153,7 +153,7 @@ static std::string how_to_link(const Target &target, Beside beside) {
     if (target.is_gpu())
         return fmt::format("Compile the C file of the same name, and link Tessera's runtime for {}.\n"
                            " * Data pointers are host memory, and results are there when a function returns.",
-                           target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and OpenCL (-lOpenCL)");
+                           target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
     return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime." : "Link it with the library of the same name and with Tessera's runtime.";
 }
 

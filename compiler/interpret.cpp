@@ -100,11 +100,10 @@ private:
             for (const std::string &d : tensor.dims) view.extents.push_back(extent_value(d));
             view.strides = row_major_strides(view.extents);
             int t = add_tensor(tensor.name, view, false, false, false);
-            auto &bytes = storage[static_cast<size_t>(t)];
-            bytes.resize(tensor.values.size() * static_cast<size_t>(size_of(tensor.dtype)));
-            tensors[static_cast<size_t>(t)].data = bytes.data();
-            for (size_t i = 0; i < tensor.values.size(); i++)
-                store_scalar(bytes.data() + i * static_cast<size_t>(size_of(tensor.dtype)), tensor.values[i]);
+            const std::string bytes = constant_bytes(tensor);
+            auto &memory = storage[static_cast<size_t>(t)];
+            for (const char byte : bytes) memory.push_back(static_cast<std::byte>(byte));
+            tensors[static_cast<size_t>(t)].data = memory.data();
             return;
         }
         auto it = arguments.find(tensor.name);

@@ -52,7 +52,7 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
     state.folding = true;
     auto initial = [&](bool from_result) {
         TileBody body;
-        std::vector<Tensor> results = results_of(*state.stage);
+        const std::vector<Tensor> &results = results_by(*state.stage);
         for (size_t p = 0; p < parts.size(); p++) {
             bool guarded = from_result && store_is_guarded(results[p]);
             TileBody one = over_tile(state, parts[p].dims, guarded, [&](const Point &point, const Expr &lane) {
@@ -92,7 +92,7 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
 
 TileBody Nests::write_parts(const State &state) {
     const std::vector<Part> &parts = monoid_of(*state.stage).parts;
-    std::vector<Tensor> results = results_of(*state.stage);
+    const std::vector<Tensor> &results = results_by(*state.stage);
     TileBody body;
     for (size_t p = 0; p < parts.size(); p++) {
         TileBody one = over_tile(state, parts[p].dims, store_is_guarded(results[p]), [&](const Point &point, const Expr &lane) {
@@ -252,7 +252,7 @@ TileBody Nests::compute(const State &state) {
             return tile_node(Compute{where.buffer.name, locate(where, index), evaluate(state, update->value, point), lane});
         });
     }
-    Tensor result = results_of(stage)[0];
+    const Tensor &result = results_by(stage)[0];
     return over_tile(state, {}, store_is_guarded(result), [&](const Point &point, const Expr &lane) {
         return store(result, point, evaluate(state, std::get<Map>(stage.body).value, point), lane, true);
     });
@@ -267,7 +267,7 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
     if (m.parts.size() != 1 || !m.parts[0].dims.empty())
         throw UserError("schedule.scatter", stage.name + ": a fold with a computed destination has one part; '" + m.name + "' has " +
                             std::to_string(m.parts.size()) + ".");
-    Tensor result = results_of(stage)[0];
+    const Tensor &result = results_by(stage)[0];
     auto loops_over = [&](const std::vector<std::string> &dims, Point &point, const std::function<TileBody()> &inside) {
         std::vector<std::pair<std::string, Expr>> loops;
         for (const std::string &d : dims) {

@@ -7,6 +7,7 @@
 #include "compiler/choice.h"
 #include "compiler/instruction.h"
 #include "compiler/nest_state.h"
+#include "compiler/tile_identity.h"
 
 namespace tessera {
 
@@ -30,13 +31,14 @@ static bool divides(int64_t tile, const Expr &size, const Bounds &facts) {
 }
 
 std::string Nests::loop_variable(const LoopName &loop) {
-    std::string name = loop.dim;
+    std::string name = plain(loop.dim);
     for (char &c : name) c = static_cast<char>(std::tolower(c));
     return unique(loop.level.empty() ? name : name + "." + loop.level);
 }
 
 std::string Nests::open_loop(const State &state, const LoopName &loop) {
-    return around[state.stage->name + "." + loop.text()] = loop_variable(loop);
+    around.emplace_back(state.stage->name + "." + loop.text(), loop_variable(loop));
+    return around.back().second;
 }
 
 // A loop of `count` iterations around `body`, or the body alone with the variable bound when there is just one.
@@ -50,9 +52,8 @@ LoopKind Nests::kind_at(const State &state, size_t position) const {
     return target.is_gpu() ? LoopKind::block : LoopKind::parallel;
 }
 
-TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
-    State state = before;
-    const LoopName &loop = state.loops[position];
+TileBody Nests::emit_tiles(State state, size_t position, int64_t tile) {
+    const LoopName loop = state.loops[position];
     const Piece p = state.pieces.at(loop.dim);
     bool last = std::none_of(state.loops.begin() + position + 1, state.loops.end(),
                              [&](const LoopName &l) { return l.dim == loop.dim; });
@@ -64,7 +65,7 @@ TileBody Nests::emit_tiles(const State &before, size_t position, int64_t tile) {
     bool whole_tiles = divides(tile, p.size, facts);
     auto tail = state.knobs->tail.find(loop.dim);
     if (last && !whole_tiles && tail != state.knobs->tail.end() && tail->second == Tail::loop)
-        return emit_full_tiles(before, position, tile);
+        return emit_full_tiles(state, position, tile);
     bool outer_slice = is_fold(*state.stage) && position < state.fold_at && !is_spatial(*state.stage, loop.dim);
     Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), facts);
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
@@ -231,11 +232,14 @@ TileBody Nests::emit_points(const State &before, size_t position) {
     if (before.where.defined() && !is_spatial(*before.stage, loop.dim) && !has_producers(before, position))
         safe = where_limit(before.where, loop.dim, before.pieces, facts, false);
     if (!safe.defined()) return points(p.lo, p.size, false);
-    std::string name = unique(loop_variable(loop) + ".safe");
-    facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
     // A loop of a negative count does not run, so what is left over needs no floor at 0.
     Expr size = inhabited(p.size);
-    Expr split = simplify(max(min(safe - p.lo, size), Expr(0)), facts);
+    auto points_below = [&](const Expr &limit) { return simplify(max(min(limit - p.lo, size), Expr(0)), facts); };
+    Expr split = points_below(safe);
+    // Where it holds nowhere beyond, nothing is left over.
+    if (equal(split, points_below(where_limit(before.where, loop.dim, before.pieces, facts, true)))) return points(p.lo, split, true);
+    std::string name = unique(loop_variable(loop) + ".safe");
+    facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
     TileBody body = points(p.lo, variable(name), true);
     TileBody rest = points(simplify(p.lo + variable(name), facts), simplify(size - variable(name), facts), false);
     body.insert(body.end(), rest.begin(), rest.end());
@@ -254,8 +258,7 @@ void Nests::take_runs(State &state, const std::string &dim, int64_t &lanes) cons
     lanes = std::gcd(lanes, length);
 }
 
-TileBody Nests::emit_vectors(const State &whole, size_t position, int64_t lanes) {
-    State before = whole;
+TileBody Nests::emit_vectors(State before, size_t position, int64_t lanes) {
     const LoopName &loop = before.loops[position];
     take_runs(before, loop.dim, lanes);
     const Piece p = before.pieces.at(loop.dim);
@@ -301,6 +304,13 @@ const Instruction *Nests::instruction_of(const State &state) const {
     return family->group > 1 ? family : nullptr;
 }
 
+// What is stored to an argument is tested point by point where the tile may run past its end, and nowhere else.
+bool Nests::ends_differ(const State &state) const {
+    const std::vector<Tensor> &results = results_by(*state.stage);
+    return !results.empty() && store_is_guarded(results[0]) &&
+           std::any_of(state.partial.begin(), state.partial.end(), [&](const std::string &d) { return is_spatial(*state.stage, d); });
+}
+
 // Inside the last loop that cuts register tiles, a full version is told from one with points to spare. A GPU has one for
 // both: its threads test their points while they wait for memory, and shared memory need be set aside once only.
 TileBody Nests::after_loop(const State &state, size_t position) {
@@ -317,18 +327,22 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     }
     if (all.is_constant(0)) return place_producers(tail, position);
     if (all.is_constant(1)) return place_producers(full, position);
-    // Under equal names, so that versions that do the same are seen to be the same: then one is enough.
-    Bounds outside = facts;
-    std::set<std::string> known = names;
+    const Bounds outside = facts;
+    const size_t known = made.size();
     facts.assume(all);
     TileBody inside = place_producers(full, position);
     facts = outside;
-    names.swap(known);
+    if (!ends_differ(state)) {
+        // Under equal names, so that versions that do the same are seen to be the same: then one is enough.
+        const std::vector<std::string> taken = forget_names(known);
+        TileBody rest = place_producers(tail, position);
+        if (equal(inside, rest)) return rest;
+        facts = outside;
+        forget_names(known);
+        names.insert(taken.begin(), taken.end());
+        made.insert(made.end(), taken.begin(), taken.end());
+    }
     TileBody rest = place_producers(tail, position);
-    if (to_text(inside) == to_text(rest)) return rest;
-    facts = outside;
-    names.swap(known);
-    rest = place_producers(tail, position);
     return {tile_node(Guard{all, std::move(inside), std::move(rest)})};
 }
 

@@ -8,10 +8,10 @@
 #include "compiler/emit_library.h"
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
-#include "compiler/prepack.h"
 #include "compiler/split.h"
 #include "runtime/tessera.h"
 #include "schedules/directives.h"
+#include "schedules/pieces.h"
 
 namespace tessera {
 
@@ -54,6 +54,8 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
 // A Let whose value is a constant or that nothing uses is no information.
 static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const std::map<std::string, Expr> &values);
 
+static bool is_leaf(const TileNode &node) { return std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node) || std::holds_alternative<Prefetch>(node); }
+
 static TileBody bind_values(const TileBody &body, const std::map<std::string, Expr> &values) {
     TileBody result;
     for (const auto &node : body) {
@@ -64,7 +66,7 @@ static TileBody bind_values(const TileBody &body, const std::map<std::string, Ex
             result.insert(result.end(), inner.begin(), inner.end());
             continue;
         }
-        result.push_back(bind_values(*node, values));
+        result.push_back(is_leaf(*node) && values.empty() ? node : bind_values(*node, values));
     }
     return result;
 }
@@ -161,6 +163,7 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
 static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target,
                                 std::vector<PackedInput> &packed) {
     Algorithm a = apply_splits(algorithm, stages);
+    stages = with_dims_of(a, stages);
     a = with_mul_add(inline_stages(a, stages), stages);
     a = prepack(a, stages, packed);
     std::sort(packed.begin(), packed.end(),
@@ -357,13 +360,16 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::str
     return r;
 }
 
+TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target) {
+    TileProgram program = lower(packing_algorithm(algorithm, input), packing_schedule(input, target), target);
+    program.arguments.back().packed = input.packing;
+    return program;
+}
+
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
     const Rewritten r = rewrite_all(algorithm, stages, target);
     std::vector<TileProgram> programs;
-    for (const PackedInput &input : r.packed) {
-        programs.push_back(lower(packing_algorithm(algorithm, input), packing_schedule(input, target), target));
-        programs.back().arguments.back().packed = input.packing;
-    }
+    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(algorithm, input, target));
     return programs;
 }
 

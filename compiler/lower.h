@@ -4,6 +4,7 @@
 // (split.h); then each stage placed at root becomes a loop nest (nest.h), inside which the stages placed at its loops
 // are realised in the region that the loop's body needs.
 #pragma once
+#include "compiler/prepack.h"
 #include "compiler/tile_program.h"
 #include "schedules/schedule.h"
 #include "schedules/target.h"
@@ -16,8 +17,11 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
 // What the tile program computes: the algorithm after every rewrite that the schedule asks for.
 Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target);
 
-// What packs the operands that the schedule wants packed ahead of time, one program for each, in the order of the inputs;
-// its output is `packed`, and so is that argument of the program that `lower` gives. UserError as lower.
+// What packs `input`, an operand of `algorithm`: its arguments are the operand and what it is packed into, which is `packed`, as
+// that argument of the program that `lower` gives is.
+TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target);
+// What packs the operands that the schedule wants packed ahead of time, one program for each, in the order of the inputs.
+// UserError as lower.
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 
 // One program for one set of knobs; variants of a schedule are lowered one by one. Throws UserError schedule.* where the

@@ -2,6 +2,7 @@
 
 #include "algorithms/error.h"
 #include "compiler/nest_state.h"
+#include "schedules/pieces.h"
 
 namespace tessera {
 
@@ -11,7 +12,13 @@ Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Ta
     for (const Tensor &tensor : a.tensors) names.insert(tensor.name);
     for (const Stage &stage : a.stages) {
         names.insert(stage.name);
-        for (const Tensor &tensor : results_of(stage)) names.insert(tensor.name);
+        Seen &own = seen[&stage];
+        own.results = results_of(stage);
+        for (const Tensor &tensor : own.results) names.insert(tensor.name), producers.emplace(tensor.name, &stage);
+        for (const Expr &e : expressions_of(stage))
+            walk(e, [&](const Expr &n) {
+                if (n.kind() == ExprKind::load) own.loads.push_back(n);
+            });
     }
 }
 
@@ -25,7 +32,17 @@ const Knobs &Nests::knobs_of(const std::string &stage) const {
 std::string Nests::unique(const std::string &name) {
     std::string candidate = name;
     for (int n = 2; !names.insert(candidate).second; n++) candidate = name + std::to_string(n);
+    made.push_back(candidate);
     return candidate;
+}
+
+std::string Nests::plain(const std::string &dim) const { return name_in_schedules(dim, algorithm); }
+
+std::vector<std::string> Nests::forget_names(size_t count) {
+    std::vector<std::string> forgotten(made.begin() + static_cast<std::ptrdiff_t>(count), made.end());
+    for (const std::string &name : forgotten) names.erase(name);
+    made.resize(count);
+    return forgotten;
 }
 
 Expr Nests::extent_of(const std::string &dim) const {
@@ -37,8 +54,7 @@ Expr Nests::extent_of(const std::string &dim) const {
 }
 
 Expr Nests::resolve(const Expr &e) const {
-    Expr written = rewrite(e, [&](const Expr &n) {
-        if (n.kind() != ExprKind::extent) return Expr();
+    Expr written = replace_extents(e, [&](const Expr &n) {
         const Dim &d = algorithm.dim(n->name);
         return d.kind == DimKind::symbolic && d.equals.empty() ? Expr() : extent_of(n->name);
     });
@@ -68,8 +84,8 @@ Piece Nests::whole(const std::string &dim, const Pieces &outer) const {
     if (p.most.defined() && has_load(p.most)) p.most = Expr();
     if (p.size.defined()) {
         Expr at_point = substitute(size, point);
-        p.size = simplify(rewrite(at_point, [&](const Expr &n) -> Expr {
-            if (n.kind() != ExprKind::load || !realized.count(n->name)) return {};
+        p.size = simplify(replace_loads(at_point, [&](const Expr &n) -> Expr {
+            if (!realized.count(n->name)) return {};
             return load(realized.at(n->name).buffer.name, n.type(), locate(realized.at(n->name), n->args));
         }), facts);
     }
@@ -246,10 +262,10 @@ Piece Nests::whole_at_loop(const Stage &stage, const std::string &dim, const Pie
 // What is known inside a loop is not so after it: a loop that does not run shows nothing about extents.
 TileBody Nests::emit_loop(const State &state, size_t position) {
     const Bounds outside = facts;
-    const std::map<std::string, std::string> before = around;
+    const size_t open = around.size();
     TileBody body = loop_at(state, position);
     facts = outside;
-    around = before;
+    around.resize(open);
     return body;
 }
 
@@ -258,10 +274,10 @@ TileBody Nests::loop_at(const State &before, size_t position) {
     const LoopName &loop = state.loops[position];
     if (!state.pieces.count(loop.dim)) state.pieces[loop.dim] = whole_at_loop(*state.stage, loop.dim, state.pieces);
     std::optional<int64_t> tile = tile_of(*state.stage, loop);
-    if (tile) return emit_tiles(state, position, *tile);
+    if (tile) return emit_tiles(std::move(state), position, *tile);
     auto lanes = state.knobs->vector.find(loop.dim);
     bool spatial = position < state.fold_at || !is_fold(*state.stage);
-    if (spatial && lanes != state.knobs->vector.end()) return emit_vectors(state, position, lanes->second);
+    if (spatial && lanes != state.knobs->vector.end()) return emit_vectors(std::move(state), position, lanes->second);
     return emit_points(state, position);
 }
 

@@ -50,7 +50,14 @@ private:
     Bounds facts;
     std::map<std::string, Realized> realized;
     std::set<std::string> names;
-    std::map<std::string, std::string> around;  // "stage.loop" -> its variable, of the loops that are open
+    std::vector<std::string> made;  // of them, those that `unique` gave, in that order
+    struct Seen {  // of one stage, found once
+        std::vector<Tensor> results;
+        std::vector<Expr> loads;  // of each of its expressions, operands first
+    };
+    std::map<const Stage *, Seen> seen;
+    std::map<std::string, const Stage *> producers;  // by tensor
+    std::vector<std::pair<std::string, std::string>> around;  // "stage.loop" and its variable, of the loops that are open
     // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
     // stage in it with every tile written out.
     int64_t threads = 1, shared_left = 0;
@@ -58,6 +65,10 @@ private:
 
     const Knobs &knobs_of(const std::string &stage) const;
     std::string unique(const std::string &name);
+    std::string plain(const std::string &dim) const;  // as a schedule calls it
+    // Makes the names that came after the first `count` free again; gives them.
+    std::vector<std::string> forget_names(size_t count);
+    const std::vector<Tensor> &results_by(const Stage &stage) const { return seen.at(&stage).results; }
     // Decides the tile that the threads of a block compute of a stage at one time.
     void share_out(const Stage &stage, const Pieces &pieces, bool root);
     Space space_of(const Buffer &buffer);  // of a buffer of one block
@@ -82,7 +93,7 @@ private:
     TileBody emit(const State &state, size_t position);
     TileBody emit_loop(const State &state, size_t position);
     TileBody loop_at(const State &state, size_t position);
-    TileBody emit_tiles(const State &state, size_t position, int64_t tile);
+    TileBody emit_tiles(State state, size_t position, int64_t tile);
     TileBody emit_points(const State &state, size_t position);
     // `count` iterations from position `first`, as many of them written out as `unroll` says.
     TileBody repeat(const State &state, const LoopName &loop, const Expr &first, const Expr &count, LoopKind kind,
@@ -93,7 +104,7 @@ private:
     const Instruction *instruction_of(const State &state) const;
     void check_accumulates(const State &state, size_t position) const;
     void take_runs(State &state, const std::string &dim, int64_t &lanes) const;
-    TileBody emit_vectors(const State &state, size_t position, int64_t lanes);
+    TileBody emit_vectors(State state, size_t position, int64_t lanes);
     TileBody after_loop(const State &state, size_t position);
     TileBody place_producers(const State &state, size_t position);
     TileBody fold_begin(const State &state, size_t position);
@@ -137,6 +148,7 @@ private:
     std::shared_ptr<const TileNode> store(const Tensor &result, const Point &point, const Expr &value,
                                           const Expr &guard, bool copy = false);
     bool store_is_guarded(const Tensor &result) const;
+    bool ends_differ(const State &state) const;  // a tile that may run past its limit from one that does not, in any case
     std::vector<std::string> lanes_last(const State &state) const;
     std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point
     TileBody fold_step(const State &state);

@@ -48,12 +48,12 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
         }
     for (const Part &part : is_fold(stage) ? monoid_of(stage).parts : std::vector<Part>{})
         for (const std::string &d : part.dims) pieces[d] = whole(d, {});
-    auto visit = [&](const Expr &n) {
-        if (n.kind() != ExprKind::load) return;
-        const Stage *producer = defining_stage(algorithm, n->name);
-        if (!producer) return;
+    for (const Expr &n : seen.at(&stage).loads) {
+        auto made_by = producers.find(n->name);
+        if (made_by == producers.end()) continue;
+        const Stage *producer = made_by->second;
         std::vector<std::string> dims;
-        for (const Tensor &t : results_of(*producer))
+        for (const Tensor &t : results_by(*producer))
             if (t.name == n->name) dims = t.dims;
         std::vector<Piece> box;
         Pieces needed;
@@ -80,8 +80,7 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
             it->second[i] = unite(it->second[i], box[i], facts);
             if (it->second[i].padded) it->second[i].limit = limit;
         }
-    };
-    for (const Expr &e : expressions_of(stage)) walk(e, visit);
+    }
 }
 
 // What every producer that is placed somewhere inside this nest must have filled at this point.
@@ -95,7 +94,7 @@ std::map<std::string, std::vector<Piece>> Nests::regions(const State &state) con
     for (auto it = std::make_reverse_iterator(self); it != algorithm.stages.rend(); ++it) {
         const Knobs &k = knobs_of(it->name);
         if (!k.place || k.place->kind != Place::Kind::at) continue;
-        for (const Tensor &t : results_of(*it)) {
+        for (const Tensor &t : results_by(*it)) {
             auto found = needed.find(t.name);
             if (found == needed.end() || realized.count(t.name)) continue;
             Pieces pieces;
@@ -119,7 +118,7 @@ TileBody Nests::place_producers(const State &state, size_t position) {
     std::vector<Buffer> buffers;
     for (const Stage *stage : here) {
         Pieces pieces;
-        for (const Tensor &result : results_of(*stage)) {
+        for (const Tensor &result : results_by(*stage)) {
             auto found = needed.find(result.name);
             if (found == needed.end()) continue;
             for (size_t i = 0; i < stage->dims.size(); i++) {
@@ -131,7 +130,7 @@ TileBody Nests::place_producers(const State &state, size_t position) {
             throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." +
                                 state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
         if (target.is_gpu()) share_out(*stage, pieces, false);
-        for (const Tensor &result : results_of(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
+        for (const Tensor &result : results_by(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
         // The size of a ragged dim is known where its loop begins.
         std::erase_if(pieces, [](const auto &p) { return !p.second.size.defined(); });
         TileBody nest = realize(*stage, pieces, state.depth);
@@ -208,13 +207,11 @@ Buffer Nests::allocate_root(const Stage &stage, const Tensor &result) {
 }
 
 std::vector<Expr> Nests::locate(const Realized &where, const std::vector<Expr> &index) const {
-    std::map<std::string, Expr> relative;
     std::vector<Expr> axes;
-    for (size_t i = 0; i < index.size(); i++) {
-        axes.push_back(simplify(index[i] - where.origin[i], facts));
-        relative[where.dims[i]] = axes.back();
-    }
+    for (size_t i = 0; i < index.size(); i++) axes.push_back(simplify(index[i] - where.origin[i], facts));
     if (where.layout.empty()) return axes;
+    std::map<std::string, Expr> relative;
+    for (size_t i = 0; i < index.size(); i++) relative[where.dims[i]] = axes[i];
     axes.clear();
     for (const LayoutAxis &axis : where.layout) {
         Expr e = relative.at(axis.dim);

@@ -43,10 +43,12 @@ TileBody Nests::prefetches(const State &state) {
             refuse(std::string("it is in the ") + name_of(where.buffer.space) + ", which is near already. Delete the prefetch (null).");
         std::string loop;
         if (!rule.loop.empty()) {
-            auto open = around.find(rule.stage + "." + rule.loop);
-            if (open == around.end()) {
-                std::vector<std::string> loops;
-                for (const auto &[name, variable] : around) loops.push_back(name);
+            const std::string named = rule.stage + "." + rule.loop;
+            auto open = std::find_if(around.rbegin(), around.rend(), [&](const auto &loop) { return loop.first == named; });
+            if (open == around.rend()) {
+                std::set<std::string> all;
+                for (const auto &[name, variable] : around) all.insert(name);
+                const std::vector<std::string> loops(all.begin(), all.end());
                 refuse("the loop '" + rule.stage + "." + rule.loop + "' does not stand around it; those that do are " + join(loops) + ". Name one of them.");
             }
             loop = open->second;
@@ -65,7 +67,7 @@ TileBody Nests::prefetches(const State &state) {
                                         std::none_of(index.begin(), index.end() - 1, [&, d = dim](const Expr &e) { return uses_variable(e, d); });
                 const int64_t step = contiguous ? line_bytes / size_of(where.buffer.dtype) : 1, count = (size + step - 1) / step;
                 if (count == 1) continue;
-                const std::string v = unique(dim + ".line");
+                const std::string v = unique(plain(dim) + ".line");
                 facts.set(v, Expr(0), Expr(count - 1));
                 at[dim] = piece.lo + variable(v) * Expr(step);
                 steps.emplace_back(v, count);

@@ -17,8 +17,8 @@ static bool touches(const Expr &e, const Pieces &variables) {
 }
 
 std::optional<Affine> affine(const Expr &e, const Pieces &variables) {
+    if (e.kind() == ExprKind::variable) return variables.count(e->name) ? Affine{{{e->name, 1}}, Expr(0)} : Affine{{}, e};
     if (!touches(e, variables)) return Affine{{}, e};
-    if (e.kind() == ExprKind::variable) return Affine{{{e->name, 1}}, Expr(0)};
     if (e.kind() != ExprKind::operation) return std::nullopt;
     if (e->op == Op::add || e->op == Op::sub) {
         auto a = affine(e->args[0], variables), b = affine(e->args[1], variables);

@@ -39,14 +39,14 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         int64_t count = size / width / parts;
         Expr run = 0;
         if (runs != state.runs.end()) {
-            std::string v = unique(d + ".run");
+            std::string v = unique(plain(d) + ".run");
             axes.push_back({d, v, Expr(runs->second.count), LoopKind::unrolled, true});
             guards.push_back(Expr());
             facts.set(v, Expr(0), Expr(runs->second.count - 1));
             run = variable(v) * Expr(runs->second.length);
         }
         if (count > 1) {
-            std::string v = unique(d + ".u");
+            std::string v = unique(plain(d) + ".u");
             LoopKind kind = inner_lanes ? LoopKind::serial : LoopKind::unrolled;
             bool chosen = kind == LoopKind::unrolled && width == 1 && parts == 1 && choice_of(*state.stage, d).by_index;
             axes.push_back({d, v, Expr(count), kind, chosen});
@@ -59,13 +59,13 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
             int64_t ways = choice_of(*state.stage, d).remainders;
             if (width % ways) ways = 1;
             if (width > ways) {
-                std::string v = unique(d + ".lane");
+                std::string v = unique(plain(d) + ".lane");
                 lane = {d, v, Expr(width / ways), LoopKind::vector};
                 facts.set(v, Expr(0), Expr(width / ways - 1));
                 inner = variable(v);
             }
             if (ways > 1) {
-                std::string way = unique(d + ".u");
+                std::string way = unique(plain(d) + ".u");
                 axes.push_back({d, way, Expr(ways), LoopKind::unrolled, true});
                 guards.push_back(Expr());
                 facts.set(way, Expr(0), Expr(ways - 1));
@@ -83,7 +83,7 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         else guards.back() = guards.back().defined() ? guards.back() && inside : inside;
     }
     for (const std::string &d : extra) {
-        std::string v = unique(d + ".e");
+        std::string v = unique(plain(d) + ".e");
         Expr n = extent_of(d);
         int64_t width = has_lanes(d) && point.vector_dim.empty() ? state.knobs->vector.at(d) : 1;
         Expr count = simplify((n + Expr(width - 1)) / Expr(width), facts);
@@ -92,7 +92,7 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         guards.push_back(Expr());
         point.at[d] = variable(v);
         if (width == 1) continue;
-        lane = {d, unique(d + ".lane"), Expr(width), LoopKind::vector};
+        lane = {d, unique(plain(d) + ".lane"), Expr(width), LoopKind::vector};
         facts.set(lane.variable, Expr(0), Expr(width - 1));
         point.vector_dim = d;
         point.at[d] = simplify(variable(v) * Expr(width) + variable(lane.variable), facts);
@@ -122,11 +122,12 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
     std::map<std::string, Expr> at = point.at;
     for (auto &[dim, piece] : state.pieces)
         if (!at.count(dim) && is_one(piece.size)) at[dim] = piece.lo;
+    auto any_padded = [](const Pieces &pieces) { return std::any_of(pieces.begin(), pieces.end(), [](const auto &p) { return p.second.padded; }); };
+    const bool padded = any_padded(point.padded) || any_padded(state.pieces);
     // Extents first: that of a ragged dim is an expression of outer dims.
     auto place = [&](const Expr &n, const std::map<std::string, Expr> &values) { return simplify(substitute(resolve(n), values), facts); };
     // First the loads, inside out, while their indices still speak of dims; loop variables never have a dim's name.
-    Expr located = rewrite(e, [&](const Expr &n) -> Expr {
-        if (n.kind() != ExprKind::load) return {};
+    Expr located = replace_loads(e, [&](const Expr &n) -> Expr {
         auto found = realized.find(n->name);
         if (found == realized.end())
             throw UserError("schedule.place", state.stage->name + ": it loads '" + n->name + "', which is computed inside another stage's "
@@ -137,7 +138,8 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         Expr guard;
         std::map<std::string, Expr> safe = at;
         std::set<std::string> used;
-        for (const Expr &i : index) used.merge(variables_in(i));
+        if (padded)
+            for (const Expr &i : index) used.merge(variables_in(i));
         std::optional<bool> roomy;
         for (const std::string &d : used) {
             auto p = point.padded.find(d);

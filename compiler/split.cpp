@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/error.h"
+#include "schedules/pieces.h"
 
 namespace tessera {
 
@@ -53,18 +54,12 @@ class Splitter {
 public:
     Splitter(const Algorithm &a) : source(a) {}
 
-    Algorithm run(const std::map<std::string, Knobs> &stages) {
+    Algorithm run(const std::string &name, const std::string &dim, const Split &split) {
         result = source;
         result.stages.clear();
         for (const Stage &stage : source.stages) {
-            auto it = stages.find(stage.name);
-            if (it == stages.end() || it->second.split.empty()) {
-                result.stages.push_back(stage);
-                continue;
-            }
-            auto &[dim, split] = *it->second.split.begin();
-            splitting = {stage.name, dim};
-            if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
+            if (stage.name != name) result.stages.push_back(stage);
+            else if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
             else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
         }
         return result;
@@ -73,7 +68,6 @@ public:
 private:
     const Algorithm &source;
     Algorithm result;
-    std::pair<std::string, std::string> splitting;  // stage, dim
 
     Expr extent_of(const std::string &dim) {
         const Dim &d = source.dim(dim);
@@ -87,17 +81,6 @@ private:
         return d.kind == DimKind::fixed ? Expr(d.value) : d.size;
     }
 
-    // Stages that split one dim share its pieces, and so their size.
-    void add_dim(const Dim &d) {
-        const Dim *known = result.find_dim(d.name);
-        if (!known) return result.dims.push_back(d);
-        bool same = known->kind == d.kind && known->value == d.value && known->size.defined() == d.size.defined() &&
-                    (!d.size.defined() || equal(known->size, d.size));
-        if (!same)
-            refuse(splitting.first, splitting.second, "another stage splits it otherwise, and both would call the pieces '" + d.name +
-                                                          "'; split it alike in both (the same size, and lanes in both or in none).");
-    }
-
     // A chain of splits of one stage makes several partial stages.
     std::string unused(const std::string &name) const {
         std::string candidate = name;
@@ -105,15 +88,33 @@ private:
         return candidate;
     }
 
-    // K.o counts pieces and K.i positions in one; lanes of every piece exist, so their K.i is fixed.
-    void add_pieces(const std::string &dim, int64_t size, bool lanes) {
-        Expr n = extent_of(dim);
-        Expr pieces = (n + (size - 1)) / Expr(size);
-        add_dim(pieces.is_constant() ? fixed_dim(dim + ".o", pieces->value.integer) : derived_dim(dim + ".o", pieces));
-        bool whole = lanes || (n.is_constant() && n->value.integer % size == 0) ||
-                     source.dim(dim).multiple_of % size == 0;
-        add_dim(whole ? fixed_dim(dim + ".i", size)
-                      : derived_dim(dim + ".i", min(Expr(size), n - variable(dim + ".o") * Expr(size))));
+    // K.o counts pieces and K.i positions in one; lanes of every piece exist, so their K.i is fixed. Stages that split a dim alike
+    // share its pieces.
+    PieceNames add_pieces(const std::string &dim, int64_t size, bool lanes) {
+        const Expr n = extent_of(dim), pieces = (n + (size - 1)) / Expr(size);
+        const bool whole = lanes || is_whole(dim, size);
+        for (int number = 1;; number++) {
+            const PieceNames names = piece_names(dim, number);
+            const Dim outer = pieces.is_constant() ? fixed_dim(names.outer, pieces->value.integer) : derived_dim(names.outer, pieces);
+            const Dim inner = whole ? fixed_dim(names.inner, size)
+                                    : derived_dim(names.inner, min(Expr(size), n - variable(names.outer) * Expr(size)));
+            const Dim *other_outer = result.find_dim(outer.name), *other_inner = result.find_dim(inner.name);
+            if ((other_outer && !alike(*other_outer, outer)) || (other_inner && !alike(*other_inner, inner))) continue;
+            if (!other_outer) result.dims.push_back(outer);
+            if (!other_inner) result.dims.push_back(inner);
+            return names;
+        }
+    }
+
+    static bool alike(const Dim &a, const Dim &b) {
+        const bool same_size = a.size.defined() == b.size.defined() && (!a.size.defined() || equal(a.size, b.size));
+        return a.kind == b.kind && a.value == b.value && same_size;
+    }
+
+    // Whether all pieces have as many elements.
+    bool is_whole(const std::string &dim, int64_t size) {
+        const Expr n = extent_of(dim);
+        return (n.is_constant() && n->value.integer % size == 0) || source.dim(dim).multiple_of % size == 0;
     }
 
     void split_reduce(const Stage &stage, const Reduce &reduce, const std::string &dim, const Split &split) {
@@ -123,9 +124,9 @@ private:
         bool lanes = split.how == Split::How::lanes;
         if (lanes && !reduce.monoid.commutative)
             refuse(stage.name, dim, "lanes reorder elements and the monoid '" + reduce.monoid.name + "' is not commutative.");
-        add_pieces(dim, split.size, lanes);
-        std::string kept = dim + (lanes ? ".i" : ".o"), folded = dim + (lanes ? ".o" : ".i");
-        Expr position = variable(dim + ".o") * Expr(split.size) + variable(dim + ".i");
+        const PieceNames names = add_pieces(dim, split.size, lanes);
+        const std::string &kept = lanes ? names.inner : names.outer, &folded = lanes ? names.outer : names.inner;
+        Expr position = variable(names.outer) * Expr(split.size) + variable(names.inner);
         auto at_piece = [&](const Expr &e) { return substitute(e, {{dim, position}}); };
 
         Reduce partial = reduce;
@@ -134,9 +135,7 @@ private:
         if (partial.where.defined()) partial.where = at_piece(partial.where);
         if (lanes) {
             Expr inside = position < extent_of(dim);
-            Expr n = extent_of(dim);
-            bool whole = (n.is_constant() && n->value.integer % split.size == 0) || source.dim(dim).multiple_of % split.size == 0;
-            if (!whole) partial.where = partial.where.defined() ? inside && partial.where : inside;
+            if (!is_whole(dim, split.size)) partial.where = partial.where.defined() ? inside && partial.where : inside;
         }
         std::vector<std::string> dims = stage.dims;
         dims.push_back(kept);
@@ -153,19 +152,19 @@ private:
                 parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, index));
             }
             result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
-            limit_pieces(reduce, dim, split.size);
+            limit_pieces(reduce, dim, names.outer, split.size);
             return;
         }
         result.stages.push_back(pieces);
         result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, loads_of(pieces), {}, {}}});
-        if (!lanes) limit_pieces(reduce, dim, split.size);
+        if (!lanes) limit_pieces(reduce, dim, names.outer, split.size);
     }
 
     // Pieces in which `where` holds nowhere need no visit: the final fold keeps those whose first element may be in.
-    void limit_pieces(const Reduce &reduce, const std::string &dim, int64_t size) {
+    void limit_pieces(const Reduce &reduce, const std::string &dim, const std::string &pieces, int64_t size) {
         if (!reduce.where.defined()) return;
         auto &fold = std::get<Reduce>(result.stages.back().body);
-        Expr first = substitute(reduce.where, {{dim, variable(dim + ".o") * Expr(size)}});
+        Expr first = substitute(reduce.where, {{dim, variable(pieces) * Expr(size)}});
         if (is_upper_limit(reduce.where, dim)) fold.where = first;
     }
 
@@ -228,14 +227,13 @@ private:
         if (declared.monoid.parts.size() != 1 || !declared.monoid.parts[0].dims.empty())
             refuse(stage.name, dim, "only a scan of one part can be split.");
         if (split.size < 1) refuse(stage.name, dim, "it needs a size of at least 1.");
-        add_pieces(dim, split.size, false);
+        const auto [outer_dim, inner_dim] = add_pieces(dim, split.size, false);
         Scan scan = declared;
         if (declared.segments.defined()) {
             scan.monoid = segmented_monoid(declared.monoid);
             scan.inputs.insert(scan.inputs.begin(), declared.segments);
             scan.segments = Expr();
         }
-        std::string outer_dim = dim + ".o", inner_dim = dim + ".i";
         Expr o = variable(outer_dim), i = variable(inner_dim);
         auto inputs_at = [&](const Expr &position) {
             std::vector<Expr> inputs;
@@ -281,40 +279,35 @@ std::vector<std::string> folded_dims(const Stage &stage) {
     return reduced_dims(stage);
 }
 
-bool splits_over(const Stage &stage, const std::string &dim) {
-    std::vector<std::string> dims = folded_dims(stage);
-    return std::find(dims.begin(), dims.end(), dim) != dims.end();
-}
-
 }  // namespace
 
 Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
     // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
-    // none applies.
+    // none applies; that of the first stage first, so that the order of stages decides whose pieces get a number.
     Algorithm current = algorithm;
-    std::map<std::string, Knobs> pending;
+    std::map<std::string, std::map<std::string, Split>> pending;
     for (auto &[name, knobs] : stages)
-        if (!knobs.split.empty()) pending[name].split = knobs.split;
-    for (bool progress = true; progress && !pending.empty();) {
-        progress = false;
-        for (auto it = pending.begin(); it != pending.end() && !progress; ++it) {
-            const Stage *stage = current.find_stage(it->first);
-            if (!stage) continue;
-            for (auto &[dim, split] : it->second.split) {
-                if (!splits_over(*stage, dim)) continue;
-                Knobs one;
-                one.split[dim] = split;
-                current = Splitter(current).run({{it->first, one}});
-                it->second.split.erase(dim);
-                if (it->second.split.empty()) pending.erase(it);
-                progress = true;
-                break;
+        if (!knobs.split.empty()) pending[name] = knobs.split;
+    auto apply_one = [&] {
+        for (const Stage &stage : current.stages) {
+            auto it = pending.find(stage.name);
+            if (it == pending.end()) continue;
+            const std::vector<std::string> folded = folded_dims(stage);
+            for (auto one = it->second.begin(); one != it->second.end(); ++one) {
+                const std::string dim = dim_called(one->first, folded, current);
+                if (std::find(folded.begin(), folded.end(), dim) == folded.end()) continue;
+                current = Splitter(current).run(stage.name, dim, one->second);
+                it->second.erase(one);
+                if (it->second.empty()) pending.erase(it);
+                return true;
             }
         }
-    }
-    for (auto &[name, knobs] : pending) {
+        return false;
+    };
+    while (!pending.empty() && apply_one()) {}
+    for (auto &[name, splits] : pending) {
         const Stage *stage = current.find_stage(name);
-        refuse(name, knobs.split.begin()->first,
+        refuse(name, splits.begin()->first,
                stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
     }
     return current;

@@ -8,6 +8,9 @@
 //   passes           S.<pass> = the monoid's batch form over all of K; S itself is gone
 //   a scan           S.local, S.total, S.offset: scans within pieces, their totals, and a scan over those
 //
+// Stages that split K alike share the dims; pieces of another size get K.o2 and K.i2, which schedules call K.o and K.i as well
+// (schedules/pieces.h).
+//
 // Floating-point results depend on the split, never on the number of threads that run it.
 #pragma once
 #include "algorithms/algorithm.h"
@@ -15,7 +18,7 @@
 
 namespace tessera {
 
-// Applies every `split` knob. UserError schedule.split names the stage and the dim.
+// Applies every `split` knob, that of the first stage first. UserError schedule.split names the stage and the dim.
 Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
 
 // Substitutes each stage placed `inlined` into its consumers. Only a Map that is no output can be inlined

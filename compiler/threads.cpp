@@ -29,12 +29,20 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
         k.block[dim] = extent;
         if (!k.loops.empty()) k.loops.insert(k.loops.begin(), "block." + dim);
     };
-    bool tiled = !k.block.empty() || !k.loops.empty();
+    const bool stated_tiles = !k.block.empty() || !k.loops.empty();
+    bool tiled = stated_tiles;
     int64_t used = 1;
+    // What a piece of a dim has at most, as far as that is known.
+    auto most_of = [&](const std::string &dim) -> std::optional<int64_t> {
+        auto piece = pieces.find(dim);
+        if (piece == pieces.end() || !piece->second.most.defined() || !piece->second.most.is_constant()) return std::nullopt;
+        return piece->second.most->value.integer;
+    };
     for (const std::string &d : stage.dims) {
         if (d == scanned) continue;
         int64_t lanes = k.vector.count(d) ? k.vector.at(d) : 1, micro = k.micro.count(d) ? k.micro.at(d) : lanes;
         if (micro % lanes) refuse("micro " + d + " = " + std::to_string(micro) + " must be a multiple of vector " + d + " = " + std::to_string(lanes) + ".");
+        if (auto most = most_of(d); most && lanes == 1 && !k.block.count(d)) micro = std::max<int64_t>(1, std::min(micro, *most)), k.micro.erase(d);
         if (micro > 1 && !k.block.count(d)) add_tile(d, micro), tiled = true;
         if (!k.block.count(d)) continue;
         if (k.block.at(d) % micro) refuse("block " + d + " = " + std::to_string(k.block.at(d)) + " must be a multiple of micro " + d + " = " + std::to_string(micro) + ", which is one thread's part of it.");
@@ -45,14 +53,14 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
         threads = k.warps ? *k.warps * warp : tiled ? used : warp;
         if (used > threads)
             refuse("block needs " + std::to_string(used) + " threads and warps = " + std::to_string(*k.warps) + " gives " + std::to_string(threads) + "; make micro larger, block smaller or warps more.");
-    } else if (!tiled) {
-        int64_t left = threads;
+    } else if (!stated_tiles) {
+        int64_t left = threads / used;
         for (auto d = stage.dims.rbegin(); d != stage.dims.rend() && left > 1; ++d) {
             auto piece = pieces.find(*d);
-            if (*d == scanned || piece == pieces.end() || !piece->second.size.defined() || is_outer_of_ragged(algorithm, stage, *d)) continue;
+            if (*d == scanned || k.block.count(*d) || piece == pieces.end() || !piece->second.size.defined() || is_outer_of_ragged(algorithm, stage, *d)) continue;
             int64_t extent = left;
-            if (const Expr &most = piece->second.most; most.defined() && most.is_constant())
-                for (extent = 1; extent < most->value.integer && extent * 2 <= left;) extent *= 2;
+            if (auto most = most_of(*d))
+                for (extent = 1; extent < *most && extent * 2 <= left;) extent *= 2;
             if (extent == 1) continue;
             add_tile(*d, extent);
             left /= extent, used *= extent;
@@ -103,7 +111,7 @@ void Nests::name_threads(Team &team) {
     facts.set(team.thread, Expr(0), Expr(team.threads - 1));
     for (size_t i = 0; i < team.along.size(); i++) {
         auto &[d, n] = team.along[i];
-        team.digits[d] = variable(team.along.size() == 1 ? team.thread : unique(team.thread + "." + d));
+        team.digits[d] = variable(team.along.size() == 1 ? team.thread : unique(team.thread + "." + plain(d)));
         facts.set(team.digits[d]->name, Expr(0), Expr(n - 1));
         team.rests.push_back(i == 0 ? team.thread : i + 1 == team.along.size() ? team.digits[d]->name : unique(team.thread + ".rest"));
     }

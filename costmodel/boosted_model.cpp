@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -29,8 +30,8 @@ class BoostedModel : public CostModel {
 public:
     std::vector<double> predict(const std::vector<Featured> &candidates) const override {
         std::vector<double> scores = before(candidates);
-        if (learnt_.empty()) return scores;
-        const std::vector<double> more = sum_of_trees(learnt_, candidates);
+        if (!learnt_) return scores;
+        const std::vector<double> more = learnt_->forest.sums(candidates);
         for (size_t i = 0; i < scores.size(); i++) scores[i] += more[i];
         return scores;
     }
@@ -61,7 +62,7 @@ public:
         TreeOptions options;
         // Few examples of one task carry small trees; many of many tasks carry deep ones.
         if (tasks.size() == 1) options = {30, 3, 0.2, 0.5, 2};
-        learnt_ = train_trees(rows, options);
+        learnt_.emplace(train_trees(rows, options));
     }
 
     void load(const std::filesystem::path &file) override {
@@ -77,16 +78,16 @@ public:
         const std::string forest = document.at("forest");
         if (sha256(forest) != document.at("sha256")) refuse("model.format", "its forest is not the one whose hash it states; the file was changed or cut. Restore it, or train it again.");
         check_trees(forest, subject);
-        loaded_ = forest;
-        learnt_.clear();
+        loaded_.emplace(forest);
+        learnt_.reset();
         examples_.clear();
     }
 
     void save(const std::filesystem::path &file) const override {
-        const std::string &forest = learnt_.empty() ? loaded_ : learnt_;
-        if (forest.empty()) throw UserError("model.empty", "cost model '" + file.string() + "': expected a model that learnt something; it saw " + std::to_string(examples_.size()) + " examples, and the fewest are " + std::to_string(fewest) + ".");
-        if (!learnt_.empty() && !loaded_.empty()) throw UserError("model.layers", "cost model '" + file.string() + "': it learnt beside a loaded model. Train one on all examples instead.");
-        nlohmann::ordered_json document = {{"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(forest)}, {"forest", forest}};
+        const std::optional<Trees> &trees = learnt_ ? learnt_ : loaded_;
+        if (!trees) throw UserError("model.empty", "cost model '" + file.string() + "': expected a model that learnt something; it saw " + std::to_string(examples_.size()) + " examples, and the fewest are " + std::to_string(fewest) + ".");
+        if (learnt_ && loaded_) throw UserError("model.layers", "cost model '" + file.string() + "': it learnt beside a loaded model. Train one on all examples instead.");
+        nlohmann::ordered_json document = {{"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(trees->text)}, {"forest", trees->text}};
         std::ofstream out(file, std::ios::binary);
         out << document.dump(1) << "\n";
         out.close();
@@ -94,11 +95,16 @@ public:
     }
 
 private:
-    std::string loaded_, learnt_;
+    struct Trees {
+        explicit Trees(std::string model) : text(std::move(model)), forest(text) {}
+        std::string text;
+        Forest forest;
+    };
+    std::optional<Trees> loaded_, learnt_;
     std::vector<Example> examples_;
 
     std::vector<double> before(const std::vector<Featured> &candidates) const {
-        std::vector<double> scores = loaded_.empty() ? std::vector<double>(candidates.size(), 0) : sum_of_trees(loaded_, candidates);
+        std::vector<double> scores = loaded_ ? loaded_->forest.sums(candidates) : std::vector<double>(candidates.size(), 0);
         for (size_t i = 0; i < scores.size(); i++) scores[i] += draft_score(candidates[i]);
         return scores;
     }

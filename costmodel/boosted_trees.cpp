@@ -88,20 +88,28 @@ std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &opt
     return std::string(text, size);
 }
 
-std::vector<double> sum_of_trees(const std::string &model, const std::vector<Featured> &candidates) {
+struct Forest::Loaded {
+    Booster booster{std::vector<DMatrixHandle>()};
+};
+
+Forest::Forest(const std::string &model) {
+    auto loaded = std::make_shared<Loaded>();
+    check(XGBoosterLoadModelFromBuffer(loaded->booster.handle, model.data(), model.size()));
+    loaded->booster.set("nthread", "1");
+    loaded_ = std::move(loaded);
+}
+
+std::vector<double> Forest::sums(const std::vector<Featured> &candidates) const {
     if (candidates.empty()) return {};
     std::vector<const Featured *> rows;
     for (const Featured &c : candidates) rows.push_back(&c);
     const Matrix matrix(values_of(rows), rows.size());
     const std::vector<float> zeros(rows.size(), 0);
     check(XGDMatrixSetFloatInfo(matrix.handle, "base_margin", zeros.data(), zeros.size()));
-    Booster booster({});
-    check(XGBoosterLoadModelFromBuffer(booster.handle, model.data(), model.size()));
-    booster.set("nthread", "1");
     const bst_ulong *shape = nullptr;
     bst_ulong dimensions = 0;
     const float *scores = nullptr;
-    check(XGBoosterPredictFromDMatrix(booster.handle, matrix.handle, R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})", &shape, &dimensions, &scores));
+    check(XGBoosterPredictFromDMatrix(loaded_->booster.handle, matrix.handle, R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})", &shape, &dimensions, &scores));
     return std::vector<double>(scores, scores + rows.size());
 }
 

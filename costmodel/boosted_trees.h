@@ -4,6 +4,7 @@
 // XGBoost reads what a model says without looking whether it is there, so that a crafted one reads outside of its arrays; every
 // model is therefore checked, node by node, before XGBoost sees it.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,18 @@ struct TreeOptions {
 // Trees that order each group's rows by their labels (LambdaMART's pairwise loss). The same rows give the same text.
 std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &options);
 
-// What the trees add for each candidate. The text must have passed check_trees.
-std::vector<double> sum_of_trees(const std::string &model, const std::vector<Featured> &candidates);
+// The trees of a model, ready to be summed.
+class Forest {
+public:
+    // The text must have passed check_trees.
+    explicit Forest(const std::string &model);
+    // What the trees add for each candidate.
+    std::vector<double> sums(const std::vector<Featured> &candidates) const;
+
+private:
+    struct Loaded;
+    std::shared_ptr<const Loaded> loaded_;
+};
 
 // UserError model.format: the text is no forest over as many features as the table has; `subject` names it.
 void check_trees(const std::string &model, const std::string &subject);

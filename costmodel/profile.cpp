@@ -26,6 +26,12 @@ struct Frame {
     size_t node = 0;  // of the tree of loops
 };
 
+// What is kept of a loop: how often it turns, and its place in the tree.
+struct Turns {
+    int64_t count = 1;
+    size_t node = 0;
+};
+
 bool is_inside(LoopKind kind) { return kind == LoopKind::unrolled || kind == LoopKind::vector; }
 
 // One place of the program that touches memory.
@@ -33,27 +39,27 @@ struct Access {
     size_t buffer = 0;
     bool store = false;
     double likely = 1;                          // of the conditions around it
-    std::vector<Frame> frames;
-    std::vector<std::vector<double>> movement;  // by frame, by axis: over all iterations
-    std::vector<double> extents;                // of the buffer
-    double element = 4;
+    std::vector<Turns> frames;    // around it
+    std::vector<double> touched;  // bytes while the frames from one on run, for each and for none
+};
 
-    // Bytes touched while the frames from `first` on run.
-    double touched(size_t first) const {
+// Bytes touched while the frames from one on run; `movement` is by frame and by axis, over all iterations.
+std::vector<double> touched_bytes(const std::vector<Turns> &frames, const std::vector<double> &movement, const std::vector<double> &extents, double element) {
+    const size_t axes = extents.size();
+    std::vector<double> bytes(frames.size() + 1), spans(axes, 1), iterations(axes, 1);
+    for (size_t first = frames.size() + 1; first-- > 0;) {
+        for (size_t a = 0; a < axes && first < frames.size(); a++)
+            if (const double moved = movement[first * axes + a]; moved != 0) spans[a] += moved, iterations[a] *= static_cast<double>(frames[first].count);
         double elements = 1;
-        std::vector<double> spans(extents.size(), 1);
-        std::vector<double> iterations(extents.size(), 1);
-        for (size_t f = first; f < frames.size(); f++)
-            for (size_t a = 0; a < spans.size(); a++)
-                if (movement[f][a] != 0) spans[a] += movement[f][a], iterations[a] *= static_cast<double>(frames[f].count);
-        for (size_t a = 0; a < spans.size(); a++) {
+        for (size_t a = 0; a < axes; a++) {
             double span = std::min({spans[a], extents[a], iterations[a]});
-            if (a + 1 == spans.size()) span = std::max(span, std::min({line_bytes / element, extents[a], spans[a] > iterations[a] ? iterations[a] * line_bytes / element : span}));
+            if (a + 1 == axes) span = std::max(span, std::min({line_bytes / element, extents[a], spans[a] > iterations[a] ? iterations[a] * line_bytes / element : span}));
             elements *= std::max(span, 1.0);
         }
-        return elements * element;
+        bytes[first] = elements * element;
     }
-};
+    return bytes;
+}
 
 // What one iteration of an innermost loop issues, over all iterations.
 struct Bucket {
@@ -77,6 +83,8 @@ private:
     int threads_;
     Profile out_;
     LoopPositions at_;
+    using Mask = uint64_t;  // of frames
+    std::unordered_map<std::string, Mask> varies_;  // variable -> the loops that its value depends on
     std::vector<Frame> frames_;
     double likely_ = 1;
     std::map<std::string, size_t> buffer_ids_;
@@ -145,14 +153,18 @@ private:
         frames_.push_back({loop.variable, loop.kind, count, nodes_.size()});
         nodes_.push_back({});
         at_.loops[loop.variable] = (count - 1) / 2;
+        varies_[loop.variable] = frames_.size() > 64 ? 0 : Mask{1} << (frames_.size() - 1);
         visit(loop.body);
+        varies_.erase(loop.variable);
         at_.loops.erase(loop.variable);
         frames_.pop_back();
     }
 
     void visit(const Let &let) {
         at_.lets[let.variable] = let.value;
+        varies_[let.variable] = loops_of(let.value);
         visit(let.body);
+        varies_.erase(let.variable);
         at_.lets.erase(let.variable);
     }
 
@@ -170,11 +182,10 @@ private:
 
     // How often a condition holds: where each loop that it depends on stands at its middle, or at its end.
     double probability(const Expr &condition) {
-        std::unordered_map<std::string, bool> used;
-        at_.loops_in(condition, used);
+        const Mask used = loops_of(condition);
         std::vector<const Frame *> loops;
-        for (const Frame &f : frames_)
-            if (used.count(f.variable) && f.count > 1 && loops.size() < 5) loops.push_back(&f);
+        for (size_t i = 0; i < frames_.size() && i < 64; i++)
+            if ((used >> i & 1) && frames_[i].count > 1 && loops.size() < 5) loops.push_back(&frames_[i]);
         double holds = 0;
         for (size_t corner = 0; corner < size_t{1} << loops.size(); corner++) {
             double weight = 1;
@@ -215,20 +226,20 @@ private:
     void visit(const Compute &c) { leaf(c.buffer, c.index, c.value, c.guard, false); }
     void visit(const Copy &c) { leaf(c.buffer, c.index, c.value, c.guard, true); }
 
-    using Mask = uint64_t;  // of frames
-
     Mask loops_of(const Expr &e) const {
-        std::unordered_map<std::string, bool> used;
-        at_.loops_in(e, used);
+        if (e->variables == 0) return 0;
+        if (e.kind() == ExprKind::variable) {
+            auto known = varies_.find(e->name);
+            return known == varies_.end() ? 0 : known->second;
+        }
         Mask mask = 0;
-        for (size_t i = 0; i < frames_.size() && i < 64; i++)
-            if (used.count(frames_[i].variable)) mask |= Mask{1} << i;
+        for (const Expr &arg : e->args) mask |= loops_of(arg);
         return mask;
     }
 
     // Visits the distinct nodes of a value and counts what each of them issues.
     struct Count {
-        std::unordered_map<const Expr::Node *, Mask> masks;
+        AddressMap<Mask> masks;
         Bucket issued;
         bool folds = false;  // reads what it writes
     };
@@ -261,14 +272,14 @@ private:
     }
 
     Mask count(const Expr &e, Count &all, const std::string &destination) {
-        if (auto known = all.masks.find(e.get()); known != all.masks.end()) return known->second;
+        if (const Mask *known = all.masks.find(e.get())) return *known;
         Mask mask = 0;
         if (e.kind() == ExprKind::variable) mask = loops_of(e);
         else if (e.kind() == ExprKind::load) mask = memory(e->name, {e->args.begin(), e->args.end() - (e->guarded ? 2 : 0)}, false, e->guarded, all, destination);
         if (e.kind() == ExprKind::load && e->guarded) mask |= count(e->args[e->args.size() - 2], all, destination);
         if (e.kind() != ExprKind::load)
             for (const Expr &a : e->args) mask |= count(a, all, destination);
-        all.masks[e.get()] = mask;
+        *all.masks.add(e.get()).first = mask;
         const double element = e.type() == DType::index || e.type() == DType::boolean ? 4 : size_of(e.type());
         if (e.kind() == ExprKind::operation || e.kind() == ExprKind::cast) {
             const double n = issues(mask, element);
@@ -294,23 +305,24 @@ private:
         const Known &buffer = buffers_[id->second];
         if (!store && name == destination) all.folds = true;
         if (buffer.space == Space::registers) return mask;
-        Access access{id->second, store, likely_, frames_, {}, buffer.extents, buffer.element};
+        const size_t axes = index.size();
+        std::vector<Turns> turns;
+        std::vector<double> movement(frames_.size() * axes, 0);
         int64_t lane_step = 0;
         for (size_t f = 0; f < frames_.size(); f++) {
-            std::vector<double> moves(index.size(), 0);
-            if (mask >> f & 1) {
-                const int64_t middle = at_.loops[frames_[f].variable];
-                for (size_t a = 0; a < index.size(); a++) {
-                    at_.loops[frames_[f].variable] = frames_[f].count - 1;
-                    const int64_t last = at_.value(index[a]);
-                    at_.loops[frames_[f].variable] = 0;
-                    const int64_t first = at_.value(index[a]);
-                    moves[a] = static_cast<double>(std::abs(last - first));
-                    if (frames_[f].kind == LoopKind::vector && last != first) lane_step = a + 1 == index.size() && last - first == frames_[f].count - 1 ? 1 : 2;
-                }
-                at_.loops[frames_[f].variable] = middle;
+            turns.push_back({frames_[f].count, frames_[f].node});
+            if (!(mask >> f & 1)) continue;
+            int64_t &position = at_.loops[frames_[f].variable];
+            const int64_t middle = position;
+            for (size_t a = 0; a < axes; a++) {
+                position = frames_[f].count - 1;
+                const int64_t last = at_.value(index[a]);
+                position = 0;
+                const int64_t first = at_.value(index[a]);
+                movement[f * axes + a] = static_cast<double>(std::abs(last - first));
+                if (frames_[f].kind == LoopKind::vector && last != first) lane_step = a + 1 == axes && last - first == frames_[f].count - 1 ? 1 : 2;
             }
-            access.movement.push_back(std::move(moves));
+            position = middle;
         }
         const double n = issues(store ? ~Mask{0} : mask, buffer.element);
         const double lanes = target_.vector_bytes / buffer.element;
@@ -322,7 +334,8 @@ private:
         if (!in_lanes(mask)) out_.scalar += n;
         for (const Frame &f : frames_) nodes_[f.node].push_back(accesses_.size());
         nodes_[0].push_back(accesses_.size());
-        accesses_.push_back(std::move(access));
+        std::vector<double> touched = touched_bytes(turns, movement, buffer.extents, buffer.element);
+        accesses_.push_back({id->second, store, likely_, std::move(turns), std::move(touched)});
         return mask;
     }
 
@@ -374,7 +387,7 @@ private:
             for (size_t f = 0; f < access.frames.size(); f++)
                 if (access.frames[f].node == node) first = f + 1;
             double &bytes = largest[access.buffer];
-            bytes = std::max(bytes, access.touched(first));
+            bytes = std::max(bytes, access.touched[first]);
         }
         double sum = 0;
         for (const auto &[buffer, bytes] : largest) sum += bytes;
@@ -397,7 +410,7 @@ private:
                         if (touched[node] <= sizes[level]) break;
                         times *= static_cast<double>(a.frames[first].count);
                     }
-                const double bytes = a.touched(first) * times * (a.store ? 2 : 1);
+                const double bytes = a.touched[first] * times * (a.store ? 2 : 1);
                 double &most = brought[{a.buffer, node}];
                 most = std::max(most, bytes);
             }
@@ -405,7 +418,7 @@ private:
         }
         std::map<size_t, double> arguments;
         for (const Access &a : accesses_)
-            if (buffers_[a.buffer].space == Space::argument) arguments[a.buffer] = std::max(arguments[a.buffer], a.touched(0));
+            if (buffers_[a.buffer].space == Space::argument) arguments[a.buffer] = std::max(arguments[a.buffer], a.touched[0]);
         for (const auto &[buffer, bytes] : arguments) out_.argument_bytes += bytes;
         const Bucket *hottest = nullptr;
         for (const auto &[node, b] : buckets_) {

@@ -59,7 +59,8 @@ std::vector<CampaignEntry> tasks_of(const Library &library) {
     for (const std::string &name : library.names()) {
         const Schedule schedule = library.find(name);
         const auto provenance = provenance_of(schedule);
-        if (provenance && !schedule.document()["measured"].contains("metric")) all[json_of(provenance->task).dump()].task = provenance->task;
+        const auto measured = [&](const char *field) { return schedule.document()["measured"].contains(field); };
+        if (provenance && !measured("metric") && !measured("shapes") && !measured("prepack")) all[json_of(provenance->task).dump()].task = provenance->task;
     }
     if (all.empty())
         throw UserError("tune.all",

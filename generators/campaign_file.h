@@ -32,7 +32,8 @@ struct CampaignFile {
 // UserError campaign.file, campaign.too-large, json.*, campaign.tasks: no task, or one twice.
 CampaignFile read_campaign(const std::filesystem::path &file);
 
-// What the artifacts of the library were tuned for, once each, sorted. UserError tune.all: none says so.
+// What the artifacts of the library were tuned for, once each, sorted; those for several shapes, another metric than
+// time or operands that are packed ahead are left out. UserError tune.all: none says so.
 std::vector<CampaignEntry> tasks_of(const Library &library);
 
 }  // namespace tessera

@@ -43,8 +43,7 @@ Lock read_lock(const fs::path &file) {
     try {
         return parse_lock(text, file.string());
     } catch (const UserError &error) {
-        const std::string words = error.what();
-        throw UserError(error.id(), words.substr(words.find("]: ") + 3) + " " + lock_file.remedy);
+        throw UserError(error.id(), error.message() + " " + lock_file.remedy);
     }
 }
 

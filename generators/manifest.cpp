@@ -10,6 +10,7 @@
 #include "algorithms/hash.h"
 #include "compiler/object_file.h"
 #include "compiler/prepack.h"
+#include "generators/installed_program.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -44,20 +45,25 @@ struct Contents {
         const std::string &object = members.at(member);
         return is_object(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
     }
-    // Of a target's object and those of what its bodies invoke.
-    ordered_json loaded_with_callees(const std::string &member) const {
-        const std::string callees = member.substr(0, member.rfind('.')) + ".callee";
+    // Of a target's object, those of further variants, and those of what its bodies invoke.
+    ordered_json loaded_with_others(const std::string &member) const {
+        const std::string stem = member.substr(0, member.rfind('.'));
         ordered_json bytes = loaded(member);
-        for (const auto &[name, object] : members)
-            if (name.starts_with(callees) && bytes.is_number()) bytes = bytes.get<uint64_t>() + loaded_bytes(object);
+        for (const auto &[name, object] : members) {
+            const bool of_target = name.starts_with(stem + ".callee") || name.starts_with(stem + ".variant");
+            if (of_target && bytes.is_number()) bytes = bytes.get<uint64_t>() + loaded_bytes(object);
+        }
         return bytes;
     }
     ordered_json code(const std::string &member, const std::string &prefix) const {
-        const std::string &object = members.at(member);
-        if (!is_object(object)) return nullptr;
+        if (!is_object(members.at(member))) return nullptr;
+        const std::string stem = member.substr(0, member.rfind('.'));
         uint64_t bytes = 0;
-        for (const ObjectSymbol &s : symbols_of(object))
-            if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;
+        for (const auto &[name, object] : members) {
+            if (name != member && !name.starts_with(stem + ".variant")) continue;
+            for (const ObjectSymbol &s : symbols_of(object))
+                if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;
+        }
         return bytes;
     }
     ordered_json symbols() const {
@@ -111,6 +117,17 @@ static ordered_json constants_json(const Kernel &kernel) {
     return constants;
 }
 
+// What an application links besides the generated files.
+static ordered_json linked_json(const Target &target) {
+    auto entry = [](const std::string &name, const ordered_json &licence, const ordered_json &text) { return ordered_json({{"name", name}, {"licence", licence}, {"text", text}}); };
+    ordered_json linked = ordered_json::array({entry("tessera_runtime", "Apache-2.0", "LICENSE")});
+    if (!target.is_gpu()) return linked;
+    const bool cuda = target.arch == "cuda";
+    linked.push_back(entry(cuda ? "tessera_cuda" : "tessera_opencl", "Apache-2.0", "LICENSE"));
+    linked.push_back(entry(cuda ? "libcuda" : "libOpenCL", "of the driver that is installed", nullptr));
+    return linked;
+}
+
 std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library, const std::map<std::string, std::string> &files) {
     const PreparedKernel &first = prepared[0];
     const bool objects = emit == Emit::library;
@@ -128,14 +145,14 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
                            {"schedule", schedule_json(p)},
                            {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)},
                            {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
-        if (objects) targets.back()["bytes"] = contents.loaded_with_callees(member);
+        if (objects) targets.back()["bytes"] = contents.loaded_with_others(member);
     }
-    const ordered_json runtime = {{"name", "tessera_runtime"}, {"licence", "Apache-2.0"}, {"text", "LICENSE"}};
     ordered_json manifest = {
         {"format", "tessera-manifest"},
         {"version", 1},
         {"tessera", tessera_version()},
         {"halide", halide_version()},
+        {"nvcc", nullptr},
         {"emit", objects ? "library" : "c"},
         {"kernel", first.kernel.name},
         {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
@@ -146,11 +163,13 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
         {"targets", targets},
         {"entry_bytes", objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr)},
         {"symbols", objects ? contents.symbols() : ordered_json(nullptr)},
-        {"licences", {{"embedded", ordered_json::array()}, {"linked", ordered_json::array({runtime})}}},
+        {"licences", {{"embedded", ordered_json::array()}, {"linked", linked_json(first.target)}}},
         {"files", hashes},
     };
     if (!objects)
         for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
+    if (const auto nvcc = first.target.arch == "cuda" ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
+    else manifest.erase("nvcc");
     return manifest.dump(2) + "\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "bench/inputs.h"
 #include "schedules/merge.h"
 
 namespace tessera {
@@ -34,7 +35,10 @@ std::vector<Relative> relatives_of(const PreparedKernel &p, const Extents &exten
             const ResolvedSchedule resolved = resolve(schedule, library);
             if (provenance->task.algorithm != p.declared.name && resolved.surface != surface) continue;
             const double distance = distance_of(provenance->task, p, extents);
-            if (std::isfinite(distance)) all.push_back({name, resolved.stages, distance});
+            if (!std::isfinite(distance)) continue;
+            PreparedKernel with = p;
+            with.resolved = resolved;
+            all.push_back({name, knobs_for(with, all_extents(p.bound, extents)), distance});
         } catch (const UserError &) {  // `check` says so
         }
     }

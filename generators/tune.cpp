@@ -17,6 +17,7 @@
 #include "generators/tune_many.h"
 #include "generators/tune_outcome.h"
 #include "generators/tune_progress.h"
+#include "generators/tune_shapes.h"
 #include "generators/tune_space.h"
 
 namespace tessera {
@@ -70,7 +71,7 @@ void check_deterministic(const Asked &asked) {
 int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
-    if (asked.least_speed && options.campaign.goal.metric == Metric::latency)
+    if (asked.least_speed && is_speed(options.campaign.goal.metric))
         throw UserError("command.arguments",
                         "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
                         "leave it out.");
@@ -89,12 +90,15 @@ int tune(const Registry &registry, const Asked &asked) {
         if (options.kernel.algorithm.empty())
             throw UserError("command.arguments",
                             "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
-        return tune_one(registry, options);
+        if (options_by_shape(options).size() == 1) return tune_one(registry, options);
+        for (const auto &[given, name] : {std::pair(options.deterministic, "--deterministic"), std::pair(!options.page.empty(), "--report")})
+            if (given) throw UserError("command.arguments", std::string("tune: ") + name + " is for one shape; give each dim one extent, or leave it out.");
+        return tune_shapes(registry, options);
     }
     for (const auto &[given, name] :
          {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
           std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
-          std::pair(!options.space.empty(), "--space"), std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
+          std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"), std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
           std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule")})
         if (given)
             throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
@@ -122,13 +126,15 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
     add_algorithm_options(*line, options->kernel);
     line->get_option("algorithm")->required(false);
+    line->get_option("--shape")->description("Extents to fix, such as N=768 K=3072. A dim with several, M=1 M=64, is left dynamic: the artifact "
+                                             "has a variant for each of these shapes, whose i-th extents go together");
     line->add_option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
         ->type_name("FILE");
     line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
         ->type_name("DIM=EXTENT");
-    line->add_option("--threads", options->threads, "Threads that the kernel will run on")
+    line->add_option("--threads", options->threads, "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     line->add_option("--trials", c.trials, "Most candidates to measure")->check(integer_in(1, 1000000))->capture_default_str();
@@ -139,6 +145,10 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
     line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
+    line->add_option("--prepack", options->prepack,
+                     "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")
+        ->delimiter(',')
+        ->type_name("OPERAND");
     line->add_option(
             "--model", options->model,
             "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")
@@ -160,10 +170,11 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_option("--metric", c.goal.metric,
-                     "What is to be small: latency, or the bytes of code-size or workspace while the speed is --least-speed")
-        ->transform(one_of({name_of(Metric::latency), name_of(Metric::code_size), name_of(Metric::workspace)}))
+                     "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
+                     "workspace while the speed is --least-speed")
+        ->transform(one_of({name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)}))
         ->default_str("latency")
-        ->type_name("latency|code-size|workspace");
+        ->type_name("latency|throughput|code-size|workspace");
     line->add_option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
         ->check(number_in(0.01, 10))
         ->capture_default_str();

@@ -9,8 +9,10 @@
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "autotune/report.h"
+#include "autotune/shape_cases.h"
 #include "autotune/tuned_schedule.h"
 #include "bench/output_folder.h"
+#include "compiler/lower.h"
 #include "generators/program_record.h"
 #include "generators/tune_progress.h"
 #include "schedules/canonical.h"
@@ -22,13 +24,25 @@ namespace tessera {
 
 using nlohmann::ordered_json;
 
-// What it was tuned for and resolves to, as `check` will find it.
-static Provenance provenance_of(const Schedule &tuned, const TuneRun &run) {
+// What it resolves to, as `check` will find it.
+static PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
     PreparedKernel p = run.prepared;
     p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
     p.kernel = lower_variants(p.declared.name, p);
-    Judge judge(run.options.model);
-    return provenance_of(p, run.extents, run.options.threads, judge);
+    return p;
+}
+
+// A schedule for the kernel that resolves to these stages, as a child of the base's where that can be found by its name wherever the
+// artifact is used.
+static Schedule schedule_of(const TuneRun &run, const std::map<std::string, Knobs> &stages) {
+    const PreparedKernel &p = run.prepared;
+    const std::vector<std::string> known = run.library.names();
+    const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
+                       run.library.find(p.schedule->name()) == *p.schedule;
+    const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
+    const std::string name = artifact_name(run.options, p, {run.extents});
+    const Schedule tuned = tuned_schedule(name, stages, named ? p.schedule : std::nullopt, run.library, features);
+    return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
 }
 
 static ordered_json worth_json(const CampaignResult &r) {
@@ -68,8 +82,13 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
                            {"trials", r.trials.size()},
                            {"versions", run.task.identity["versions"]},
                            {"worth", worth_json(r)}};
+    if (!run.task.space.ahead.empty()) choice["prepack"] = run.task.space.ahead;
     const Goal &goal = run.options.campaign.goal;
     if (goal.metric == Metric::latency) return choice;
+    if (goal.metric == Metric::throughput) {
+        choice["metric"] = {{"name", name_of(goal.metric)}, {"callers", goal.callers}, {"calls_per_second", goal.callers / r.measurement.seconds}};
+        return choice;
+    }
     choice["metric"] = {{"name", name_of(goal.metric)},
                         {"least_speed", goal.least_speed},
                         {"bytes", bytes_by(goal.metric, r.measurement)},
@@ -79,20 +98,62 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
 
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
     if (!r.improved) return std::nullopt;
-    const PreparedKernel &p = run.prepared;
-    const Library &library = run.library;
-    // A parent must be found by its name wherever the artifact is used.
-    const std::vector<std::string> known = library.names();
-    const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
-                       library.find(p.schedule->name()) == *p.schedule;
-    const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
-    const std::string name = artifact_name(run.options, p, run.extents);
-    Schedule tuned = tuned_schedule(name, r.best.stages, named ? p.schedule : std::nullopt, library, features);
-    tuned = tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
-    const Provenance provenance = provenance_of(tuned, run);
+    const Schedule tuned = schedule_of(run, r.best.stages);
+    Judge judge(run.options.model);
+    const Provenance provenance = provenance_of(prepared_with(tuned, run), run.extents, run.options.threads, judge);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
     measured.update(choice_json(run, r));
+    return tuned.with_measured(measured);
+}
+
+static const Candidate &winner_of(const CampaignResult &r) { return r.improved ? r.best : r.base; }
+
+static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimExtents &extents) {
+    return *std::find_if(cases.begin(), cases.end(), [&](const ShapeCase &c) {
+        return std::all_of(c.when.begin(), c.when.end(), [&](const Condition &w) { return extents.at(w.dim) <= w.bound; });
+    });
+}
+
+// What is run where nothing was measured: as a campaign begins.
+static std::map<std::string, Knobs> base_of(const TuneRun &run) {
+    if (run.task.base) return *run.task.base;
+    try {
+        const std::map<std::string, Knobs> stages = realize(run.task.space, most_likely);
+        lower(run.task.space.algorithm, stages, run.task.space.target);
+        return stages;
+    } catch (const UserError &) {  // plain loops fit every algorithm
+        return {};
+    }
+}
+
+std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
+    if (std::none_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result && s.result->improved; })) return std::nullopt;
+    std::vector<DimExtents> extents;
+    std::vector<std::map<std::string, Knobs>> stages;
+    for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(s.result ? winner_of(*s.result).stages : base_of(*s.run));
+    const std::vector<ShapeCase> cases = shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
+    std::vector<TunedVariant> variants;
+    for (size_t i = 0; i + 1 < cases.size(); i++) variants.push_back({cases[i].when, stages[cases[i].shape]});
+    const size_t last = cases.back().shape;
+    const TuneRun &run = *shapes[last].run;
+    const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
+    const PreparedKernel prepared = prepared_with(tuned, run);
+    Judge judge(run.options.model);
+    const auto reached = std::find_if(shapes.rbegin(), shapes.rend(), [](const TunedShape &s) { return s.result.has_value(); });
+    const DimExtents &recorded = shapes[last].result ? run.extents : reached->run->extents;
+    ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge)), each = ordered_json::array();
+    for (const TunedShape &s : shapes) {
+        texts.push_back(condition_text(case_for(cases, s.run->extents).when));
+        if (!s.result) continue;
+        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) == winner_of(*s.result).resolved,
+                "an artifact resolves to the programs that were measured");
+        ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
+        one.update(choice_json(*s.run, *s.result));
+        for (const char *common : {"machine", "versions"}) measured[common] = one[common], one.erase(common);
+        each.push_back(one);
+    }
+    measured["shapes"] = each;
     return tuned.with_measured(measured);
 }
 
@@ -113,6 +174,9 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                           {"ratio", t.measurement.ratio},
                           {"score", t.score},
                           {"message", t.measurement.message}});
+    ordered_json finalists = ordered_json::array();
+    for (const auto &[resolved, m] : r.finalists)
+        finalists.push_back({{"resolved", resolved}, {"verdict", name_of(m.verdict)}, {"seconds", m.seconds}, {"ratio", {m.lower, m.ratio, m.upper}}});
     const ordered_json whole = {{"format", "tessera-tune"},
                                 {"version", 1},
                                 {"task", task.name},
@@ -124,9 +188,13 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"ratio", {r.measurement.lower, r.measurement.ratio, r.measurement.upper}},
                                 {"search_s", r.search_s},
                                 {"measure_s", r.measure_s},
+                                {"score_s", r.score_s},
+                                {"elapsed_s", r.progress.elapsed_s},
                                 {"made", r.made},
+                                {"scored", r.scored},
                                 {"refused", r.refused},
-                                {"trials", trials}};
+                                {"trials", trials},
+                                {"finalists", finalists}};
     return whole.dump(2) + "\n";
 }
 
@@ -149,7 +217,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
                         p.schedule ? p.schedule->name() : "the space's most likely schedule");
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     const Metric metric = run.options.campaign.goal.metric;
-    const bool fast = metric == Metric::latency;
+    const bool fast = is_speed(metric);
     if (!artifact && fast) return text + "  nothing that is surely faster was found; no artifact is written\n";
     if (!artifact)
         return text +
@@ -158,6 +226,8 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
         text += fmt::format("  {}  {} bytes, the base {}: {}\n", name_of(metric), bytes_by(metric, r.measurement),
                             bytes_by(metric, r.base_measurement), gain_text(r.gain, metric));
     const double seconds = r.base_seconds / r.measurement.ratio;
+    if (metric == Metric::throughput)
+        text += fmt::format("  throughput  {:.4g} calls a second of {} callers\n", run.options.campaign.goal.callers / seconds, run.options.campaign.goal.callers);
     text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(seconds),
                         bound_text(bound, seconds, calibrated), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
     return text;
@@ -171,7 +241,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
     const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
     if (!changes.empty()) text += "what differs from the base:\n" + changes;
     if (!r.worth.empty())
-        text += fmt::format("what each change is worth ({}):\n", run.options.campaign.goal.metric == Metric::latency
+        text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
                                                                      ? "the tuned speed over the speed without it"
                                                                      : "the bytes without it over the tuned bytes");
     for (const Worth &w : r.worth)

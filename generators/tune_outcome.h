@@ -7,6 +7,15 @@ namespace tessera {
 // The winner as an artifact, with where and how it was measured, or what the model said; none where nothing surely faster was found.
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &result);
 
+// One of the shapes that one kernel is tuned for; no result where it was not reached.
+struct TunedShape {
+    std::unique_ptr<TuneRun> run;
+    std::optional<CampaignResult> result;
+};
+// What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape that was not reached
+// keeps the base, and `measured` does not name it. `cases` gets for each shape where its schedule runs, in words, unless there is none.
+std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
+
 // <folder>/<name>.json. UserError as OutputFolder.
 std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder);
 

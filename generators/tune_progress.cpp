@@ -30,7 +30,7 @@ void warn(const std::string &text) {
 }
 
 std::string gain_text(double gain, Metric metric) {
-    if (metric == Metric::latency) return fmt::format("{:.3f} of the base's speed", gain);
+    if (is_speed(metric)) return fmt::format("{:.3f} of the base's speed", gain);
     return fmt::format("{:.2f} times less {} than the base", gain, metric == Metric::code_size ? "code" : "workspace");
 }
 

@@ -1,5 +1,8 @@
 #include "generators/tune_task.h"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,11 +18,16 @@
 
 namespace tessera {
 
-// "M512_N768_K3072"
-static std::string shape_name(const Algorithm &algorithm, const DimExtents &extents) {
+// "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072".
+static std::string shape_name(const Algorithm &algorithm, const std::vector<DimExtents> &shapes) {
     std::string name;
-    for (const Dim &d : algorithm.dims)
-        if (auto e = extents.find(d.name); e != extents.end()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, e->second);
+    for (const Dim &d : algorithm.dims) {
+        std::vector<std::string> extents;
+        for (const DimExtents &shape : shapes)
+            if (auto e = shape.find(d.name); e != shape.end() && (extents.empty() || extents.back() != std::to_string(e->second)))
+                extents.push_back(std::to_string(e->second));
+        if (!extents.empty()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, join(extents, "-"));
+    }
     return name.empty() ? "any" : name;
 }
 
@@ -45,24 +53,45 @@ std::string model_hash(const std::string &choice, const Target &target) {
 }
 
 // All that makes it another kernel than its algorithm: shape, options, threads.
-static std::string variety_of(const PreparedKernel &p, const DimExtents &extents, int threads) {
-    DimExtents shape = extents;
-    shape.insert(p.fixed.begin(), p.fixed.end());
-    std::string name = shape_name(p.declared, shape);
+static std::string variety_of(const PreparedKernel &p, std::vector<DimExtents> shapes, int threads) {
+    const bool is_dynamic = !shapes[0].empty();
+    for (DimExtents &shape : shapes) shape.insert(p.fixed.begin(), p.fixed.end());
+    std::string name = shape_name(p.declared, shapes);
     for (const auto &[option, value] : p.options) name += fmt::format("_{}{}", option, value);
-    if (!extents.empty() && !p.fixed.empty()) name += "_partly_fixed";
-    else if (!extents.empty()) name += "_dynamic";
+    if (is_dynamic && !p.fixed.empty()) name += "_partly_fixed";
+    else if (is_dynamic) name += "_dynamic";
     return threads > 1 ? fmt::format("{}_threads{}", name, threads) : name;
 }
 
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const DimExtents &extents) {
+std::vector<std::string> packed_ahead(const TuneOptions &options, const PreparedKernel &p) {
+    std::vector<std::string> inputs;
+    for (const Tensor &t : p.bound.tensors)
+        if (t.role == Role::input) inputs.push_back(t.name);
+    std::set<std::string> all;
+    for (const std::string &name : options.prepack) {
+        if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+            throw UserError("tune.prepack", fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}", p.declared.name, name,
+                                                        join(inputs), did_you_mean(name, inputs)));
+        all.insert(name);
+    }
+    for (const auto &[decision, values] : parse_restrictions(options.space))
+        for (const std::string &name : inputs)
+            if ((decision == "pack." + name || decision.ends_with(".pack." + name)) && std::find(values.begin(), values.end(), "ahead") != values.end()) all.insert(name);
+    for (const auto &[stage, knobs] : p.resolved.stages)
+        for (const auto &[operand, pack] : knobs.pack)
+            if (pack.is_ahead()) all.insert(operand);
+    return {all.begin(), all.end()};
+}
+
+std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const std::vector<DimExtents> &shapes) {
     if (!options.name.empty()) return options.name;
     const Metric metric = options.campaign.goal.metric;
     const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
-    return fmt::format("{}/{}/{}/{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads), chosen);
+    const std::string packed = packed_ahead(options, p).empty() ? "" : "_prepacked";
+    return fmt::format("{}/{}/{}/{}{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, shapes, options.threads), packed, chosen);
 }
 
-void check_size(const PreparedKernel &p, const DimExtents &extents) {
+void check_size(const PreparedKernel &p, const DimExtents &extents, int callers) {
     constexpr double most = 2e9;
     const DimExtents all = all_extents(p.bound, extents);
     double bytes = 0;
@@ -72,6 +101,7 @@ void check_size(const PreparedKernel &p, const DimExtents &extents) {
             if (auto e = all.find(d); e != all.end()) one *= static_cast<double>(e->second);
         bytes += one;
     }
+    bytes *= callers;
     if (bytes > most)
         throw UserError(
             "tune.size",
@@ -79,11 +109,23 @@ void check_size(const PreparedKernel &p, const DimExtents &extents) {
                         p.declared.name, most / 1e9, bytes / 1e9));
 }
 
+// There is nothing to measure of an empty kernel.
+static void check_not_empty(const PreparedKernel &p, const DimExtents &extents) {
+    for (const auto *all : {&p.fixed, &extents})
+        for (const auto &[dim, extent] : *all)
+            if (extent < 1)
+                throw UserError("tune.extents", fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}, of which there is nothing to measure. "
+                                                            "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
+                                                            p.declared.name, dim, extent, extent));
+}
+
 CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
     CampaignTask task;
-    task.space = {p.bound, p.target, extents, options.threads, parse_restrictions(options.space), {}};
+    const std::vector<std::string> ahead = packed_ahead(options, p);
+    const int threads = options.campaign.goal.metric == Metric::throughput ? 1 : options.threads;  // of one call
+    task.space = {p.bound, p.target, extents, threads, parse_restrictions(options.space), {}, ahead};
     task.name =
-        fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, extents, options.threads));
+        fmt::format("{}/{}/{} {}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, {extents}, options.threads));
     if (p.schedule) task.base = knobs_for(p, extents);
     const Machine machine = this_machine();
     task.identity = {{"task", task.name},
@@ -96,12 +138,13 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"extents", extents},
                      {"target", p.target.name},
                      {"threads", options.threads},
-                     {"space", parse_restrictions(options.space)},
+                     {"space", task.space.restrictions},
                      {"model", model_hash(options.model, p.target)},
                      {"features", feature_hash()},
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
                      {"runners", options.runners},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
+    if (!ahead.empty()) task.identity["prepack"] = ahead;
     if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
 }
@@ -116,6 +159,14 @@ static void check_gpu(const Target &target, const TuneOptions &options) {
     if (options.threads > 1)
         throw UserError("command.arguments", fmt::format("tune: target '{}': --threads is of processors; a GPU's threads come from the "
                                                          "schedule. Leave it out.",
+                                                         target.name));
+    if (!options.prepack.empty())
+        throw UserError("command.arguments", fmt::format("tune: target '{}': --prepack is of processors; on a GPU what a block reads is staged in "
+                                                         "shared memory. Leave it out.",
+                                                         target.name));
+    if (options.campaign.goal.metric == Metric::throughput)
+        throw UserError("command.arguments", fmt::format("tune: target '{}': --metric throughput is of processors, whose threads call at one time. Leave "
+                                                         "it out.",
                                                          target.name));
     if (options.dry_run) return;
     if (target.arch != "opencl")
@@ -133,8 +184,7 @@ static void check_has_runner(const Target &target) {
     try {
         check_runs_here(target);
     } catch (const UserError &error) {
-        const std::string words = error.what();
-        throw UserError(error.id(), words.substr(words.find("]: ") + 3) +
+        throw UserError(error.id(), error.message() +
                                         " To tune for it from here, name a command that runs its programs with --runner (an emulator, or ssh to such "
                                         "a machine), and the C compiler for it with --cc.");
     }
@@ -147,7 +197,10 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
     run->prepared = prepare_schedule(registry, options.kernel);
     run->extents = parse_shape(options.extents, "--extents");
-    check_size(run->prepared, run->extents);
+    check_not_empty(run->prepared, run->extents);
+    Goal &goal = options.campaign.goal;
+    if (goal.metric == Metric::throughput) goal.callers = options.threads;
+    check_size(run->prepared, run->extents, goal.callers);
     check_gpu(run->prepared.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
     else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_has_runner(run->prepared.target);
@@ -164,7 +217,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
 }
 
 void check_output(const TuneRun &run) {
-    const Schedule named(artifact_name(run.options, run.prepared, run.extents));
+    const Schedule named(artifact_name(run.options, run.prepared, {run.extents}));
     const OutputFolder out((std::filesystem::path(run.options.out) / named.name()).parent_path());
     if (!run.options.page.empty()) {
         if (std::filesystem::is_directory(run.options.page))

@@ -12,6 +12,7 @@ namespace tessera {
 struct TuneOptions {
     KernelOptions kernel;
     std::vector<std::string> extents, space, runners;
+    std::vector<std::string> prepack;  // operands that may be packed ahead of time
     CampaignOptions campaign;
     std::string records = "tune.db", out = "schedules", name, model, page;
     int threads = 1;
@@ -25,12 +26,17 @@ std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &ta
 // The content of that model: its hash, "roofline", or "none".
 std::string model_hash(const std::string &choice, const Target &target);
 
-// The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, followed by the metric where that is not time and
-// by "predicted" where nothing is measured; or the name that was asked for.
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const DimExtents &extents);
+// The operands that may be packed ahead of time: those that --prepack names, that a restriction packs so, and that the schedule to beat
+// takes so, sorted. UserError tune.prepack: one that is no input of the kernel.
+std::vector<std::string> packed_ahead(const TuneOptions &options, const PreparedKernel &prepared);
 
-// UserError tune.size: more than tuning can hold in memory.
-void check_size(const PreparedKernel &prepared, const DimExtents &extents);
+// The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, followed by "prepacked" where operands may be packed
+// ahead of time, by the metric where that is not time, and by "predicted" where nothing is measured; or the name that was asked for.
+// `shapes` are the extents of the dynamic dims, once for each shape that it is tuned for.
+std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const std::vector<DimExtents> &shapes);
+
+// UserError tune.size: more than tuning can hold in memory, once for each caller.
+void check_size(const PreparedKernel &prepared, const DimExtents &extents, int callers = 1);
 
 CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const DimExtents &extents);
 
@@ -46,7 +52,7 @@ struct TuneRun {
     std::vector<std::string> relatives;  // names
 };
 
-// Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, check_size, model_for, check_restrictions
+// Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, tune.extents of an empty dim, check_size, model_for, check_restrictions
 // and, where nothing else runs the kernel, check_runs_here.
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &options);
 // The same of names and folders: UserError schedule.name, output.folder.

@@ -21,8 +21,16 @@ static int open_device(void) {
 
 static int load(TessGpuProgram *program) {
     CUmodule module;
+    CUdeviceptr constants = 0;
     if (program->loaded != NULL) return TESS_OK;
     if (cuModuleLoadData(&module, program->image) != CUDA_SUCCESS) return fault(TESS_GPU_BUILD);
+    if (program->constants != NULL &&
+        (cuMemAlloc(&constants, program->constant_bytes) != CUDA_SUCCESS || cuMemcpyHtoD(constants, program->constants, program->constant_bytes) != CUDA_SUCCESS)) {
+        if (constants != 0) cuMemFree(constants);
+        cuModuleUnload(module);
+        return fault(TESS_GPU_MEMORY);
+    }
+    program->loaded_constants = (void *)(uintptr_t)constants;
     program->loaded = module;
     return TESS_OK;
 }
@@ -68,8 +76,9 @@ int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *sp
 
 int tess_cuda1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t threads, const int64_t *own, int32_t own_count) {
     int64_t numbers[TESS_GPU_MAX_NUMBERS];
-    void *arguments[TESS_GPU_MAX_NUMBERS + TESS_MAX_TENSORS + 1];
-    const int64_t memories = run->spec[TESS_SPEC_N_TENSORS] + 1;
+    void *arguments[TESS_GPU_MAX_NUMBERS + TESS_MAX_TENSORS + 2];
+    int64_t memories = run->spec[TESS_SPEC_N_TENSORS] + 1;
+    void *constants = run->program->loaded_constants;
     const int32_t count = tess_gpu1_numbers(run, own, own_count, numbers);
     CUfunction function;
     int64_t t;
@@ -78,6 +87,7 @@ int tess_cuda1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t
     if (count < 0) return tess_abi1_status(TESS_KERNEL, -1, -1, -1);
     if (cuModuleGetFunction(&function, (CUmodule)run->program->loaded, name) != CUDA_SUCCESS) return fault(TESS_GPU_LAUNCH);
     for (t = 0; t < memories; ++t) arguments[t] = &run->buffers[t];
+    if (run->program->constants != NULL) arguments[memories++] = &constants;
     for (i = 0; i < count; ++i) arguments[memories + i] = &numbers[i];
     return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS ? TESS_OK : fault(TESS_GPU_LAUNCH);
 }

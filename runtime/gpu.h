@@ -16,9 +16,12 @@ extern "C" {
 
 /** The kernels of one generated file. */
 typedef struct TessGpuProgram {
-    const char *image;   /**< OpenCL C, or PTX */
-    int32_t uses_double; /**< the device must have f64 */
-    void *loaded;        /**< null at first; the library's */
+    const char *image;        /**< OpenCL C, or PTX */
+    int32_t uses_double;      /**< the device must have f64 */
+    const void *constants;    /**< what the kernels' tables hold, or null; uploaded once */
+    uint64_t constant_bytes;
+    void *loaded;             /**< null at first; the library's */
+    void *loaded_constants;   /**< the same for the tables */
 } TessGpuProgram;
 
 /** One call of a kernel, from begin to end. */
@@ -43,7 +46,7 @@ int tess_opencl1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *
 int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
 
 /** Launches `blocks` blocks of `threads` threads of the function `kernel`; nothing where there are no blocks. Its arguments are
- *  the tensors' data, the workspace, the extents, the strides but the last of each tensor, the parameters' bits and `numbers`. */
+ *  the tensors' data, the workspace, the constants where the program has any, the extents, the strides but the last of each tensor, the parameters' bits and `numbers`. */
 int tess_opencl1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 int tess_cuda1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 

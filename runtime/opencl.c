@@ -59,6 +59,15 @@ static int load(TessGpuProgram *program) {
         clReleaseProgram(built);
         return fault(TESS_GPU_BUILD);
     }
+    if (program->constants != NULL) {
+        /* The host's memory is only read. */
+        program->loaded_constants =
+            clCreateBuffer(here.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, program->constant_bytes, (void *)(uintptr_t)program->constants, &error);
+        if (error != CL_SUCCESS) {
+            clReleaseProgram(built);
+            return fault(TESS_GPU_MEMORY);
+        }
+    }
     program->loaded = built;
     return TESS_OK;
 }
@@ -121,6 +130,7 @@ int tess_opencl1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64
     kernel = clCreateKernel((cl_program)run->program->loaded, name, &error); /* one for each launch: its arguments are its own */
     if (error != CL_SUCCESS) return fault(TESS_GPU_LAUNCH);
     for (t = 0; t <= run->spec[TESS_SPEC_N_TENSORS] && error == CL_SUCCESS; ++t) error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->buffers[t]);
+    if (run->program->constants != NULL && error == CL_SUCCESS) error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->program->loaded_constants);
     for (i = 0; i < count && error == CL_SUCCESS; ++i) error = clSetKernelArg(kernel, at++, sizeof(cl_long), &numbers[i]);
     if (error == CL_SUCCESS) error = clEnqueueNDRangeKernel(here.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     clReleaseKernel(kernel);

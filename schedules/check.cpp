@@ -5,6 +5,7 @@
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "schedules/check_stage.h"
+#include "schedules/pieces.h"
 #include "schedules/read.h"
 #include "schedules/target.h"
 
@@ -113,8 +114,9 @@ void check_stages(const ResolvedSchedule &schedule, int variant, const Algorithm
         stages = &schedule.variants[static_cast<size_t>(variant)].stages;
         where = where / "variants" / std::to_string(variant);
     }
+    const Algorithm addressed = as_addressed(after_splits);
     for (const auto &[name, k] : *stages)
-        if (!is_only_for_declared(k)) check_stage(name, *stages, after_splits, where / "stages" / name);
+        if (!is_only_for_declared(k)) check_stage(name, *stages, addressed, where / "stages" / name);
 }
 
 }  // namespace tessera

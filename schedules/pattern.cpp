@@ -4,6 +4,7 @@
 #include <set>
 
 #include "algorithms/error.h"
+#include "schedules/notation.h"
 
 namespace tessera {
 
@@ -65,11 +66,9 @@ void write_out(std::vector<std::string> &loops, const std::vector<std::string> &
     std::vector<std::string> result;
     for (const std::string &loop : loops) {
         // A level before the pattern of a dim stays: "micro.fft.k*".
-        std::vector<std::string> found = meant(loop, dims);
-        const size_t dot = loop.find('.');
-        if (found.empty() && dot != std::string::npos)
-            for (const std::string &d : meant(loop.substr(dot + 1), dims)) found.push_back(loop.substr(0, dot + 1) + d);
-        result.insert(result.end(), found.begin(), found.end());
+        const LoopName name = parse_loop(loop, [&](const std::string &d) { return !meant(d, dims).empty(); });
+        if (!name.dim.empty())
+            for (const std::string &d : meant(name.dim, dims)) result.push_back(LoopName{name.level, d}.text());
     }
     loops = result;
 }

@@ -2,12 +2,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <list>
 #include <set>
 #include <unistd.h>
 
 #include "algorithms/error.h"
 #include "compiler/emit/exact_fma.h"
+#include "compiler/emit/processes.h"
 #include "compiler/emit/statements.h"
 #include "compiler/emit_library.h"
 #include "compiler/object_file.h"
@@ -174,9 +176,7 @@ public:
     std::map<std::string, std::string> add(const TileProgram &program) {
         std::map<std::string, std::string> buffers;
         for (const Tensor &t : program.constants) {
-            auto width = static_cast<size_t>(size_of(t.dtype));
-            std::string bytes(t.values.size() * width, '\0');
-            for (size_t i = 0; i < t.values.size(); i++) store_scalar(bytes.data() + i * width, t.values[i]);
+            const std::string bytes = constant_bytes(t);
             auto [it, fresh] = known.emplace(std::pair(t.dtype, bytes), "constant." + std::to_string(known.size()));
             if (fresh) append(it->second, t.dtype, bytes);
             buffers[t.name] = it->second;
@@ -283,35 +283,54 @@ static std::string file_text(const std::filesystem::path &path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-static void compile(H::Module &module, const std::string &object, const std::set<std::string> &public_names, std::ostream *assembly) {
-    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, object}};
-    if (assembly) outputs[H::OutputFileType::assembly] = object + ".s";
-    module.compile(outputs);
-    if (assembly) *assembly << file_text(object + ".s");
-    std::string bytes = file_text(object);
-    hide_symbols(bytes, public_names);
-    std::ofstream(object, std::ios::binary) << bytes;
+[[noreturn]] static void refused(const H::Error &error) {
+    throw InternalError(std::string("the back end refused a verified program: ") + error.what());
 }
 
-// The code for one target: an object with the bodies of all variants, and one for each program that they invoke. If LLVM put
-// an invoked body into its caller, it would take two names of one buffer for two buffers.
+static void compile(H::Module &module, const std::string &object, const std::set<std::string> &public_names, bool with_assembly) {
+    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, object}};
+    if (with_assembly) outputs[H::OutputFileType::assembly] = object + ".s";
+    module.compile(outputs);
+    std::string bytes = file_text(object);
+    hide_symbols(bytes, public_names);
+    std::ofstream file(object, std::ios::binary);
+    file << bytes;
+    file.close();
+    if (!file) throw UserError("output.write", object + ": it could not be written whole. Is the disk full?");
+}
+
+// The code for one target: an object with the bodies of all kernels, one for each further variant, which are compiled side by
+// side, and one for each program that they invoke. If LLVM put an invoked body into its caller, it would take two names of one
+// buffer for two buffers.
 class Code {
 public:
     Code(const std::string &archive_stem, const Target &t) : of(t), target(halide_target(t)), stem(archive_stem + "." + word_of(t)) { bodies = &add_module(stem); }
 
-    EmittedBody add(const std::string &symbol, const std::string &kernel, const TileProgram &program) {
+    EmittedBody add(const std::string &symbol, const std::string &kernel, size_t variant, const TileProgram &program) {
         std::map<std::string, Surroundings::Invoked> invoked;
         for (const TileProgram &p : program.programs) invoked.emplace(p.name, find(kernel, p, invoked));
-        return add(*bodies, symbol, program, invoked);
+        // Equal constants are there once.
+        const bool alone = variant > 0 && program.constants.empty();
+        return add(alone ? add_module(stem + ".variant" + std::to_string(variant) + "." + kernel) : *bodies, symbol, program, invoked);
     }
 
     // The objects that it makes in `folder`.
     std::vector<std::string> compile_into(const std::filesystem::path &folder, std::ostream *assembly) {
         std::vector<std::string> objects;
+        std::vector<std::function<void()>> jobs;
         for (Part &part : parts) {
             objects.push_back((folder / (part.module.name() + ".o")).string());
-            compile(part.module, objects.back(), {}, assembly);
+            jobs.push_back([&part, object = objects.back(), assembly] {
+                try {
+                    compile(part.module, object, {}, assembly != nullptr);
+                } catch (const H::Error &e) {
+                    refused(e);
+                }
+            });
         }
+        in_processes(jobs);
+        for (const std::string &object : objects)
+            if (assembly) *assembly << file_text(object + ".s");
         return objects;
     }
 
@@ -355,7 +374,7 @@ static void add_variants(Code &code, H::Module &entry, const TargetKernels &of, 
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &program = kernel.variants[v].program;
             const std::string prefix = symbol_prefix(kernel, of.target, v);
-            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, program)), LinkageType::External, base);
+            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, v, program)), LinkageType::External, base);
         }
 }
 
@@ -391,12 +410,12 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             public_names.insert({name, name + "_workspace"});
             if (is_packing(least.kernels[k].variants[0].program)) public_names.insert(name + "_size");
         }
-        compile(entry, objects[0], public_names, nullptr);
+        compile(entry, objects[0], public_names, false);
         std::string archive = (scratch.path / options.archive.filename()).string();
         create_static_library(objects, base, archive, true);
         std::filesystem::rename(archive, options.archive);
     } catch (const H::Error &e) {
-        throw InternalError(std::string("the back end refused a verified program: ") + e.what());
+        refused(e);
     }
 }
 

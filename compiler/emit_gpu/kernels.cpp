@@ -12,12 +12,11 @@ namespace {
 
 class Kernels {
 public:
-    Kernels(const TileProgram &p, const std::string &stem, bool cuda) : program_(p), stem_(stem), cuda_(cuda), facts_(p.dims), expressions_(names_, names_) {
-        for (const char *own : {"thread_id", "block_parts", "block_bytes"}) names_.take(own);
+    Kernels(const TileProgram &p, const std::string &stem, const Constants &constants, bool cuda)
+        : program_(p), stem_(stem), constants_(constants), cuda_(cuda), facts_(p.dims), expressions_(names_, names_) {
+        for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
         for (const Argument &a : p.arguments) declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
-        for (const Tensor &t : p.constants)
-            if (!t.values.empty()) throw UserError("emit.constant", p.name + ": constant '" + t.name + "': expected none, since a kernel for a GPU has no room for tables of its own; this one comes of the algorithm itself, as the factors "
-                                                                  "of a Fourier transform do. Generate for a processor; a table that you declare with constant() can be an input() instead.");
+        for (const Tensor &t : p.constants) declare(buffer_of(t), t.dims.size());
         for (const Dim &d : spec_dims(p)) pass("extent", d.name);
         for (const Parameter &q : p.parameters) pass("parameter", q.name);
         expressions_.element = [this](const std::string &buffer, const std::vector<std::string> &index) { return element(buffer, index); };
@@ -37,6 +36,7 @@ private:
     };
     const TileProgram &program_;
     std::string stem_;
+    const Constants &constants_;
     bool cuda_;
     Bounds facts_;
     Names names_;
@@ -47,6 +47,7 @@ private:
     int depth_ = 1;
     bool in_thread_ = false;
     int64_t threads_ = 1;
+    bool parted_ = false;  // threads may have gone different ways since the last barrier
 
     bool uses_double() const {
         bool found = false;
@@ -59,6 +60,16 @@ private:
         names_.bind("buffer", buffer.name);
         for (size_t axis = 0; buffer.space == Space::argument && axis + 1 < rank; axis++) pass("stride", stride(buffer.name, axis));
         buffers_[buffer.name] = {buffer, rank, buffer.space == Space::registers && !in_thread_};
+    }
+
+    Buffer buffer_of(const Tensor &table) const {
+        Buffer buffer{table.name, table.dtype, {}, Space::constant};
+        for (const std::string &name : table.dims) {
+            auto dim = std::find_if(program_.dims.begin(), program_.dims.end(), [&](const Dim &d) { return d.name == name; });
+            require(dim != program_.dims.end() && dim->kind == DimKind::fixed, "the dims of a constant are fixed");
+            buffer.extents.emplace_back(dim->value);
+        }
+        return buffer;
     }
 
     // A number has two names: the argument's of 64 bits, and what the function calls it.
@@ -143,6 +154,7 @@ private:
         for (const Argument &a : program_.arguments)
             text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict", names_.of("buffer", a.tensor.name));
         text += space(false) + "uchar *workspace";
+        if (!constants_.empty()) text += ", " + space(true) + "uchar *constants";
         auto number = [&](const std::string &name) { text += ", const long " + name; };
         for (const Dim &d : spec_dims(program_)) number(passed("extent", d.name));
         for (const Argument &a : program_.arguments)
@@ -170,6 +182,11 @@ private:
         return fmt::format("{0}const {1} = ({0})(workspace + ({2}));", type, names_.of("buffer", buffer.name), at);
     }
 
+    std::string table(const Tensor &t) const {
+        const std::string type = space(true) + stored_type(t.dtype) + " *";
+        return fmt::format("{0}const {1} = ({0})(constants + {2});", type, names_.of("buffer", t.name), constants_.at(t));
+    }
+
     void function(const Loop &blocks) {
         KernelFunction f{stem_ + "_" + std::to_string(result_.functions.size()), blocks.count, 1, false};
         std::vector<Buffer> shared;
@@ -186,6 +203,7 @@ private:
             if (auto *c = std::get_if<Copy>(&n)) used.insert(c->buffer);
         });
         threads_ = f.threads;
+        parted_ = false;
         body_.clear();
         depth_ = 1;
         for (const Dim &d : spec_dims(program_)) line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
@@ -202,6 +220,8 @@ private:
             if (own.count(room.buffer)) declare(own.at(room.buffer), own.at(room.buffer).extents.size());
             if (used.count(room.buffer)) line(pointer(room, buffers_.at(room.buffer).buffer));
         }
+        for (const Tensor &t : program_.constants)
+            if (used.count(t.name)) line(table(t));
         const std::string thread = cuda_ ? "(int)threadIdx.x" : "(int)get_local_id(0)", block = cuda_ ? "(int)blockIdx.x" : "(int)get_group_id(0)";
         const std::string step = cuda_ ? "(int)gridDim.x" : "(int)get_num_groups(0)";
         line("const int thread_id = " + thread + ";");
@@ -212,7 +232,7 @@ private:
             line(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{", v, block, count, step));
             depth_++;
             emit(blocks.body);
-            line(barrier());
+            emit(Barrier{});
             depth_--;
             line("}");
         } else {
@@ -234,6 +254,26 @@ private:
 
     std::string barrier() const { return cuda_ ? "__syncthreads();" : "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
 
+    // Whether threads may take different branches in there.
+    bool may_part(const Loop &thread_loop) const {
+        bool found = thread_loop.count->value.integer < threads_;
+        walk(thread_loop.body, [&](const TileNode &n) {
+            found |= std::holds_alternative<Guard>(n);
+            if (auto *c = std::get_if<Compute>(&n)) found |= c->guard.defined();
+            if (auto *c = std::get_if<Copy>(&n)) found |= c->guard.defined();
+            for (const Expr &e : expressions_of(n))
+                walk(e, [&](const Expr &x) { found |= (x.kind() == ExprKind::load && x->guarded) || x.is_operation(Op::select); });
+        });
+        return found;
+    }
+
+    // Before what all threads do together, with barriers inside. Compilers join a branch that some threads take with the next one on
+    // the same condition, and copy what stands between into both, as loops' own branches are; a barrier they leave alone. Without it,
+    // PoCL's compiler then lost all that such a kernel stored.
+    void meet() {
+        if (parted_ && !cuda_) emit(Barrier{});
+    }
+
     void emit(const TileBody &body) {
         for (const auto &node : body) std::visit([&](const auto &n) { emit(n); }, static_cast<const TileNode::variant &>(*node));
     }
@@ -248,22 +288,39 @@ private:
             in_thread_ = true;
             emit(n.body);
             in_thread_ = false;
+            parted_ |= may_part(n);
         } else {
             if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp) throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
             std::string count = text(n.count);
-            if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483647)";
+            if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
             const std::string v = names_.bind("variable", n.variable);
             facts_.set(n.variable, Expr(0), n.count - 1);
             bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
+            const bool meets = has_barrier(n.body);
             // PoCL's compiler loses stores of an iteration when barriers are repeated by unrolling.
-            if (unrolled && (cuda_ || !has_barrier(n.body))) line("#pragma unroll");
-            line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", v, count));
-            depth_++;
+            if (unrolled && (cuda_ || !meets)) line("#pragma unroll");
+            if (meets) meet();
+            if (meets || cuda_) {
+                line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", v, count));
+                depth_++;
+            } else {
+                counted_from_one(v, count);
+            }
             emit(n.body);
+            if (meets) meet();
         }
         depth_--;
         line("}");
         facts_ = outside;
+    }
+
+    // PoCL takes a loop that counts from 0 for one that the threads of a block may run in step, puts barriers of its own into it where
+    // the kernel has any, and then aborts or loses stores where such a loop is a part of several.
+    void counted_from_one(const std::string &v, const std::string &count) {
+        const std::string next = names_.take(v + "_next");
+        line(fmt::format("for (int {0} = 1; {0} <= {1}; ++{0}) {{", next, count));
+        depth_++;
+        line(fmt::format("const int {} = {} - 1;", v, next));
     }
 
     void emit(const Let &n) {
@@ -279,15 +336,19 @@ private:
     }
 
     void emit(const Guard &n) {
+        const bool meets = !in_thread_ && (has_barrier(n.then) || has_barrier(n.otherwise));
+        if (meets) meet();
+        auto branch = [&](const TileBody &body) {
+            depth_++;
+            emit(body);
+            if (meets) meet();
+            depth_--;
+        };
         line("if (" + text(n.condition) + ") {");
-        depth_++;
-        emit(n.then);
-        depth_--;
+        branch(n.then);
         if (!n.otherwise.empty()) {
             line("} else {");
-            depth_++;
-            emit(n.otherwise);
-            depth_--;
+            branch(n.otherwise);
         }
         line("}");
     }
@@ -311,6 +372,7 @@ private:
     // One thread waits for nobody; PoCL's compiler aborts on some loops whose barrier comes after an inner loop then.
     void emit(const Barrier &) {
         if (threads_ > 1) line(barrier());
+        parted_ = false;
     }
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Copy &n) {
@@ -339,6 +401,8 @@ private:
 
 }  // namespace
 
-KernelProgram kernels_of(const TileProgram &program, const std::string &stem, bool cuda) { return Kernels(program, stem, cuda).result(); }
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda) {
+    return Kernels(program, stem, constants, cuda).result();
+}
 
 }  // namespace tessera::emit_gpu

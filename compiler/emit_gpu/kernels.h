@@ -1,6 +1,7 @@
 // The nodes of a tile program as kernel functions, and what a host must know to launch them.
 #pragma once
 #include "compiler/emit_gpu.h"
+#include "compiler/emit_gpu/constants.h"
 #include "compiler/emit_gpu/expressions.h"
 
 namespace tessera::emit_gpu {
@@ -22,7 +23,7 @@ struct KernelFunction {
     bool in_turns = false;  // see resident_blocks
 };
 
-// The functions of one program take, in order: its arguments' data, the workspace, the extents of spec_dims, the strides of
+// The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of spec_dims, the strides of
 // every argument but the last of each, the parameters' bits, and the offset of each room in the workspace, those of a block's
 // within its part; then where these parts begin and the bytes of one.
 struct KernelProgram {
@@ -32,6 +33,7 @@ struct KernelProgram {
     bool uses_double = false;
 };
 
-KernelProgram kernels_of(const TileProgram &program, const std::string &stem, bool cuda);
+// `constants` are those of the whole file.
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda);
 
 }  // namespace tessera::emit_gpu

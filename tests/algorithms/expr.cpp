@@ -95,7 +95,7 @@ int64_t value_of(const Expr &e, const std::map<std::string, int64_t> &variables)
 Expr copied(const Expr &e) {
     Expr::Node node = *e.get();
     for (Expr &arg : node.args) arg = copied(arg);
-    return Expr(std::make_shared<const Expr::Node>(std::move(node)));
+    return Expr(std::move(node));
 }
 
 }  // namespace
@@ -284,6 +284,32 @@ TEST_CASE("expr: shared nodes are visited once") {
     visits = 0;
     rewrite(e, [&](const Expr &) { return visits++, Expr(); });
     CHECK(visits == 61);
+}
+
+TEST_CASE("expr: a node knows what is in its tree") {
+    Generator generator{std::mt19937(7)};
+    for (int n = 0; n < 300; n++) {
+        const Expr e = generator.any(), other = copied(e);
+        REQUIRE(e->hash == other->hash);
+        uint64_t bits = 0;
+        bool extents = false, loads = false;
+        walk(e, [&](const Expr &node) {
+            if (node.kind() == ExprKind::variable) bits |= Expr::Node::bit_of(node->name);
+            extents |= node.kind() == ExprKind::extent, loads |= node.kind() == ExprKind::load;
+        });
+        REQUIRE(e->variables == bits);
+        REQUIRE(e->extents == extents);
+        REQUIRE(e->loads == loads);
+    }
+}
+
+TEST_CASE("expr: extents and loads are replaced where they are") {
+    const Expr inner = load("t", DType::index, {i + extent("N")}), e = select(j < extent("N"), load("x", DType::f32, {inner}), x);
+    const Expr fixed = replace_extents(e, [](const Expr &n) { return n->name == "N" ? Expr(5) : Expr(); });
+    CHECK(to_string(fixed) == "select(j < 5, x[t[i + 5]], $x)");
+    const Expr moved = replace_loads(e, [](const Expr &n) { return n->name == "t" ? n->args[0] : Expr(); });
+    CHECK(to_string(moved) == "select(j < |N|, x[i + |N|], $x)");
+    CHECK(equal(replace_loads(i + j, [](const Expr &) { return Expr(1); }), i + j));
 }
 
 TEST_CASE("expr: the text form") {

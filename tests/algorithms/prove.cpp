@@ -394,6 +394,30 @@ TEST_CASE("a quotient is a whole number") {
     CHECK_FALSE(prove(at + 1 < D / 2 * 2 + extent("S") + 6, b));
 }
 
+TEST_CASE("what is known in a scope is not known around it, nor in another copy") {
+    const Expr i = variable("i"), j = variable("j");
+    Bounds outer;
+    outer.set("i", Expr(0), Expr(7));
+    CHECK(prove(i < Expr(8), outer));
+    CHECK_FALSE(prove(i + j < Expr(12), outer));  // an answer that is remembered
+    Bounds inner = outer, assumed = outer, wider = outer;
+    inner.set("j", Expr(0), Expr(3));
+    assumed.assume(i < Expr(4));
+    wider.set("i", Expr(0), Expr(9));
+    CHECK(prove(i + j < Expr(12), inner));
+    CHECK(prove(i < Expr(4), assumed));
+    CHECK_FALSE(prove(i < Expr(8), wider));
+    CHECK(prove(i < Expr(10), wider));
+    CHECK_FALSE(prove(i < Expr(4), outer));
+    CHECK_FALSE(prove(i + j < Expr(12), outer));
+    // A fact that speaks of a variable before its range is known.
+    Bounds early;
+    early.assume(i <= j);
+    CHECK_FALSE(prove(i < Expr(4), early));
+    early.set("j", Expr(0), Expr(3));
+    CHECK(prove(i < Expr(4), early));
+}
+
 TEST_CASE("law: what is proved holds") {
     Generator g{std::mt19937(3), leaves};
     int proved = 0, held = 0;

@@ -136,6 +136,48 @@ TEST_CASE("what a candidate computes wrongly is found") {
     CHECK_THAT(m.message, Catch::Contains("its tile program gives"));
 }
 
+TEST_CASE("an operand that is packed ahead of time is packed once, for whichever of the two kernels takes it so") {
+    const Subject s = subject("x86-64");
+    auto ahead = [&](int64_t m, int64_t n) {
+        Knobs k;
+        k.micro = {{"M", m}, {"N", n}}, k.vector = {{"N", 4}};
+        k.pack["w"] = {"prepack", {{"N", n, false}, {"K", 0, false}, {"N", n, true}}};
+        return lower(s.algorithm, {{"y", k}}, s.target);
+    };
+    auto check_all = [](const std::vector<Measurement> &all, Verdict verdict) {
+        for (const Measurement &m : all) {
+            INFO(m.message);
+            CHECK(m.verdict == verdict);
+        }
+    };
+    const std::vector<TileProgram> programs = {ahead(4, 8), program(s, 4, 8), ahead(2, 40)};  // 40 does not divide 96
+    check_all(measured(s, quick(), programs), Verdict::measured);
+    std::vector<Measurement> beside(programs.size());
+    Measurer(s, quick(), ahead(1, 12)).measure(programs, 0, [&](size_t i, const Measurement &m) { beside[i] = m; });
+    check_all(beside, Verdict::measured);
+
+    const TemporaryFolder folder;
+    MeasureOptions options = quick();
+    options.runners = {proxy(folder, "flip", "'candidate' in sys.argv[1]", flip)};
+    check_all(measured(s, options, {ahead(4, 8)}), Verdict::wrong);
+}
+
+TEST_CASE("several callers are timed side by side, each with data of its own") {
+    Subject s = subject("x86-64");
+    s.callers = 3;
+    Knobs ahead;
+    ahead.micro = {{"M", 4}, {"N", 8}}, ahead.vector = {{"N", 4}};
+    ahead.pack["w"] = {"prepack", {{"N", 8, false}, {"K", 0, false}, {"N", 8, true}}};
+    Knobs packed = ahead;
+    packed.pack["w"].at = "root";  // in a workspace
+    const std::vector<TileProgram> programs = {program(s, 4, 8), lower(s.algorithm, {{"y", ahead}}, s.target), lower(s.algorithm, {{"y", packed}}, s.target)};
+    for (const Measurement &m : measured(s, quick(), programs)) {
+        INFO(m.message);
+        CHECK(m.verdict == Verdict::measured);
+        CHECK(m.seconds > 0);
+    }
+}
+
 TEST_CASE("a runner on which the base fails too is given up, and its trials are given to another") {
     const Subject s = subject("x86-64");
     const TemporaryFolder folder;

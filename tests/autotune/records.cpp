@@ -34,6 +34,8 @@ TEST_CASE("trials come back as they were added") {
         r.add(id, {trial(0, 1), trial(1, 0)});
         r.add(id, {trial(1, 5)});  // what is there stays
         r.set_base(id, 0.5);
+        r.add_again(id, "sha256:1", trial(1, 3).measurement);
+        r.add_again(id, "sha256:1", trial(1, 4).measurement);  // here too
     }
     Records r(file);
     const auto campaigns = r.campaigns();
@@ -48,6 +50,14 @@ TEST_CASE("trials come back as they were added") {
     CHECK(trials[1].measurement.message == "it ended by signal 11");
     CHECK(trials[1].features == std::vector<float>{1, 2.5f, 1});
     CHECK(trials[0].bound == 0.125);
+    const auto again = r.measured_again(campaigns[0].id);
+    REQUIRE(again.size() == 1);
+    CHECK(again.at("sha256:1").ratio == 3);
+    CHECK(r.measured_again(campaigns[0].id + 1).empty());
+    // A database of before there were such rows has none, for who may only read it.
+    CHECK(shell("python3 -c \"import sqlite3; sqlite3.connect('" + file.string() + "').execute('drop table again')\"").code == 0);
+    CHECK(Records(file, true).measured_again(campaigns[0].id).empty());
+    CHECK(Records(file).measured_again(campaigns[0].id).empty());
 }
 
 TEST_CASE("records of other machines are merged, and thin ones pruned") {
@@ -56,12 +66,14 @@ TEST_CASE("records of other machines are merged, and thin ones pruned") {
     {
         Records b(folder.path() / "b.db");
         b.add(b.campaign("one", {{"id", "0"}}), {trial(0, 1), trial(1, 2)});
+        b.add_again(b.campaign("one", {}), "sha256:1", trial(1, 3).measurement);
         a.add(a.campaign("two", {{"id", "0"}}), {trial(0, 1)});
     }
     a.merge(folder.path() / "b.db");
     a.merge(folder.path() / "b.db");
     REQUIRE(a.campaigns().size() == 2);
     CHECK(a.campaigns()[1].trials == 2);
+    CHECK(a.measured_again(a.campaigns()[1].id).at("sha256:1").ratio == 3);
     CHECK(a.prune(2) == 1);
     CHECK(a.campaigns().size() == 1);
 }

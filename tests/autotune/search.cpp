@@ -48,7 +48,8 @@ TEST_CASE("nothing is proposed twice, and a small space ends") {
     CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
     const auto model = roofline_model();
     SearchSpace small = space();
-    small.restrictions = parse_restrictions({"split.K=none", "vector=N", "micro.N=16,32", "micro.M=2,3", "block.M=none", "block.N=none", "k.K=none", "pack.x=none", "pack.w=none", "parallel=1", "order.micro=M:N"});
+    small.restrictions = parse_restrictions({"split.K=none", "vector=N", "micro.N=16,32", "micro.M=2,3", "block.M=none", "block.N=none", "k.K=none", "pack.x=none", "pack.w=none", "parallel=1", "order.micro=M:N", "unroll.K=1",
+                                             "tail.M=mask", "tail.N=mask"});
     Search search(small, few(1), *model);
     CHECK(search.propose(64).size() == 4);
     CHECK(search.propose(64).empty());

@@ -19,7 +19,9 @@
 #include "schedules/check.h"
 #include "schedules/library.h"
 #include "schedules/merge.h"
+#include "schedules/notation.h"
 #include "tests/autotune/kernels.h"
+#include "tests/schedules/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
@@ -199,6 +201,16 @@ static std::string without_loop_names(const std::string &text) {
     return all + text.substr(done);
 }
 
+// Extents at which the variant is the one that runs: those of its conditions that `large` does not meet decide theirs.
+static DimExtents meeting(const Variant &variant, DimExtents large) {
+    for (const Condition &c : variant.when) {
+        int64_t &extent = large.at(c.dim);
+        if (c.modulus) extent = extent / c.modulus * c.modulus + c.bound;
+        else if (c.relation == "<=" || c.relation == "==") extent = c.bound;
+    }
+    return large;
+}
+
 TEST_CASE("a space has the schedules that ship") {
     const std::string axes = "the axis of the pieces, of which one is stored, stands elsewhere in the layout of two sums: the same memory";
     const std::map<std::string, std::string> others = {
@@ -208,19 +220,62 @@ TEST_CASE("a space has the schedules that ship") {
     const std::vector<std::string> names = library.names();
     for (const SmallKernel &k : small_kernels())
         for (const char *target : {"avx2", "avx512", "opencl"}) {
-            const std::string name = k.name + "/" + target;
-            if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-            DimExtents large = fitting(k.algorithm, k.extents);
-            for (auto &[dim, extent] : large)
-                if (extent > 3) extent = 1536;
-            const Algorithm a = bind_extents(k.algorithm, large);
-            const SearchSpace space{a, target_named(target), {}, 1, {}, {}};
-            const auto stages = resolve(library.find(name), library).stages;
-            const TileProgram program = lower(a, stages, space.target), image = lower(a, realize(space, as_in(stages, most_likely)), space.target);
-            INFO(name);
-            const bool same = without_loop_names(to_text(program)) == without_loop_names(to_text(image));
-            CHECK(same == !others.count(name));
+            for (const std::string &name : {k.name + "/" + target, k.name + "/prepacked_" + target}) {
+                if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+                DimExtents large = fitting(k.algorithm, k.extents);
+                for (auto &[dim, extent] : large)
+                    if (extent > 3) extent = 1536;
+                const ResolvedSchedule schedule = resolve(library.find(name), library);
+                auto is_there = [&](const std::map<std::string, Knobs> &stages, const DimExtents &extents) {
+                    const SearchSpace space{bind_extents(k.algorithm, extents), target_named(target), {}, 1, {}, {}, {"w"}};
+                    const TileProgram program = lower(space.algorithm, stages, space.target), image = lower(space.algorithm, realize(space, as_in(stages, most_likely)), space.target);
+                    return without_loop_names(to_text(program)) == without_loop_names(to_text(image));
+                };
+                INFO(name);
+                CHECK(is_there(schedule.stages, large) == !others.count(name));
+                for (const Variant &variant : schedule.variants) {
+                    INFO("where " << to_string(variant.when[0]));
+                    CHECK(is_there(variant.stages, meeting(variant, large)) == !others.count(name));
+                }
+            }
         }
+}
+
+TEST_CASE("points of a fold are written out, and last tiles go point by point, where there are such") {
+    auto realized = [](int64_t n, const std::vector<std::string> &allowed) {
+        const Algorithm a = bind_extents(library::matmul({}), {{"M", 24}, {"N", n}, {"K", 36}});
+        const SearchSpace space{a, target_named("avx2"), {}, 1, parse_restrictions(allowed), {}};
+        check_space(space, 3, 9);
+        return realize(space, most_likely).at("y");
+    };
+    const Knobs whole = realized(32, {"vector=N", "micro.N=16", "micro.M=2,4", "unroll.K=4"});
+    CHECK(whole.unroll == Extents{{"K", 4}});
+    CHECK(whole.tail.empty());
+    const Knobs rest = realized(35, {"vector=N", "micro.N=16", "micro.M=2,4", "tail.N=loop"});
+    CHECK(rest.unroll.empty());
+    CHECK(rest.tail == std::map<std::string, Tail>{{"N", Tail::loop}});
+}
+
+TEST_CASE("operands are packed ahead of time where their caller may, and only one stage reads them") {
+    const Algorithm a = bind_extents(library::matmul({}), {{"M", 24}, {"N", 35}, {"K", 36}});
+    SearchSpace space{a, target_named("avx2"), {}, 1, parse_restrictions({"vector=N", "micro.M=2,4", "pack.w=ahead"}), {}, {"w"}};
+    const Pack pack = realize(space, most_likely).at("y").pack.at("w");
+    CHECK(pack.is_ahead());
+    const TileProgram program = lowered(a, realize(space, most_likely), space.target);
+    CHECK(program.arguments[1].packed.has_value());
+    space.ahead.clear();
+    check_words([&] { realize(space, most_likely); }, {"error[tune.space]: --space 'pack.w=ahead': it allows none of the answers to y.pack.w."});
+
+    Builder f("twice", {});
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    const Tile x = f.input("x", {M, K}), v = f.input("v", {M, K}), w = f.input("w", {K, N});
+    const Tile one = dot(x, w).named("one");
+    SearchSpace both{bind_extents(f.output("y", one * dot(v, w).named("two")).build(), {{"M", 24}, {"N", 32}, {"K", 36}}), target_named("avx2"), {}, 1, {}, {}, {"w"}};
+    std::vector<Decision> asked;
+    Trace trace;
+    realize(both, recording(most_likely, trace, &asked));
+    for (const Decision &d : asked)
+        for (const Answer &answer : d.answers) CHECK(answer.value != "ahead");
 }
 
 TEST_CASE("restrictions leave only what they allow") {

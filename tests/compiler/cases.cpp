@@ -10,6 +10,7 @@
 #include "compiler/lower.h"
 #include "schedules/library.h"
 #include "schedules/merge.h"
+#include "schedules/pattern.h"
 
 namespace tessera::test {
 
@@ -94,6 +95,11 @@ private:
         // Tiles that do not start at multiples of the vectors inside them.
         Case &apart = add("linear_tiles_apart", library::linear(f32), mnk);
         apart.stages["acc"].levels = {{"tile", {{"N", L + 2}}}}, apart.stages["acc"].vector = {{"N", L}};
+        Case &none_divides = add("matmul_tiles_that_divide_nothing", library::matmul(f32), mnk);
+        Knobs &strips = none_divides.stages["y"];
+        strips.block = {{"M", 5}, {"N", 2 * L + 3}}, strips.levels = {{"tile", {{"N", L + 3}}}}, strips.micro = {{"M", 2}};
+        strips.loops = {"block.N", "block.M", "tile.N", "micro.M"}, strips.parallel = {"block"};
+        strips.vector = {{"N", L}}, strips.tail = {{"M", Tail::loop}, {"N", Tail::loop}};
         Case &lanes = add("gemv_lanes", library::gemv(f32), mk);
         lanes.stages["y"].split["K"] = {How::lanes, 2 * L};
         lanes.stages["y.partial"].micro = {{"K.i", 2 * L}}, lanes.stages["y.partial"].vector = {{"K.i", L}};
@@ -116,6 +122,20 @@ private:
         }
         softmax.stages["exp"].place = at("y", "M"), softmax.stages["exp"].vector = {{"N", L}};
         softmax.stages["y"].vector = {{"N", L}}, softmax.stages["y"].parallel = {"M"};
+        // Pieces of two sizes, and of lanes; each stage calls its own N.o and N.i.
+        Case &sizes = add("softmax_two_splits", library::softmax(f32), mn);
+        sizes.stages["max"].split["N"] = {How::chunks, 2 * L + 3}, sizes.stages["max"].place = at("y", "M");
+        sizes.stages["max.partial"].place = at("max", "N.o"), sizes.stages["max.partial"].unroll = {{"N.i", 4}};
+        sizes.stages["sum"].split = {{"N", {How::lanes, 2 * L}}, {"N.i", {How::lanes, L}}}, sizes.stages["sum"].place = at("y", "M");
+        sizes.stages["sum.partial"].vector = {{"N.i", L}}, sizes.stages["sum.partial"].place = at("y", "M");
+        sizes.stages["sum.partial2"].vector = {{"N.i.i", L}}, sizes.stages["sum.partial2"].place = at("y", "M");
+        sizes.stages["exp"].place = at("y", "M"), sizes.stages["y"].vector = {{"N", L}}, sizes.stages["y"].parallel = {"M"};
+        // Lanes of a fixed dim that they do not divide: what is over belongs to some lanes only.
+        Builder fixed_columns("softmax_fixed_columns", f32);
+        Dim rows = fixed_columns.dim("M"), columns = fixed_columns.dim("N", 4 * L + 3);
+        Case &lanes = add("softmax_fixed_lanes", fixed_columns.output("y", tessera::softmax(fixed_columns.input("x", {rows, columns}), columns)).build(),
+                          shapes({"M"}, {{0}, {1}, {3}}));
+        lanes.stages["max"].split["N"] = {How::lanes, L}, lanes.stages["sum"].split["N"] = {How::lanes, 2 * L};
         // A producer's register tile is larger than what its consumer needs, and so reads past what lies inside it.
         Case &larger = add("softmax_larger_tile", library::softmax(f32), mn);
         larger.stages["y"].micro = {{"M", 13}, {"N", 5}}, larger.stages["sum"].micro = {{"M", 8}};
@@ -351,6 +371,12 @@ private:
         add("cumulative_sum_plain", library::cumulative_sum(f32), mn);
         Case &scan = add("cumulative_sum_chunks", library::cumulative_sum(f32), mn);
         scan.stages["y"].split["N"] = {How::chunks, 8};
+        Builder share("running_share", f32);
+        Dim M = share.dim("M"), N = share.dim("N");
+        Tile x = share.input("x", {M, N}), total = sum(x, N).named("total");
+        Case &both = add("running_share_two_splits", share.output("y", share.scan(sum_monoid(DType::f32), x, N) / total).build(), mn);
+        both.stages["total"].split["N"] = {How::threads, 16}, both.stages["total.partial"].parallel = {"M", "N.o"};
+        both.stages[both.algorithm.stages[1].name].split["N"] = {How::chunks, 8};
         add("reverse_cumulative_sum_plain", library::reverse_cumulative_sum(f32), mn);
         Case &reverse = add("reverse_cumulative_sum_chunks", library::reverse_cumulative_sum(f32), mn);
         reverse.stages["y"].split["N"] = {How::chunks, 8};
@@ -411,11 +437,9 @@ std::map<std::string, Knobs> for_gpu(std::map<std::string, Knobs> stages) {
 std::vector<Case> gpu_cases() {
     std::vector<Case> all = Cases(4).all;
     for (Case &c : all) c.name += "_threads", c.stages = for_gpu(c.stages);
-    // A GPU has no constants of an algorithm. Schedules of CPUs that it cannot follow have places at micro, which is no loop there.
-    std::erase_if(all, [](const Case &c) {
-        const Algorithm whole = inline_calls(c.algorithm);
-        return std::any_of(whole.tensors.begin(), whole.tensors.end(), [](const Tensor &t) { return t.role == Role::constant; });
-    });
+    // Transforms are below, under the schedules that ship: each kernel is long.
+    std::erase_if(all, [](const Case &c) { return c.name.find("fft") != std::string::npos && !c.name.starts_with("fft_plain"); });
+    // Schedules of CPUs that a GPU cannot follow have places at micro, which is no loop there.
     const size_t before = all.size();
     std::erase_if(all, [](const Case &c) {
         try {
@@ -444,6 +468,14 @@ std::vector<Case> gpu_cases() {
     staged.k = {{"K", 8}};
     staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
     add("matmul_staged", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = staged;
+    // Some of a block's threads have no part of the tile, and there are loops with barriers around what the others compute.
+    for (const char *operands : {"", "x", "w", "xw"}) {
+        Builder f(std::string("matmul_idle_") + operands, f32);
+        Tile product = dot(f.input("x", {f.dim("M", 24), f.dim("K", 16)}), f.input("w", {f.dim("K", 16), f.dim("N", 32)}));
+        Case &c = add(f.algorithm().name, f.output("y", product).build(), {}, {{}});
+        c.stages["y"].block = {{"M", 32}, {"N", 32}}, c.stages["y"].micro = {{"M", 4}, {"N", 4}}, c.stages["y"].k = {{"K", 8}};
+        for (const char *operand = operands; *operand; operand++) c.stages["y"].pack[std::string(1, *operand)] = {"k", {}};
+    }
     // A block of one thread, whose barriers would come after loops inside a loop.
     Case &alone = add("softmax_alone", library::softmax(f32), {"M", "N"}, {{1, 1}, {2, 9}, {3, 17}});
     alone.stages["sum"].place = at("y", "block"), alone.stages["sum"].split["N"] = {How::threads, 8};
@@ -452,9 +484,17 @@ std::vector<Case> gpu_cases() {
     // Those that ship.
     Library schedules;
     schedules.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
-    auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims, const std::vector<std::vector<int64_t>> &values) {
-        add(name + "_shipped", algorithm, dims, values).stages = resolve(schedules.find(name + "/opencl"), schedules).stages;
+    auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims, const std::vector<std::vector<int64_t>> &values) -> Case & {
+        Case &c = add(name + "_shipped", algorithm, dims, values);
+        c.stages = without_patterns(resolve(schedules.find(name + "/opencl"), schedules), algorithm).stages;
+        return c;
     };
+    auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), std::vector<int64_t> lengths) {
+        for (int64_t points : lengths) shipped(name, make(f32, {{"points", points}}), {"B"}, {{0}, {3}}).name += std::to_string(points);
+    };
+    // The longest has its passes in the workspace, the others in shared memory.
+    transform("fft", library::fft, {1, 30, 64, 8192}), transform("ifft", library::ifft, {48});
+    transform("rfft", library::rfft, {15, 120}), transform("irfft", library::irfft, {15, 128});
     std::vector<std::vector<int64_t>> large = {{0, 5, 3}, {2, 3, 0}, {1, 1, 1}, {63, 65, 17}, {67, 130, 33}}, rows = {{0, 3}, {3, 0}, {1, 1}, {2, 255}, {3, 257}, {2, 601}};
     shipped("matmul", library::matmul(f32), {"M", "N", "K"}, large);
     shipped("linear", library::linear(f32), {"M", "N", "K"}, large);

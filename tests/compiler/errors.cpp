@@ -147,9 +147,6 @@ TEST_CASE("splits that a fold does not have") {
     refused(matmul, {{"y", split("M", Split::How::chunks, 4)}}, {"error[schedule.split]: y: cannot split dim 'M': the stage folds over K."});
     refused(matmul, {{"z", split("K", Split::How::chunks, 4)}}, {"z: cannot split dim 'K': there is no such stage."});
     refused(matmul, {{"y", split("K", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
-    refused(library::softmax({}), {{"max", split("N", Split::How::chunks, 8)}, {"sum", split("N", Split::How::chunks, 4)}},
-            {"error[schedule.split]: sum: cannot split dim 'N': another stage splits it otherwise, and both would call the pieces 'N.o'; split it alike in "
-             "both (the same size, and lanes in both or in none)."});
     Algorithm plain = library::gemv({});
     std::get<Reduce>(plain.stages[0].body).monoid.batch.clear();
     refused(plain, {{"y", split("K", Split::How::passes, 0)}}, {"the monoid 'dot' has no batch form; use chunks."});
@@ -216,12 +213,11 @@ TEST_CASE("what a CPU cannot run") {
     not_emitted(p, "k: shared memory is not for a CPU target.");
 }
 
-TEST_CASE("a kernel for a GPU with constants: the words") {
-    const Target target = target_named("opencl");
-    const Kernel kernel{"fft", {{{}, lower(library::fft({}, {{"points", 64}}), {}, target)}}};
-    check_words([&] { kernels_of({kernel}, target); },
-                {"error[emit.constant]: fft: constant 'fft.factors8x8': expected none, since a kernel for a GPU has no room for tables of its own; this one comes of the algorithm itself, "
-                 "as the factors of a Fourier transform do. Generate for a processor; a table that you declare with constant() can be an input() instead."});
+TEST_CASE("a kernel for a GPU whose constant has no values: the words") {
+    TileProgram p;
+    p.name = "k", p.target = "opencl";
+    p.constants = {{"c", DType::f32, {"c.n"}, Role::constant, {}}};
+    check_words([&] { kernels_of({{"k", {{{}, p}}}}, target_named("opencl")); }, {"error[emit.constant]: k: the constant 'c' has no values; pass it as an input."});
 }
 
 }  // namespace tessera::test

@@ -387,7 +387,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
     // Row by row: the pattern stays between rows that are apart.
     auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
         Array &a = all.at(program.arguments[i].tensor.name);
-        if (program.arguments[i].packed) return each(memory[i]->data + TESS_PACKED_HEADER_BYTES, a.data.data(), a.data.size());
+        if (program.arguments[i].packed) {
+            if (!a.data.empty()) each(memory[i]->data + TESS_PACKED_HEADER_BYTES, a.data.data(), a.data.size());
+            return;
+        }
         auto width = a.extents.empty() ? 1 : a.extents.back();
         auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
         for (int64_t row = 0; width && row < a.size() / width; row++)

@@ -70,6 +70,13 @@ TEST_CASE("a reduction in lanes: partial results, then a fold over them") {
     check_golden("lanes", library::gemv({}), {{"y", y}, {"y.partial", partial}}, {{"K", 64}});
 }
 
+TEST_CASE("two stages split one dim in pieces of two sizes") {
+    Knobs max, sum, partial;
+    max.split["N"] = {Split::How::chunks, 8}, sum.split["N"] = {Split::How::lanes, 4};
+    partial.vector = {{"N.i", 4}}, partial.loops = {"M", "N.i", "N.o"}, partial.parallel = {"M"};
+    check_golden("two_splits", library::softmax({}), {{"max", max}, {"sum", sum}, {"sum.partial", partial}}, {{"N", 32}});
+}
+
 TEST_CASE("a scan in chunks: scans within, totals, and a scan over those") {
     Knobs y;
     y.split["N"] = {Split::How::chunks, 8};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
@@ -185,10 +186,13 @@ struct ShippedPair {
 };
 
 static std::vector<ShippedPair> shipped_pairs(const Library &library) {
-    const std::map<std::string, Algorithm (*)(const Numerics &)> algorithms = {
+    const Options padding = {{"padding", 1}};
+    const std::map<std::string, std::function<Algorithm(const Numerics &)>> algorithms = {
         {"matmul", library::matmul},           {"matmul_wide", library::matmul_wide},   {"matmul_u8s8", library::matmul_u8s8},
         {"matmul_s8s8", library::matmul_s8s8}, {"matmul_qint8", library::matmul_qint8}, {"linear", library::linear},
-        {"linear_gelu", library::linear_gelu}};
+        {"linear_gelu", library::linear_gelu},
+        {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
+        {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
     std::vector<ShippedPair> pairs;
     const std::string mark = "/prepacked_";
     for (const std::string &name : library.names()) {
@@ -196,21 +200,28 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         if (at == std::string::npos) continue;
         const std::string target = name.substr(at + mark.size()), folder = name.substr(0, at);
         const size_t slash = folder.find('/');
-        if (!algorithms.count(folder.substr(0, slash))) continue;  // of other dims than a product
         const Numerics numerics = slash == std::string::npos ? Numerics() : numerics_named(folder.substr(slash + 1));
         pairs.push_back({name, folder + "/" + target, target, algorithms.at(folder.substr(0, slash))(numerics)});
     }
     return pairs;
 }
 
+static std::vector<Extents> shapes_of(const Algorithm &algorithm) {
+    const bool product = std::none_of(algorithm.dims.begin(), algorithm.dims.end(), [](const Dim &d) { return d.name == "H"; });
+    std::vector<Extents> shapes;
+    if (product)
+        for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}}) shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
+    else
+        for (auto [n, h, w, c, o] : std::vector<std::array<int64_t, 5>>{{1, 1, 1, 1, 1}, {1, 2, 3, 0, 4}, {1, 15, 9, 3, 33}, {2, 5, 29, 2, 70}})
+            shapes.push_back({{"N", n}, {"H", h}, {"W", w}, {"C", c}, {"O", o}, {"R", 3}, {"S", 3}});
+    return shapes;
+}
+
 TEST_CASE("schedules that ship and pack ahead of time give the bits of those beside them") {
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 14);
-    std::vector<Extents> shapes;
-    for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}})
-        shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
+    CHECK(pairs.size() == 17);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;
@@ -231,7 +242,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
         const bool runs = runs_here(target_named(target));
         const std::unique_ptr<Loaded> code = runs ? std::make_unique<Loaded>(programs.at(target), target_named(target)) : nullptr;
         for (size_t i = 0; i < these.size(); i++)
-            for (const Extents &shape : shapes) {
+            for (const Extents &shape : shapes_of(algorithms.at(target)[i])) {
                 INFO(these[i].main.name << " " << Catch::Detail::stringify(shape));
                 const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7),
                              packed = with_packed(inputs, these[i].packings, shape);
@@ -264,9 +275,9 @@ TEST_CASE("what a packing algorithm says") {
     const TileProgram program = lower_packings(a, asked, target_named("avx2"))[0];
     CHECK_THAT(to_text(program),
                Catch::Contains("  input w[K, N]: f32\n  output w.packed[N.o16, K, N.i16]: f32, w[K, N] packed as N/16, K, N%16\n"
-                               "  parallel n.o16 < (|N| + 15)/16\n    for k < |K|\n      for n.i16 < 2\n        vector N.i16.lane < 8\n"
-                               "          w.packed[n.o16, k, n.i16*8 + N.i16.lane] <- load_or(w[k, n.o16*16 + n.i16*8 + N.i16.lane], "
-                               "n.o16*16 + n.i16*8 + N.i16.lane < |N|, 0.0)\n"));
+                               "  parallel n.o < (|N| + 15)/16\n    for k < |K|\n      for n.i < 2\n        vector N.i.lane < 8\n"
+                               "          w.packed[n.o, k, n.i*8 + N.i.lane] <- load_or(w[k, n.o*16 + n.i*8 + N.i.lane], "
+                               "n.o*16 + n.i*8 + N.i.lane < |N|, 0.0)\n"));
     // Without a pack there is nothing to do, and neither with one at a loop.
     CHECK(lower_packings(a, {}, target_named("avx2")).empty());
     CHECK(lower_packings(a, stages, target_named("avx2")).empty());

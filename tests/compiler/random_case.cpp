@@ -170,7 +170,7 @@ private:
         for (const std::string &d : dims)
             if (!below(3)) k.micro[d] = lanes(d) * (1 + below(3));
         for (const std::string &d : dims)
-            if (!below(4)) k.block[d] = (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3));
+            if (!below(4)) k.block[d] = (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3)) + (below(3) ? 0 : 1 + static_cast<int64_t>(below(3)));
         if (!folded.empty() && std::holds_alternative<Reduce>(s.body) && !below(4)) k.k[any(folded)] = 1 + below(9);
         for (const std::string &d : dims)
             if (!below(6)) k.tail[d] = below(2) ? Tail::mask : Tail::loop;

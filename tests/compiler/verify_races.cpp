@@ -1,6 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include "algorithms/error.h"
+#include "algorithms/library/library.h"
+#include "compiler/lower.h"
 #include "compiler/verify_races.h"
+#include "compiler/verify_tiles.h"
 
 namespace tessera {
 
@@ -39,6 +43,35 @@ TEST_CASE("threads that step over one another are apart") {
     CHECK_FALSE(meets(j * 32 + variable("t") * 4 + 3));
     CHECK(meets(j * 7 + variable("t")));
     CHECK(meets(j + variable("t")));
+}
+
+// Tiles of every size inside parallel ones of every size, none of which divides another, with every tail, and slices of the fold.
+TEST_CASE("tiles that divide neither the dim nor one another are apart") {
+    const Algorithm matmul = library::matmul({});
+    std::vector<std::string> unproved;
+    for (int64_t block : {6, 20})
+        for (int64_t tile : {0, 7, 12})
+            for (int64_t micro : {0, 4, 16})
+                for (int64_t lanes : {0, 8})
+                    for (Tail tail : {Tail::mask, Tail::loop})
+                        for (int64_t k : {0, 5}) {
+                            if (micro % std::max<int64_t>(lanes, 1)) continue;
+                            Knobs y;
+                            y.block = {{"N", block}, {"M", 10}}, y.loops = {"block.N", "block.M"}, y.parallel = {"block"};
+                            if (k) y.k = {{"K", k}}, y.loops.push_back("k.K");
+                            if (tile) y.levels["tile"] = {{"N", tile}, {"M", 3}}, y.loops.insert(y.loops.end(), {"tile.N", "tile.M"});
+                            if (micro) y.micro = {{"N", micro}, {"M", 4}}, y.loops.insert(y.loops.end(), {"micro.N", "micro.M"});
+                            if (lanes) y.vector = {{"N", lanes}};
+                            if (micro || lanes) y.tail = {{"N", tail}};
+                            try {
+                                const TileProgram program = lower(matmul, {{"y", y}}, target_named("avx2"));
+                                for (const std::string &note : verify(program)) unproved.push_back(note);
+                            } catch (const UserError &error) {
+                                unproved.push_back(std::to_string(block) + " " + std::to_string(tile) + " " + std::to_string(micro) + " " + std::to_string(lanes) + " " +
+                                                   std::to_string(k) + (tail == Tail::loop ? " loop: " : " mask: ") + error.what());
+                            }
+                        }
+    CHECK(unproved == std::vector<std::string>{});
 }
 
 }  // namespace tessera

@@ -31,12 +31,12 @@ TEST_CASE("trees learn an order within groups, and the same rows give the same t
     const std::string model = trained(all);
     CHECK(trained(all) == model);
     CHECK_NOTHROW(check_trees(model, "model"));
-    const auto scores = sum_of_trees(model, all);
+    const auto scores = Forest(model).sums(all);
     int right = 0, pairs = 0;
     for (size_t i = 0; i < all.size(); i++)
         for (size_t j = 0; j < i; j++) pairs++, right += (scores[i] > scores[j]) == (all[i].values[3] + all[i].values[7] > all[j].values[3] + all[j].values[7]);
     CHECK(right > pairs * 85 / 100);
-    CHECK(sum_of_trees(model, {}).empty());
+    CHECK(Forest(model).sums({}).empty());
 }
 
 TEST_CASE("a crafted forest is refused before anything reads it") {

@@ -26,6 +26,12 @@ int main(void) {
 }
 )";
 
+static std::string linked(const nlohmann::json &manifest) {
+    std::string names;
+    for (const auto &entry : manifest["licences"]["linked"]) names += (names.empty() ? "" : " ") + entry["name"].get<std::string>();
+    return names;
+}
+
 TEST_CASE("a kernel for OpenCL is source that an application compiles and runs") {
     const TemporaryFolder folder;
     const std::string out = folder.path().string();
@@ -35,6 +41,8 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     CHECK(files_in(out) == "matmul.c matmul.cl matmul.h matmul.manifest.json");
     const auto manifest = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"));
     CHECK(manifest["targets"][0]["name"] == "opencl");
+    CHECK_FALSE(manifest.contains("nvcc"));
+    CHECK(linked(manifest) == "tessera_runtime tessera_opencl libOpenCL");
     for (const char *name : {"matmul.c", "matmul.cl", "matmul.h"}) CHECK(manifest["files"][name] == sha256(read_file(out + "/" + name)));
     CHECK_THAT(read_file(out + "/matmul.cl"), Catch::Contains("#pragma OPENCL FP_CONTRACT OFF") && Catch::Contains("__kernel"));
     if (std::string(TESSERA_OPENCL_LIBRARY).empty()) return;
@@ -59,6 +67,9 @@ TEST_CASE("a kernel for CUDA is source and PTX") {
     }
     REQUIRE(generator({"generate", "matmul", "--target", "cuda-sm80", "--schedule", "none", "--out", out}).code == 0);
     CHECK(files_in(out) == "matmul.c matmul.cu matmul.h matmul.manifest.json matmul.ptx");
+    const auto manifest = nlohmann::json::parse(read_file(out + "/matmul.manifest.json"));
+    CHECK(manifest["nvcc"] == installed_program({"nvcc"})->version);
+    CHECK(linked(manifest) == "tessera_runtime tessera_cuda libcuda");
     CHECK_THAT(read_file(out + "/matmul.ptx"), Catch::Contains(".target sm_80") && Catch::Contains("fma.rn.f32"));
 }
 

@@ -51,6 +51,70 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     CHECK(nlohmann::json::parse(generator(again).out)["trials"].size() == 3);
 }
 
+TEST_CASE("tune for several shapes ends with one artifact, whose variants a kernel chooses from by its extents") {
+    const TemporaryFolder folder;
+    std::vector<std::string> words = tune(folder, {"--trials", "13", "--shape", "M=1", "M=64", "N=64", "K=32"});
+    const Outcome o = generator(words);
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("M=1 ") && Catch::Contains("M=64 ") && Catch::Contains("wrote "));
+    const auto file = folder.path() / "out/matmul/f32/x86-64/M1-64_N64_K32_partly_fixed.json";
+    REQUIRE(std::filesystem::exists(file));
+    const nlohmann::json document = read_schedule(file).document(), measured = document["measured"];
+    REQUIRE(measured["shapes"].size() == 2);
+    CHECK(measured["task"]["fixed"] == nlohmann::json::object({{"N", 64}, {"K", 32}}));
+    CHECK(measured["task"]["extents"] == nlohmann::json::object({{"M", 64}}));
+    CHECK(measured["shapes"][0]["extents"] == nlohmann::json::object({{"M", 1}}));
+    CHECK(measured["shapes"][0]["trials"] == 6);
+    CHECK(measured["shapes"][1]["trials"] == 7);
+    // Equal schedules would be one; a row and a block of rows hardly have them.
+    if (document.contains("variants")) {
+        CHECK(document["variants"].size() == 1);
+        CHECK(document["variants"][0]["when"] == nlohmann::json::array({"M <= 8"}));
+        CHECK(measured["shapes"][0]["runs"] == "M <= 8");
+    }
+    CHECK(measured["shapes"][1]["runs"] == "otherwise");
+    CHECK(generator({"check", (folder.path() / "out").string()}).code == 0);
+    const Outcome shown = generator({"show", "matmul", "--target", "x86-64", "--shape", "N=64", "K=32", "--schedule-dir", (folder.path() / "out").string(), "--what", "tiles"});
+    CHECK(shown.code == 0);
+    CHECK_THAT(shown.err, Catch::Contains("schedule 'matmul/f32/x86-64/M1-64_N64_K32_partly_fixed', tuned for this shape"));
+    if (document.contains("variants")) CHECK_THAT(shown.out, Catch::Contains("M <= 8") && Catch::Contains("otherwise"));
+    CHECK(generator({"verify", "matmul", "--target", "x86-64", "--shape", "N=64", "K=32", "--schedule", file.string(), "--quiet"}).code == 0);
+    CHECK(generator({"generate", "matmul", "--target", "x86-64", "--shape", "N=64", "K=32", "--schedule", file.string(), "--out", (folder.path() / "kernel").string()}).code == 0);
+
+    // With all measurements there, it is the same artifact again.
+    words.push_back("--resume"), words.push_back("--json");
+    const nlohmann::json again = nlohmann::json::parse(generator(words).out);
+    CHECK(again["shapes"][0]["trials"] == 6);
+    CHECK(again["shapes"][1]["task"] == "matmul/f32/x86-64 M64_N64_K32_partly_fixed");
+    words = tune(folder, {"--dry-run", "--shape", "M=1", "M=64", "N=64", "K=32"});
+    CHECK_THAT(generator(words).out, Catch::Contains("M=1\n") && Catch::Contains("M=64\n") && Catch::Contains("decisions; about 10^"));
+}
+
+TEST_CASE("tune packs operands ahead of time where it may, under a name of its own") {
+    const TemporaryFolder folder;
+    const Outcome o = generator(tune(folder, {"--trials", "4", "--shape", "M=48", "N=64", "K=32", "--prepack", "w", "--space", "pack.w=ahead", "vector=N", "micro.M=2,4,6"}));
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    const auto file = folder.path() / "out/matmul/f32/x86-64/M48_N64_K32_prepacked.json";
+    REQUIRE(std::filesystem::exists(file));
+    const nlohmann::json document = read_schedule(file).document();
+    CHECK(document["stages"]["y"]["pack"]["w"]["at"] == "prepack");
+    CHECK(document["measured"]["prepack"] == nlohmann::json::array({"w"}));
+    CHECK(generator({"check", (folder.path() / "out").string()}).code == 0);
+    const std::string out = (folder.path() / "kernel").string();
+    CHECK(generator({"generate", "matmul", "--target", "x86-64", "--shape", "M=48", "N=64", "K=32", "--schedule", file.string(), "--out", out}).code == 0);
+    CHECK_THAT(read_file(folder.path() / "kernel/matmul.h"), Catch::Contains("matmul_pack_w"));
+    // Its arguments are others, so that it is not taken unless it is named.
+    const Outcome taken = generator({"show", "matmul", "--target", "x86-64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", (folder.path() / "out").string(), "--what", "tiles"});
+    CHECK_THAT(taken.err, Catch::Contains("it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named"));
+    CHECK_THAT(generator(tune(folder, {"--dry-run", "--shape", "M=48", "N=64", "K=32", "--prepack", "w"})).out, Catch::Contains("y.pack.w") && Catch::Contains("ahead"));
+    check_refused(tune(folder, {"--shape", "M=48", "N=64", "K=32", "--prepack", "y"}),
+                  {"error[tune.prepack]: matmul: --prepack 'y': expected an operand of the kernel; its operands are x, w."});
+    check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--prepack", "w"},
+                  {"error[command.arguments]: tune: target 'opencl': --prepack is of processors; on a GPU what a block reads is staged in shared memory. Leave it out."});
+}
+
 TEST_CASE("tune searches a schedule for OpenCL on the device that there is") {
     if (std::string(TESSERA_OPENCL_LIBRARY).empty()) {
         WARN("built without OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): not run");
@@ -104,14 +168,30 @@ TEST_CASE("tune makes code or workspace small where that is the metric, under a 
     // What is small is not what a kernel takes that wants to be fast.
     const Outcome o = generator({"show", "matmul", "--target", "x86-64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", (folder.path() / "out").string(), "--what", "tiles"});
     CHECK_THAT(o.err, !Catch::Contains("tuned for this shape"));
-    check_refused(tune(folder, {"--metric", "size"}), {"error[command.arguments]", "--metric: expected latency or code-size or workspace, got 'size';"});
-    check_refused(tune(folder, {"--metric", "1"}), {"--metric: expected latency or code-size or workspace, got '1';"});
+    check_refused(tune(folder, {"--metric", "size"}), {"error[command.arguments]", "--metric: expected latency or throughput or code-size or workspace, got 'size';"});
+    check_refused(tune(folder, {"--metric", "1"}), {"--metric: expected latency or throughput or code-size or workspace, got '1';"});
     check_refused(tune(folder, {"--least-speed", "nan"}), {"--least-speed: expected a number in 0.01 ..= 10, got 'nan'"});
     check_refused(tune(folder, {"--least-speed", "0.5"}), {"error[command.arguments]: tune: --least-speed bounds the time where bytes are to be small"});
     check_refused(tune(folder, {"--trials", "0"}), {"--trials: expected an integer in 1 ..= 1000000, got '0'"});
     check_refused(tune(folder, {"--seed", "-1"}), {"--seed: expected an integer in 0 ..= 9223372036854775807, got '-1'"});
     check_refused(tune(folder, {"--dry-run", "--json"}), {"error[command.arguments]: tune: --dry-run lists the decisions as text only; leave out --json."});
     check_refused({"tune", "matmul", "--metric", "code-size", "--deterministic"}, {"error[command.arguments]: tune: --metric code-size is for one kernel that is measured; leave out --deterministic."});
+}
+
+TEST_CASE("tune makes the throughput of several callers large") {
+    const TemporaryFolder folder;
+    const Outcome o = generator(tune(folder, {"--trials", "7", "--shape", "M=48", "N=64", "K=32", "--metric", "throughput", "--threads", "2"}));
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("calls a second of 2 callers"));
+    const auto measured = read_schedule(folder.path() / "out/matmul/f32/x86-64/M48_N64_K32_threads2_throughput.json").document()["measured"];
+    CHECK(measured["metric"]["name"] == "throughput");
+    CHECK(measured["metric"]["callers"] == 2);
+    CHECK(measured["metric"]["calls_per_second"] > 0);
+    check_refused(tune(folder, {"--shape", "M=48", "N=64", "K=32", "--metric", "throughput", "--least-speed", "0.5"}),
+                  {"error[command.arguments]: tune: --least-speed bounds the time where bytes are to be small"});
+    check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--metric", "throughput"},
+                  {"error[command.arguments]: tune: target 'opencl': --metric throughput is of processors, whose threads call at one time. Leave it out."});
 }
 
 TEST_CASE("a dry run lists the decisions of any algorithm's space") {
@@ -129,13 +209,30 @@ TEST_CASE("mistakes of tune's are refused with words") {
         more.insert(more.end(), shape.begin(), shape.end());
         check_refused(tune(folder, more), parts);
     };
-    refuse({"--space", "y.micro.Q=4"}, {"error[tune.space]", "no decision has that answer", "Did you mean 'y.micro."});
+    refuse({"--space", "y.micro.Q=4"}, {"error[tune.space]: --space 'y.micro.Q=4': no decision is called so; the decisions are y.", "Did you mean 'y.micro."});
+    refuse({"--space", "unroll=1"}, {"error[tune.space]: --space 'unroll=1': no decision is called so; the decisions are y.", ". Did you mean 'unroll.K'? --dry-run lists their answers."});
+    refuse({"--space", "unroll.K=7"}, {"error[tune.space]: --space 'unroll.K=7': no decision has that answer; the decisions are y.", ". --dry-run lists their answers."});
     for (const char *seconds : {"inf", "nan", "0", "soon"}) refuse({"--measure-s", seconds}, {"error[command.arguments]", "expected seconds, in 0.000001 ..= 1e9, got '" + std::string(seconds) + "'"});
     refuse({"--report", "/proc/none/out.html"}, {"error[output.folder]", "/proc/none"});
     refuse({"--report", folder.path().string()}, {"error[output.write]: --report '" + folder.path().string() + "': expected a file to write, got a folder. Name a file in it."});
     refuse({"--cc", ""}, {"error[command.cc]: --cc '': expected the name of a C compiler"});
     check_refused(tune(folder, {"--extents", "M=x"}), {"error[command.shape]: --extents 'M=x': expected <dim>=<extent>", "go before --extents"});
-    check_refused(tune(folder, {"--extents", "M=4", "M=5"}), {"error[command.shape]: --extents 'M=5': dim M is given twice"});
+    check_refused(tune(folder, {"--extents", "M=4", "M=4", "--shape", "N=64", "K=32"}), {"error[command.shape]: --shape: expected shapes that differ; M=4 is given twice. Give it once."});
+    check_refused(tune(folder, {"--extents", "M=4", "M=5", "K=1", "K=2", "K=3", "--shape", "N=64"}),
+                  {"error[command.shape]: --shape: expected as many extents of K as of M, which has 2, one for each shape; got 3. Give a dim once where all shapes have the same of it."});
+    refuse({"--shape", "M=1", "--deterministic"}, {"error[command.arguments]: tune: --deterministic is for one shape; give each dim one extent, or leave it out."});
+    refuse({"--shape", "M=1", "--trials", "1"}, {"error[campaign.budget]: tune: expected at least one trial for each of the 2 shapes, got 1. Raise --trials, or tune for fewer shapes."});
+    for (const std::vector<std::string> &ahead : {std::vector<std::string>{"--prepack", "w"}, {"--space", "pack.w=ahead"}})
+        refuse({"--shape", "M=1", ahead[0], ahead[1]}, {"error[tune.prepack]: matmul: expected one shape where operands may be packed ahead of time, since all variants of a kernel take them packed "
+                                                        "alike; got 2 shapes, and w packed by --prepack, --space or the schedule to beat. Tune one shape at a time, or pack nothing ahead of time."});
+    for (const std::vector<std::string> &empty : {std::vector<std::string>{"--shape", "M=0", "M=16", "N=64", "K=32"}, {"--shape", "M=0", "N=64", "K=32"}, {"--shape", "N=64", "K=32", "--extents", "M=0"}})
+        check_refused(tune(folder, empty), {"error[tune.extents]: matmul: expected an extent of at least 1 for each dim, got M=0, of which there is nothing to measure. Tune for the extents that the kernel mostly runs with"});
+    for (const std::vector<std::string> &more : {std::vector<std::string>{}, {"--dry-run"}}) {
+        std::vector<std::string> words = tune(folder, {"--shape", "M=4", "N=32", "K=32", "--space", "unroll.K=8", "--space", "micro.N=32", "--space", "vector=M"});
+        words.insert(words.end(), more.begin(), more.end());
+        check_refused(words, {"error[tune.space]: --space 'micro.N=32 unroll.K=8 vector=M': no schedule satisfies all of these. Of the last one that was tried: --space '",
+                              "': it allows none of the answers to y.", ". Allow more answers, or leave a restriction out; --dry-run lists the answers."});
+    }
     check_refused({"records", "prune", (folder.path() / "none.db").string()}, {"error[records.open]", "none.db'"});
     CHECK(!std::filesystem::exists(folder.path() / "none.db"));
     refuse({"--space", "nonsense"}, {"error[tune.space]", "expected <decision>=<value>"});
@@ -169,4 +266,25 @@ TEST_CASE("a campaign that is told to end leaves nothing behind") {
     CHECK(twice.code == 0);
     CHECK_THAT(twice.out, Catch::Contains("stopped before the best was measured again; no artifact is written, and --resume goes on from here"));
     CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
+}
+
+TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
+    const TemporaryFolder folder;
+    std::string command = TESSERA_GENERATOR;
+    for (const std::string &word : tune(folder, {"--trials", "2000", "--shape", "M=64", "M=512", "N=64", "K=32"})) command += " " + word;
+    const Outcome o = shell(command + " & until [ \"$(" TESSERA_GENERATOR " records list " + (folder.path() / "tune.db").string() +
+                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -INT $!; wait $!");
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK_THAT(o.out, Catch::Contains("not reached; keeps the base") && Catch::Contains("wrote "));
+    const auto file = folder.path() / "out/matmul/f32/x86-64/M64-512_N64_K32_partly_fixed.json";
+    REQUIRE(std::filesystem::exists(file));
+    const nlohmann::json document = read_schedule(file).document(), measured = document["measured"];
+    CHECK(document["stages"]["y"] == nlohmann::json::object({{"vector", {{"N", 4}}}}));
+    REQUIRE(document["variants"].size() == 1);
+    CHECK(document["variants"][0]["when"] == nlohmann::json::array({"M <= 181"}));
+    REQUIRE(measured["shapes"].size() == 1);
+    CHECK(measured["shapes"][0]["extents"] == nlohmann::json::object({{"M", 64}}));
+    CHECK(measured["task"]["extents"] == nlohmann::json::object({{"M", 64}}));
+    CHECK(generator({"check", (folder.path() / "out").string()}).code == 0);
 }

@@ -133,11 +133,11 @@ int main(int argc, char **argv) {
 //   dim N.i8 = 8
 //   input w[K, N]: f32
 //   output w.packed[N.o8, K, N.i8]: f32, w[K, N] packed as N/8, K, N%8
-//   parallel n.o8 < (|N| + 7)/8
+//   parallel n.o < (|N| + 7)/8
 //     for k < |K|
-//       for n.i8 < 2
-//         vector N.i8.lane < 4
-//           w.packed[n.o8, k, n.i8*4 + N.i8.lane] <- load_or(w[k, n.o8*8 + n.i8*4 + N.i8.lane], n.o8*8 + n.i8*4 + N.i8.lane < |N|, 0.0)
+//       for n.i < 2
+//         vector N.i.lane < 4
+//           w.packed[n.o, k, n.i*4 + N.i.lane] <- load_or(w[k, n.o*8 + n.i*4 + N.i.lane], n.o*8 + n.i*4 + N.i.lane < |N|, 0.0)
 // 924 bytes of weights are 1184 bytes when they are packed
 // packed weights from a file give the bits of weights that are packed at each call
 // argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing function

@@ -62,6 +62,8 @@ int main() {
 // d.pack.x = none
 // d.pack.y = none
 // d.parallel = 1
+// d.tail.A = mask
+// d.unroll.D = 1
 // d.vector = B
 // gap.inline = yes
 // 6 trials, surely faster than plain loops
