@@ -1,5 +1,7 @@
 #include "compiler/emit/statements.h"
 
+#include <set>
+
 #include "algorithms/error.h"
 #include "compiler/emit/sharing.h"
 #include "compiler/emit/store_run.h"
@@ -32,6 +34,7 @@ public:
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
             addresses.declare(b);
+            if (a.written) written.insert(b.name);
         }
         for (const Tensor &t : p.constants) {
             Buffer b{t.name, t.dtype, {}, Space::constant};
@@ -54,6 +57,7 @@ private:
     Addresses addresses;
     Values values;
     std::map<std::string, Buffer> dense;  // all but arguments that are not packed
+    std::set<std::string> written;        // arguments
     bool in_task = false;
     HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
 
@@ -126,10 +130,13 @@ private:
                            addresses.origin(buffer), predicate, ModulusRemainder());
     }
 
+    // Halide's own prefetch is a non-temporal one, to the first cache alone: of what is needed a row later, much is gone by then. LLVM's
+    // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
     Stmt prefetch(const Prefetch &n) {
-        HExpr one = make_const(H::Int(32), 1), base = Variable::make(H::Handle(), n.buffer);
-        HExpr line = Call::make(stored_type(addresses.dtype(n.buffer)), Call::prefetch, {base, values.position(n.buffer, n.index), one, one}, Call::Intrinsic);
-        return Evaluate::make(line);
+        HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
+        HExpr line = base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
+        auto word = [](int value) { return make_const(H::Int(32), value); };
+        return Evaluate::make(Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
     }
 
     HExpr stride(const std::string &buffer, size_t axis, size_t rank) {

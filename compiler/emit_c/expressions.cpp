@@ -238,8 +238,9 @@ Run::Value Run::emit_cast(const Expr &e) {
 }
 
 void Run::prefetch(const std::string &buffer, const std::vector<Expr> &index) {
-    const Expr position = flat(scope_.place(buffer), buffer, index);
-    std::vector<Piece> statement = {{operations_.prefetch() + "(" + scope_.pointer(buffer) + ", ", -1, 0}, operand(emit(position)), {", sizeof *" + scope_.pointer(buffer) + ");", -1, 0}};
+    const Place &place = scope_.place(buffer);
+    const Expr position = flat(place, buffer, index);
+    std::vector<Piece> statement = {{operations_.prefetch(place.written) + "(" + scope_.pointer(buffer) + ", ", -1, 0}, operand(emit(position)), {", sizeof *" + scope_.pointer(buffer) + ");", -1, 0}};
     statements_.push_back(std::move(statement));
 }
 

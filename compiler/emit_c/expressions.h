@@ -19,6 +19,7 @@ struct Place {
     bool named = false;
     int lanes = 0;
     bool strided = false;  // by the run-time strides of an argument
+    bool written = false;  // an argument that is
 };
 
 // What a name of the program is in the function that is being written.

@@ -290,10 +290,10 @@ std::string Operations::bitcast(DType to, CType from) {
     return name;
 }
 
-std::string Operations::prefetch() {
-    const std::string name = "prefetch";
-    if (fresh(name))
-        define("void", name, "const void *p, int64_t position, size_t size", "    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)position * size), 0, 3);\n", true);
+std::string Operations::prefetch(bool for_store) {
+    const std::string name = for_store ? "prefetch_for_store" : "prefetch";
+    const char *body = "    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)position * size), {:d}, 3);\n";
+    if (fresh(name)) define("void", name, "const void *p, int64_t position, size_t size", fmt::format(fmt::runtime(body), for_store), true);
     return name;
 }
 

@@ -44,7 +44,7 @@ public:
     // Access to `type` at a pointer: "" for lanes side by side, "strided" with a stride, "indexed" with an index for each lane.
     std::string load(CType type, const std::string &how, bool masked);
     std::string store(CType type, const std::string &how, bool masked);
-    std::string prefetch();  // of the line that holds element `position` of a pointer
+    std::string prefetch(bool for_store);  // of the line that holds element `position` of a pointer
     // A step of an instruction family on an accumulator and two operands, 32 bits for each lane.
     std::string group_step(const std::string &family, CType accumulator);
     std::string words(CType type);  // of i32: what lies at an address

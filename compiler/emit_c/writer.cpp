@@ -20,8 +20,8 @@ static Buffer tensor_buffer(const Tensor &t, Space space) {
 Writer::Writer(const TileProgram &program, const std::string &stem, Operations &operations)
     : program_(program), stem_(stem), operations_(operations), spec_(spec_of(program, 0)) {
     for (const Argument &a : program.arguments) {
-        Place &place = places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument), false, 0};
-        place.strided = !a.packed;
+        Place &place = places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument)};
+        place.strided = !a.packed, place.written = a.written;
         if (a.packed) place.buffer.extents = packed_extents(*a.packed, program.dims);
         argument_names_.push_back(arguments_.take(a.tensor.name));
     }

@@ -9,6 +9,7 @@
 #include "algorithms/builder.h"
 #include "algorithms/tile_functions.h"
 #include "compiler/emit_library.h"
+#include "compiler/emit_source.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {
@@ -38,9 +39,13 @@ public:
     Archive(const Archive &) = delete;
 
     std::filesystem::path path() const { return folder / "libkernels.a"; }
-    std::filesystem::path assembly() const { return folder / "kernels.s"; }
+    std::string listing() const {
+        std::ifstream in(assembly());
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
 
 private:
+    std::filesystem::path assembly() const { return folder / "kernels.s"; }
     std::filesystem::path folder;
 };
 
@@ -60,8 +65,7 @@ TEST_CASE("constants are read-only data without a symbol, equal ones once") {
     y.vector = {{"N", 16}};
     auto program = [&](const std::string &name, double first) { return lowered(name, with_table(name, first), {{"y", y}}, target); };
     Archive one({program("a", 0)}, target), alike({program("a", 0), program("b", 0)}, target), apart({program("a", 0), program("b", 1)}, target);
-    std::ifstream in(one.assembly());
-    std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = one.listing();
     CHECK(text.find(".p2align\t6, 0x0\n.Lconstant.0.data:") != std::string::npos);  // to a vector
     std::string symbols = output_of("nm '" + one.path().string() + "'");
     INFO(symbols);
@@ -73,6 +77,21 @@ TEST_CASE("constants are read-only data without a symbol, equal ones once") {
     CHECK(size(one) > bytes);
     CHECK(size(alike) < 2 * bytes);
     CHECK(size(apart) > 2 * bytes);
+}
+
+TEST_CASE("a prefetch asks for the line in every cache, and to own it where it will be written") {
+    const Target target = target_named("avx512");
+    std::vector<TileProgram> programs;
+    for (const Case &c : library_cases(16))
+        if (c.name == "matmul_prefetched") programs = {lowered(c.name, c.algorithm, c.stages, target)};
+    REQUIRE(programs.size() == 1);
+    const std::string text = Archive(programs, target).listing();
+    CHECK(text.find("prefetcht0") != std::string::npos);
+    CHECK(text.find("prefetchw") != std::string::npos);
+    CHECK(text.find("prefetchnta") == std::string::npos);
+    const std::string c = source_of({{programs[0].name, {{{}, programs[0]}}}}, target);
+    CHECK(c.find("_for_store(y") != std::string::npos);
+    CHECK(c.find(" prefetch(x") != std::string::npos);
 }
 
 TEST_CASE("a callee is emitted once in a library, for all of its kernels") {
@@ -90,8 +109,7 @@ TEST_CASE("a callee is emitted once in a library, for all of its kernels") {
     }
     CHECK(symbols.find("b.avx2.callee") == std::string::npos);
     CHECK(symbols.find(".callee4") == std::string::npos);
-    std::ifstream in(archive.assembly());
-    std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = archive.listing();
     for (const char *name : {"\na.avx2.variant0.body:", "\na.avx2.callee3.accumulate:"}) CHECK(text.find(name) != std::string::npos);
 }
 
