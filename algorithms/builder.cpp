@@ -15,9 +15,7 @@ Tile::Tile(Builder *builder, Expr value, std::vector<std::string> dims)
     : builder_(builder), value_(std::move(value)), dims_(std::move(dims)) {}
 
 std::string Tile::describe() const {
-    std::string text = value_.kind() == ExprKind::load ? value_->name : to_string(value_);
-    if (text.size() > 40) text = text.substr(0, 37) + "...";
-    return text + "[" + (dims_.empty() ? "" : join(dims_)) + "]";
+    return (value_.kind() == ExprKind::load ? value_->name : brief(value_, 40)) + "[" + (dims_.empty() ? "" : join(dims_)) + "]";
 }
 
 Tile Tile::named(const std::string &name) const {

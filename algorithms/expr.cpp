@@ -10,6 +10,9 @@ namespace tessera {
 
 using Node = Expr::Node;
 
+// What walks expressions calls itself for operands: a stack of 8 MiB holds twice as many.
+static constexpr int most_nested = 4096;
+
 static size_t mixed(size_t hash, size_t more) { return (std::rotl(hash, 23) ^ more) * 0x9e3779b97f4a7c15; }
 
 static size_t hash_of(const Scalar &s) {
@@ -26,9 +29,13 @@ static std::shared_ptr<const Node> described(Node node) {
     node.extents = node.kind == ExprKind::extent, node.loads = node.kind == ExprKind::load;
     for (const Expr &arg : node.args) {
         hash = mixed(hash, arg->hash);
+        node.height = std::max(node.height, arg->height + 1);
         node.variables |= arg->variables, node.extents |= arg->extents, node.loads |= arg->loads;
     }
     node.hash = hash;
+    if (node.height > most_nested)
+        throw UserError("expr.depth", "an expression: expected at most " + std::to_string(most_nested) + " operations one inside another, got more, as a loop in C++ makes them; "
+                                      "fold over a dim instead, or give parts of it names of their own.");
     return std::make_shared<const Node>(std::move(node));
 }
 
@@ -108,7 +115,7 @@ Expr bounded(Expr value, Expr lo, Expr hi) {
 static void check_operands(Op op, const std::vector<Expr> &x) {
     auto fail = [&](const std::string &expected) {
         std::string got;
-        for (const Expr &e : x) got += (got.empty() ? "" : ", ") + std::string(name_of(e.type())) + " " + to_string(e);
+        for (const Expr &e : x) got += (got.empty() ? "" : ", ") + std::string(name_of(e.type())) + " " + brief(e);
         throw UserError("expr.type", std::string(name_of(op)) + " wants " + expected + ", got (" + got +
                                          "); convert with an explicit cast.");
     };
@@ -245,8 +252,7 @@ bool equal(const Expr &a, const Expr &b) {
     return a.defined() && b.defined() && a->hash == b->hash && compare(a, b) == 0;
 }
 
-// The node with other operands, folded again where it is an operation.
-static Expr rebuild(const Expr &e, std::vector<Expr> args) {
+Expr rebuild(const Expr &e, std::vector<Expr> args) {
     switch (e.kind()) {
     case ExprKind::operation: return operation(e->op, std::move(args));
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
@@ -345,91 +351,5 @@ bool uses_variable(const Expr &e, const std::string &name) {
 }
 
 bool has_load(const Expr &e) { return e.defined() && e->loads; }
-
-static std::string list(const std::vector<Expr> &args, size_t count) {
-    std::string text;
-    for (size_t i = 0; i < count; i++) text += (i ? ", " : "") + to_string(args[i]);
-    return text;
-}
-
-static std::string number(const Scalar &s) {
-    if (!is_float(s.type)) {
-        if (s.type == DType::boolean) return s.integer ? "true" : "false";
-        return std::to_string(s.integer) + (s.type == DType::index ? "" : std::string(":") + name_of(s.type));
-    }
-    if (std::isnan(s.real)) return std::string("nan:") + name_of(s.type);
-    if (std::isinf(s.real)) return std::string(s.real < 0 ? "-inf:" : "inf:") + name_of(s.type);
-    char text[40];
-    snprintf(text, sizeof text, s.type == DType::f64 ? "%.17g" : "%.9g", s.real);
-    std::string digits = text;
-    if (digits.find_first_of(".en") == std::string::npos) digits += ".0";
-    return s.type == DType::f32 ? digits : digits + ":" + name_of(s.type);
-}
-
-static const char *infix(Op op) {
-    switch (op) {
-    case Op::add: return " + ";
-    case Op::sub: return " - ";
-    case Op::mul: return "*";
-    case Op::div: return "/";
-    case Op::mod: return "%";
-    case Op::eq: return " == ";
-    case Op::ne: return " != ";
-    case Op::lt: return " < ";
-    case Op::le: return " <= ";
-    case Op::bit_and: return " & ";
-    case Op::bit_or: return " | ";
-    default: return nullptr;
-    }
-}
-
-static int precedence(Op op) {
-    switch (op) {
-    case Op::mul:
-    case Op::div:
-    case Op::mod: return 3;
-    case Op::add:
-    case Op::sub: return 2;
-    case Op::bit_and:
-    case Op::bit_or: return 0;
-    default: return 1;
-    }
-}
-
-// In parentheses where the text would otherwise group differently; comparisons always are, for the reader.
-static std::string operand(const Expr &e, Op outer, bool right) {
-    if (e.kind() != ExprKind::operation || !infix(e->op)) return to_string(e);
-    int inner = precedence(e->op), around = precedence(outer);
-    bool grouped = inner > around || (inner == around && !right && inner != 1);
-    return grouped && inner >= 2 ? to_string(e) : "(" + to_string(e) + ")";
-}
-
-std::string to_string(const Expr &e) {
-    if (!e.defined()) return "undefined";
-    switch (e.kind()) {
-    case ExprKind::constant: return number(e->value);
-    case ExprKind::variable: return e->name;
-    case ExprKind::extent: return "|" + e->name + "|";
-    case ExprKind::parameter: return "$" + e->name;
-    case ExprKind::left: return "left." + std::to_string(e->number);
-    case ExprKind::right: return "right." + std::to_string(e->number);
-    case ExprKind::input: return "in." + std::to_string(e->number);
-    case ExprKind::bounded: return "bounded(" + list(e->args, 3) + ")";
-    case ExprKind::bitcast: return std::string("bitcast<") + name_of(e.type()) + ">(" + to_string(e->args[0]) + ")";
-    case ExprKind::cast:
-        return std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") +
-               (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(" + to_string(e->args[0]) + ")";
-    case ExprKind::load: {
-        if (!e->guarded) return e->name + "[" + list(e->args, e->args.size()) + "]";
-        size_t rank = e->args.size() - 2;
-        return "load_or(" + e->name + "[" + list(e->args, rank) + "], " + to_string(e->args[rank]) + ", " +
-               to_string(e->args[rank + 1]) + ")";
-    }
-    case ExprKind::operation: break;
-    }
-    const char *symbol = infix(e->op);
-    if (!symbol) return std::string(name_of(e->op)) + "(" + list(e->args, e->args.size()) + ")";
-    return operand(e->args[0], e->op, false) + symbol + operand(e->args[1], e->op, true);
-}
 
 }  // namespace tessera

@@ -62,6 +62,7 @@ struct Expr::Node {
     size_t hash = 0;              // equal expressions have equal ones
     uint64_t variables = 0;       // the bits of the names of its variables
     bool extents = false, loads = false;
+    int height = 1;               // nodes on the longest path down
 
     // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
     static uint64_t bit_of(const std::string &name) { return uint64_t{1} << (std::hash<std::string>()(name) & 63); }
@@ -123,6 +124,8 @@ int compare(const Expr &a, const Expr &b);
 // Rebuilds bottom-up: `rule` sees each node after its operands were rebuilt and returns a replacement, or an undefined
 // Expr to keep it. Shared nodes are visited once.
 Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
+// The node with other operands, folded again where it is an operation.
+Expr rebuild(const Expr &e, std::vector<Expr> args);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
 // Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.
@@ -137,8 +140,10 @@ std::set<std::string> variables_in(const Expr &e);
 bool uses_variable(const Expr &e, const std::string &name);
 bool has_load(const Expr &e);
 
-// "fma(x[m, k], w[k, n], acc)": the text form.
+// "fma(x[m, k], w[k, n], acc)": the text form. Its length is exponential in the depth of sharing: SharedText writes what repeats once.
 std::string to_string(const Expr &e);
+// Its first characters, and "..." where there are more: for messages.
+std::string brief(const Expr &e, size_t most = 160);
 
 template <typename Visit>
 void walk_unseen(const Expr &e, Visit &visit, AddressSet &seen) {

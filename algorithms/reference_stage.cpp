@@ -48,7 +48,7 @@ Tape StageRunner::compile(const std::vector<Expr> &roots) {
         case ExprKind::extent: return dims_.at(leaf->name) + 1;
         case ExprKind::parameter: return parameters_.at(leaf->name);
         case ExprKind::left: return left_ + leaf->number;
-        default: throw InternalError("the reference interpreter meets " + to_string(leaf));
+        default: throw InternalError("the reference interpreter meets " + brief(leaf));
         }
     };
     resolver.tensor = [&](const std::string &name) {

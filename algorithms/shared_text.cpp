@@ -12,7 +12,7 @@ SharedText::SharedText(const std::vector<Expr> &expressions, int few) {
         Expr definition = compact(table_.expr(n));
         std::string name = std::to_string(definitions_.size());
         definitions_.push_back("$" + name + " = " + to_string(definition));
-        names_[table_.number(definition)] = parameter(name, definition.type());
+        compact_.insert_or_assign(n, parameter(name, definition.type()));
     }
 }
 
@@ -31,10 +31,16 @@ std::string SharedText::finish(const std::string &indent, const std::string &tex
 }
 
 Expr SharedText::compact(const Expr &e) {
-    return rewrite(e, [&](const Expr &rebuilt) {
-        auto it = names_.find(table_.number(rebuilt));
-        return it == names_.end() ? Expr() : it->second;
-    });
+    if (!e.defined()) return e;
+    const int n = table_.number(e);
+    if (auto known = compact_.find(n); known != compact_.end()) return known->second;
+    std::vector<Expr> args;
+    bool same = true;
+    for (const Expr &arg : e->args) {
+        args.push_back(compact(arg));
+        same = same && args.back().get() == arg.get();
+    }
+    return compact_.emplace(n, same ? e : rebuild(e, std::move(args))).first->second;
 }
 
 }  // namespace tessera

@@ -30,7 +30,7 @@ private:
     Expr compact(const Expr &e);
 
     ValueNumbering table_;
-    std::map<int, Expr> names_;
+    std::map<int, Expr> compact_;  // over the names, by number
     std::vector<std::string> definitions_;
 };
 

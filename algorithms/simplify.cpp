@@ -337,7 +337,7 @@ Expr Simplifier::condition(const Expr &e) {
 Expr simplify(const Expr &e, const Bounds &bounds) { return e.defined() ? Simplifier(bounds).any(e) : e; }
 
 const Linear &linear_form(const Expr &e, const Bounds &bounds) {
-    if (e.type() != DType::index) throw InternalError("index arithmetic on " + to_string(e));
+    if (e.type() != DType::index) throw InternalError("index arithmetic on " + brief(e));
     return Simplifier(bounds).form(e);
 }
 

@@ -122,7 +122,7 @@ void Verifier::check_callees() const {
             if (it == c.parameters.end() || !it->second.defined())
                 scope_.fail("call", c.scope, subject + "not bound; give an expression of type " + name_of(p.dtype) + ".");
             if (it->second.type() != p.dtype)
-                scope_.fail("call", c.scope, subject + name_of(p.dtype) + ", but is bound to " + to_string(it->second) + " of type " +
+                scope_.fail("call", c.scope, subject + name_of(p.dtype) + ", but is bound to " + brief(it->second) + " of type " +
                                                  name_of(it->second.type()) + "; cast it.");
         }
     }

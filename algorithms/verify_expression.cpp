@@ -19,7 +19,7 @@ std::vector<std::string> names_in(const std::map<std::string, Tensor> &tensors) 
 
 std::string access(const std::string &tensor, const std::vector<Expr> &index) {
     std::vector<std::string> parts;
-    for (const Expr &e : index) parts.push_back(to_string(e));
+    for (const Expr &e : index) parts.push_back(brief(e));
     return tensor + "[" + (parts.empty() ? "" : join(parts)) + "]";
 }
 
@@ -92,18 +92,18 @@ void Checker::visit(const Expr &e, Scan &scan) {
     case ExprKind::parameter: return check_parameter(e);
     case ExprKind::bounded:
         if (!prove(e->args[1] < e->args[2], scan.facts))
-            scope_.fail("bounds", subject_, to_string(e) + ": cannot prove " + to_string(e->args[1] < e->args[2]) +
+            scope_.fail("bounds", subject_, brief(e) + ": cannot prove " + brief(e->args[1] < e->args[2]) +
                                                 ", and nothing can be clamped into an empty range; guard it with load_or, or constrain the dims.");
         return;
     case ExprKind::operation:
         if (const Size size = e.is_operation(Op::mul) && e.type() == DType::index ? size_of_position(e) : Size(); size.data && size.most >= 0x1p63)
-            scope_.fail("bounds", subject_, to_string(e) + ": what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp "
+            scope_.fail("bounds", subject_, brief(e) + ": what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp "
                                                            "what is loaded with bounded.");
         return;
     case ExprKind::left:
     case ExprKind::right:
     case ExprKind::input:
-        scope_.fail("expression", subject_, to_string(e) + " is an operand of a monoid's definition and means nothing here; "
+        scope_.fail("expression", subject_, brief(e) + " is an operand of a monoid's definition and means nothing here; "
                                             "use a load, an index, an extent or a parameter.");
     default: return;
     }
@@ -156,7 +156,7 @@ void Checker::check_load(const Expr &e, Scan &scan) {
                                           name_of(t.dtype) + "; load that and cast it.");
     for (const Expr &i : index)
         if (i.type() != DType::index)
-            scope_.fail("type", subject_, access(t.name, index) + ": the index " + to_string(i) + " is " + name_of(i.type()) +
+            scope_.fail("type", subject_, access(t.name, index) + ": the index " + brief(i) + " is " + name_of(i.type()) +
                                               "; cast it to index.");
     if (!e->guarded) {
         for (const Expr &i : index) visit(i, scan);
@@ -179,7 +179,7 @@ void Checker::inside(const Tensor &t, const std::vector<Expr> &index, const Boun
     for (size_t axis = 0; axis < index.size(); axis++)
         for (const Expr &claim : {Expr(0) <= index[axis], index[axis] < extent(t.dims[axis])})
             if (!prove(claim, facts))
-                scope_.fail("bounds", subject_, access(t.name, index) + ": cannot prove " + to_string(claim) +
+                scope_.fail("bounds", subject_, access(t.name, index) + ": cannot prove " + brief(claim) +
                                                     "; guard it with load_or, clamp it with bounded, or constrain the dims.");
 }
 

@@ -18,16 +18,16 @@ void verify_operand(const VerifyScope &scope, const std::string &subject, const 
     bool is_left = e.kind() == ExprKind::left, is_right = e.kind() == ExprKind::right, is_input = e.kind() == ExprKind::input;
     bool allowed = is_left ? d.left : is_right ? d.right : is_input ? d.input : e->args.size() || e.kind() == ExprKind::constant;
     if (e.kind() == ExprKind::load || !allowed)
-        scope.fail("monoid", subject, where + "uses " + to_string(e) + "; it may use" + (d.left ? " left(p)" : "") +
+        scope.fail("monoid", subject, where + "uses " + brief(e) + "; it may use" + (d.left ? " left(p)" : "") +
                                           (d.right ? " right(p)" : "") + (d.input ? " input(i)" : "") + " and constants.");
     if (!is_left && !is_right && !is_input) return;
     size_t n = static_cast<size_t>(e->number), count = is_input ? m.inputs.size() : m.parts.size();
     if (e->number < 0 || n >= count)
-        scope.fail("monoid", subject, where + "uses " + to_string(e) + ", but there are only " + std::to_string(count) +
+        scope.fail("monoid", subject, where + "uses " + brief(e) + ", but there are only " + std::to_string(count) +
                                           (is_input ? " inputs." : " parts."));
     DType type = is_input ? m.inputs[n] : m.parts[n].identity.type;
     if (e.type() != type)
-        scope.fail("monoid", subject, where + "uses " + to_string(e) + " as " + name_of(e.type()) + ", but it is " + name_of(type) + ".");
+        scope.fail("monoid", subject, where + "uses " + brief(e) + " as " + name_of(e.type()) + ", but it is " + name_of(type) + ".");
     if (!is_input && !m.parts[n].dims.empty() && m.parts[n].dims != part.dims)
         scope.fail("monoid", subject, where + "uses part '" + m.parts[n].name + "', which has the extra dims " + join(m.parts[n].dims) +
                                           "; a part may use parts of its own extra dims, " + join(part.dims) + ", and those without.");

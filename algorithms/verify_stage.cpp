@@ -181,7 +181,7 @@ void StageChecker::check_body(const Update &update) const {
             if (e.kind() != ExprKind::load || e->name != state->name) return;
             for (size_t i = 0; i < update.index.size(); i++)
                 if (!equal(simplify(e->args[i], {}), simplify(update.index[i], {})))
-                    fail("update", "it reads " + to_string(e) + " while it writes other elements of '" + state->name +
+                    fail("update", "it reads " + brief(e) + " while it writes other elements of '" + state->name +
                                        "'; read the element it writes, or copy the state in a stage before.");
         });
 }

@@ -308,7 +308,7 @@ static Invoke invoke(const Callee &callee, const std::string &name, const TilePr
     for (const Dim &d : spec_dims(program)) {
         Expr e = d.kind == DimKind::fixed ? Expr(d.value) : nests.extent_of(callee.dims.at(d.name));
         walk(e, [&](const Expr &n) {
-            if (n.kind() == ExprKind::load) refuse("the extent of its dim '" + d.name + "' is data (" + to_string(e) + "); declare it by a dim");
+            if (n.kind() == ExprKind::load) refuse("the extent of its dim '" + d.name + "' is data (" + brief(e) + "); declare it by a dim");
         });
         node.extents[d.name] = e;
     }

@@ -254,7 +254,7 @@ TileBody Nests::emit(const State &state, size_t position) {
 Piece Nests::whole_at_loop(const Stage &stage, const std::string &dim, const Pieces &outer) const {
     Piece p = whole_under_where(stage, dim, outer);
     if (!p.size.defined())
-        throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" + to_string(extent_of(dim)) +
+        throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" + brief(extent_of(dim)) +
                             "), so their loops must go point by point outside it; do not tile or vectorise those dims.");
     return p;
 }

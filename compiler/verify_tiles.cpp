@@ -89,7 +89,7 @@ private:
 
     std::string at(const std::string &name, const std::vector<Expr> &index) const {
         std::vector<std::string> text;
-        for (const Expr &e : index) text.push_back(to_string(e));
+        for (const Expr &e : index) text.push_back(brief(e));
         return name + "[" + join(text) + "]";
     }
 
@@ -121,7 +121,7 @@ private:
             bool low = not_below(index[i]);
             if (low && below_end(index[i])) continue;
             std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " cannot be shown to be " +
-                               (low ? "below " + to_string(b.extents[i]) : "at least 0");
+                               (low ? "below " + brief(b.extents[i]) : "at least 0");
             if (is_given(b)) refuse(what);
             assumed.push_back(what);
         }
@@ -456,7 +456,7 @@ private:
     // What the invoked program takes for granted about its dims.
     void check_extents(const Invoke &n, const TileProgram &callee) const {
         auto holds = [&](const Expr &condition) {
-            if (!prove(condition, facts)) fail(n.program + " is invoked where " + to_string(condition) + " is not known");
+            if (!prove(condition, facts)) fail(n.program + " is invoked where " + brief(condition) + " is not known");
         };
         for (const Dim &d : callee.dims) {
             auto given = n.extents.find(d.name);
@@ -487,7 +487,7 @@ private:
             if (j != i && a.written && n.buffers[j] == b.name) fail(what + " is stored to and passed twice");
         for (size_t axis = 0; axis < b.extents.size(); axis++) {
             const Expr &e = n.extents.at(a.tensor.dims[axis]);
-            if (!prove(e <= b.extents[axis], facts)) fail(what + " has " + to_string(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + to_string(e) + " are wanted");
+            if (!prove(e <= b.extents[axis], facts)) fail(what + " has " + brief(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + brief(e) + " are wanted");
         }
     }
 };

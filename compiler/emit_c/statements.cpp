@@ -28,7 +28,7 @@ Expr at(const Expr &e, const Known &known) { return known.empty() ? e : substitu
 struct Pending {
     std::unique_ptr<Run> run;
     int64_t statements = 0;
-    std::set<std::string> said;  // comments
+    std::set<std::pair<std::string, size_t>> said;  // comments, which may be cut, and what is stored
 };
 
 // The loops written out around a statement.
@@ -187,9 +187,10 @@ private:
                                                          "Choose a smaller 'micro' tile.", program_.name, most_statements, buffer));
         if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
         std::string indices;
-        for (const Expr &e : index) indices += (indices.empty() ? "" : ", ") + to_string(e);
-        const std::string what = fmt::format("{}[{}] = {}", buffer, indices, to_string(value)) + (guard.defined() ? " where " + to_string(guard) : "");
-        if (pending.said.insert(what).second) say(what, around);
+        auto text = [](const Expr &e) { return brief(e, comment_width); };
+        for (const Expr &e : index) indices += (indices.empty() ? "" : ", ") + text(e);
+        const std::string what = fmt::format("{}[{}] = {}", buffer, indices, text(value)) + (guard.defined() ? " where " + text(guard) : "");
+        if (pending.said.emplace(what, value->hash).second) say(what, around);
         std::vector<Expr> where;
         for (const Expr &e : index) where.push_back(at(e, around.known));
         pending.run->store(buffer, where, at(value, around.known), guard.defined() ? at(guard, around.known) : Expr(), around.lanes);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "algorithms/error.h"
+#include "algorithms/shared_text.h"
 
 using namespace tessera;
 
@@ -330,4 +331,19 @@ TEST_CASE("expr: the text form") {
     CHECK(to_string(real(-inf)) == "-inf:f32");
     CHECK(to_string(real(std::nan(""))) == "nan:f32");
     CHECK(to_string(Expr()) == "undefined");
+}
+
+TEST_CASE("expr: what shares much is written in the time of its text, and what nests too deep is refused") {
+    Expr squares = x, chain = x;
+    for (int n = 0; n < 60; n++) squares = squares * squares + squares;
+    CHECK(brief(x + y) == "$x + $y");
+    CHECK(brief(squares, 40).size() == 43);
+    CHECK_THROWS_WITH(squares + i, Catch::EndsWith("convert with an explicit cast."));
+    auto nest = [&] {
+        for (int n = 0; n < 5000; n++) chain = chain + x;
+    };
+    CHECK_THROWS_WITH(nest(), Catch::StartsWith("error[expr.depth]: an expression: expected at most 4096 operations"));
+    SharedText text({squares});
+    CHECK(text(squares) == "$58*$58 + $58");
+    CHECK(text.finish("", "").size() < 3000);
 }

@@ -7,8 +7,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "algorithms/builder.h"
 #include "algorithms/error.h"
 #include "algorithms/library/library.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/emit_c/names.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
@@ -47,6 +49,14 @@ TEST_CASE("a file has several kernels, and a kernel several variants") {
     const std::string text = source_of({both, one}, target, {"made for a test"});
     CHECK_THAT(text, Catch::Contains("if (frame[1] % 16 == 0) return a_variant0_body(call, frame); /* N % 16 == 0 */\n    return a_variant1_body(call, frame);"));
     CHECK_THAT(text, Catch::Contains("int b(const TessTensorDesc *x, ") && Catch::Contains(" * made for a test\n"));
+}
+
+TEST_CASE("C is as long as its distinct expressions, whatever they share") {
+    Builder f("nested");
+    Dim M = f.dim("M");
+    Tile y = f.input("x", {M});
+    for (int n = 0; n < 6; n++) y = gelu(y);
+    CHECK(source(lower(f.output("y", y).build(), {}, target_named("avx2"))).size() < 60000);
 }
 
 TEST_CASE("identifiers of C") {
