@@ -1,10 +1,13 @@
-"""Runs generated kernels through ctypes and compares them with NumPy and SciPy in double precision.
+"""Runs generated kernels through ctypes and compares them with NumPy and SciPy in double precision, and with what PyTorch gave
+when pytorch_fixtures.py made pytorch.npz.
 
-    oracle.py <generator> <libtessera_runtime.a> <scratch folder>
+    oracle.py <generator> <generator of activations> <libtessera_runtime.a> <scratch folder>
 """
 import ctypes
+import json
 import os
 import sys
+from dataclasses import dataclass, field
 
 try:
     import numpy as np
@@ -17,12 +20,69 @@ except ImportError:
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 from generated import Library, dense  # noqa: E402
 
-DTYPES = {np.dtype("f4"): "f32", np.dtype("f8"): "f64", np.dtype("i4"): "i32", np.dtype("i8"): "i64"}
+# NumPy has no bf16: u2 holds its bits.
+DTYPES = {"f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16"}
+LOW_PRECISION = ("u2", "i1", "u1")
+ACTIVATIONS = ("gelu", "gelu_tanh", "silu")
+
+
+@dataclass
+class Case:
+    algorithm: str
+    inputs: list
+    expected: np.ndarray
+    parameters: list = field(default_factory=list)  # f32
+    options: dict = field(default_factory=dict)
+    numerics: str = "f32"
+    type: str = "f4"  # of the result
+    relative: float = 0.0  # most error of an element, in parts of it
+    absolute: float = 0.0  # and beside that
+    norm: float = 0.0      # where not 0, instead: most error in the root of the mean square
+
+    def targets(self, all_of):
+        """Those of all targets that this is worth compiling for."""
+        if any(t.dtype.str[1:] in LOW_PRECISION for t in self.inputs):
+            return [t for t in all_of if t != "x86-64"]
+        plain = [t for t in all_of if t != "avx512_bf16"]
+        if self.options or self.algorithm in ACTIVATIONS:
+            return plain[-1:]
+        return plain if self.algorithm in ("matmul", "softmax", "segmented_sum") else [t for t in plain if t != "x86-64"]
+
+    def error(self, out):
+        """"" or how the result is wrong."""
+        if self.norm:
+            error = np.linalg.norm(out - self.expected) / np.linalg.norm(self.expected)
+            return "" if error < self.norm else f"relative error {error:.2e}, expected at most {self.norm:.2e}"
+        out, expected = as_float(out), as_float(self.expected)
+        same = (out == expected) | (np.isnan(out) & np.isnan(expected))
+        with np.errstate(invalid="ignore"):
+            excess = np.abs(out - expected) - (self.absolute + self.relative * np.abs(expected))
+        wrong = ~same & ~(np.isfinite(expected) & (excess <= 0))
+        if not wrong.any():
+            return ""
+        at = tuple(np.argwhere(wrong)[0])
+        return (f"{wrong.sum()} elements are wrong; the first, at {tuple(map(int, at))}, is {out[at]:.9g}, expected {expected[at]:.9g} "
+                f"within {self.absolute:.1e} + {self.relative:.1e} of it")
+
+
+def as_float(array):
+    """In double, in which all that is compared is exact."""
+    return (array.astype("u4") << 16).view("f4").astype("f8") if array.dtype == "u2" else array.astype("f8")
 
 
 def desc(array):
     assert array.flags.c_contiguous
-    return dense(array.ctypes.data, DTYPES[array.dtype], array.shape)
+    return dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+
+
+def stored_cases(path):
+    """What PyTorch gave."""
+    stored = np.load(path)
+    about = json.loads(bytes(stored["about"]))
+    print(f"{len(about['cases'])} stored results are of {about['made_by']}")
+    for case in about["cases"]:
+        inputs, expected = [stored[name] for name in case.pop("inputs")], stored[case.pop("expected")]
+        yield Case(inputs=inputs, expected=expected, type=expected.dtype.str[1:], **case)
 
 
 def attention(q, k, v, causal):
@@ -40,7 +100,15 @@ def gelu(x):
     return x * scipy.special.ndtr(x)
 
 
-def cases(rng):
+def numpy_cases(rng):
+    """What NumPy and SciPy give now."""
+    for algorithm, inputs, parameters, expected, *rest in results(rng):
+        options, norm = rest[0] if rest else {}, rest[1] if len(rest) > 1 else 0.0
+        absolute = 4e-6 * (1 + np.abs(expected).max())
+        yield Case(algorithm, inputs, expected, list(parameters), options, absolute=absolute, norm=norm)
+
+
+def results(rng):
     """(algorithm, inputs, parameters, expected, options, most error in the root of the mean square)"""
     def f(*shape):
         return rng.standard_normal(shape).astype("f4")
@@ -58,7 +126,7 @@ def cases(rng):
         x, g, b = f(m, n), f(n), f(n)
         wide = x.astype("f8")
         yield "softmax", [x], (), scipy.special.softmax(wide, axis=1)
-        yield "layernorm", [x, g, b], (ctypes.c_float(1e-5),), layernorm(wide, g, b, 1e-5)
+        yield "layernorm", [x, g, b], (1e-5,), layernorm(wide, g, b, 1e-5)
         yield "rmsnorm", [x, g], (), wide / np.sqrt((wide ** 2).mean(1, keepdims=True) + 1e-6) * g
         yield "column_sum", [x], (), wide.sum(0)
         yield "cumulative_sum", [x], (), wide.cumsum(1)
@@ -118,34 +186,30 @@ def conv2d(x, w, stride, padding, dilation):
 
 
 def main():
-    generator, runtime, folder = sys.argv[1:]
+    generator, activations, runtime, folder = sys.argv[1:]
     features = open("/proc/cpuinfo").read()
     targets = ["x86-64"] + ["avx2"] * (" avx2" in features) + ["avx512"] * (" avx512vl" in features)
+    targets += ["avx512_bf16"] * (" avx512_bf16" in features and " avx512_vnni" in features)
+    stored = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch.npz")
     kernels, checked, failed = {}, 0, 0
-    for target in targets:
-        for algorithm, inputs, parameters, expected, *rest in cases(np.random.default_rng(1)):
-            options, limit = rest[0] if rest else {}, rest[1] if len(rest) > 1 else None
-            if target == "x86-64" and algorithm not in ("matmul", "softmax", "segmented_sum"):
-                continue
-            if options and target != targets[-1]:
-                continue
-            key = algorithm, target, tuple(options.values())
+    for case in [*numpy_cases(np.random.default_rng(1)), *stored_cases(stored)]:
+        for target in case.targets(targets):
+            key = case.algorithm, case.numerics, target, *case.options.values()
             if key not in kernels:
-                name = "_".join([algorithm, target.replace("-", "_")] + [str(value) for value in options.values()])
-                chosen = ["--option"] * bool(options) + [f"{k}={value}" for k, value in options.items()]
-                kernels[key] = Library(generator, runtime, folder, name, [algorithm, "--target", target, *chosen])
-            kernel = kernels[key]
-            out = np.full(expected.shape, np.nan, "f4")
-            kernel.run([desc(t) for t in inputs + [out]], parameters)
-            scale = 1 + np.abs(expected).max() if expected.size else 1
-            error = np.abs(out - expected).max() / scale if expected.size else 0
-            if limit:
-                error = np.linalg.norm(out - expected) / np.linalg.norm(expected)
+                name = "_".join(str(part).replace("-", "_") for part in key)
+                chosen = ["--option"] * bool(case.options) + [f"{k}={value}" for k, value in case.options.items()]
+                made_by = activations if case.algorithm in ACTIVATIONS else generator
+                kernels[key] = Library(made_by, runtime, folder, name,
+                                       [case.algorithm, "--numerics", case.numerics, "--target", target, *chosen])
+            out = np.full(case.expected.shape, 0x7fc0 if case.type == "u2" else np.nan if case.type == "f4" else -1, case.type)
+            kernels[key].run([desc(t) for t in case.inputs + [out]], [ctypes.c_float(p) for p in case.parameters])
+            wrong = case.error(out)
             checked += 1
-            if not error < (limit or 4e-6):
+            if wrong:
                 failed += 1
-                print(f"{algorithm} on {target}, output {expected.shape}: relative error {error:.2e}")
-    print(f"{checked} results compared with NumPy and SciPy, {failed} wrong")
+                what = f"{case.algorithm} in {case.numerics} on {target}, {case.options or 'no options'}, output {case.expected.shape}"
+                print(f"{what}: {wrong}")
+    print(f"{checked} results compared with NumPy, SciPy and PyTorch, {failed} wrong")
     sys.exit(1 if failed else 0)
 
 
