@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <limits>
 
 #include "algorithms/error.h"
 #include "algorithms/simplify.h"
@@ -240,6 +240,22 @@ HExpr Values::emit_bounded(const Expr &e) {
     return data.is_wide(e) ? inside : Cast::make(narrow, inside);
 }
 
+static HExpr below_or_equal(const HExpr &a, const HExpr &b) {  // strict_le has NaN <= x
+    auto strict = [&](Call::IntrinsicOp op) { return Call::make(H::Bool(), op, {a, b}, Call::PureIntrinsic); };
+    return strict(Call::strict_lt) || strict(Call::strict_eq);
+}
+
+// LLVM makes x < 0 ? x : 0 a minimum with -0 before 0 where the processor has one, though of x = -0 it is 0. It does not see one in
+// the same question about the greatest number below 0.
+static HExpr choose(const HExpr &condition, const HExpr &x, const HExpr &otherwise) {
+    const Call *below = condition.as<Call>();
+    const bool least_of_0 = x.type().is_float() && is_const_zero(otherwise) && below && below->is_intrinsic(Call::strict_lt) &&
+                            equal(below->args[0], x) && is_const_zero(below->args[1]);
+    if (!least_of_0) return Select::make(condition, x, otherwise);
+    const double least = x.type().bits() == 32 ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min();
+    return Select::make(below_or_equal(x, make_const(x.type(), -least)), x, otherwise);
+}
+
 static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     H::Type bits = unsigned_of(t);
     HExpr sign = make_const(bits, uint64_t{1} << (t.bits() - 1));
@@ -256,12 +272,12 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     case Op::sub: return intrinsic(t, Call::strict_sub, x);
     case Op::mul: return intrinsic(t, Call::strict_mul, x);
     case Op::div: return intrinsic(t, Call::strict_div, x);
-    case Op::min: return Select::make(intrinsic(H::Bool(), Call::strict_lt, {x[0], x[1]}), x[0], x[1]);
+    case Op::min: return choose(intrinsic(H::Bool(), Call::strict_lt, {x[0], x[1]}), x[0], x[1]);
     case Op::max: return Select::make(intrinsic(H::Bool(), Call::strict_lt, {x[1], x[0]}), x[0], x[1]);
     case Op::eq: return intrinsic(H::Bool(), Call::strict_eq, x);
     case Op::ne: return !intrinsic(H::Bool(), Call::strict_eq, x);
     case Op::lt: return intrinsic(H::Bool(), Call::strict_lt, x);
-    case Op::le: return intrinsic(H::Bool(), Call::strict_le, x);
+    case Op::le: return below_or_equal(x[0], x[1]);
     case Op::fma: return external(t, "llvm.fma." + suffix, x);
     default: throw InternalError("no such operation on floats");
     }
@@ -346,7 +362,7 @@ HExpr Values::emit_operation(const Expr &e) {
     const bool in_64 = type == DType::index && (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
     std::vector<HExpr> x;
     for (const Expr &arg : e->args) x.push_back(in_64 && arg.type() == DType::index ? widened(arg) : emit(arg));
-    if (e->op == Op::select) return Select::make(x[0], x[1], x[2]);
+    if (e->op == Op::select) return choose(x[0], x[1], x[2]);
     if (is_float(type)) return float_operation(e->op, x[0].type(), x);
     if (type == DType::boolean) return bool_operation(e->op, x);
     return integer_operation(e->op, type, x);

@@ -155,6 +155,12 @@ Run::Value Run::compare(Op op, const Expr &a, const Expr &b) {
     return call(type, operations_.compare(op, from), {widened(x, lanes), widened(y, lanes)});
 }
 
+static bool orders_floats(const Expr &condition) {
+    if (condition.kind() != ExprKind::operation) return false;
+    if (condition->op == Op::logical_not) return orders_floats(condition->args[0]);
+    return (condition->op == Op::lt || condition->op == Op::le) && is_float(condition->args[0].type());
+}
+
 Run::Value Run::emit_operation(const Expr &e) {
     const DType element = e->args[0].type();
     const bool comparison = e->op == Op::eq || e->op == Op::ne || e->op == Op::lt || e->op == Op::le;
@@ -165,6 +171,7 @@ Run::Value Run::emit_operation(const Expr &e) {
     const CType type{e.type(), lanes};
     for (size_t i = e->op == Op::select ? 1 : 0; i < x.size(); i++) x[i] = widened(x[i], lanes);
     if (e->op == Op::select) {
+        if (is_float(type.element) && x[0].lanes() == lanes && orders_floats(e->args[0])) return call(type, operations_.choose(type), x);
         if (!x[0].lanes()) return make(type, {operand(x[0], prefix), {" ? ", -1, 0}, operand(x[1], prefix), {" : ", -1, 0}, operand(x[2], prefix)}, conditional);
         return call(type, operations_.select(type), x);
     }

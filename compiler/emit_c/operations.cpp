@@ -188,9 +188,11 @@ std::string Operations::binary(Op op, CType t) {
     if (!fresh(name)) return name;
     if (is_float(t.element)) {
         require(op == Op::min || op == Op::max, "other operations on floats are operators");
-        const char *sign = op == Op::min ? "<" : ">";
-        if (!t.lanes) define(result, name, both, fmt::format("    return a {} b ? a : b;\n", sign), false);
-        else define_native(name, t, 2, fmt::format("a[i] {} b[i] ? a[i] : b[i]", sign), op == Op::min ? "min" : "max");
+        const bool machine = t.lanes && target_.arch == "x86-64", least = op == Op::min;
+        const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
+        if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
+        else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), name_of(op));
+        else define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"), true);
         return name;
     }
     const std::string bits = unsigned_type(t);
@@ -273,6 +275,18 @@ std::string Operations::select(CType t) {
     return name;
 }
 
+// LLVM 14 takes x < 0 ? 0 : x for the maximum that orders -0 before 0, where the processor has one. It cannot when it does not
+// see where the condition is from.
+std::string Operations::choose(CType t) {
+    const std::string name = "choose_" + short_name(t), result = type(t);
+    if (!fresh(name)) return name;
+    const std::string chosen = t.lanes ? select(t) + "(m, a, b)" : "m ? a : b";
+    const std::string where = !t.lanes ? "\"+r\"" : t.lanes == 4 ? "TESS_LANES" : "\"+m\"";
+    define(result, name, fmt::format("{} m, {} a, {} b", t.lanes ? mask_type(t.lanes) : "int", result, result),
+           fmt::format("    TESS_UNSEEN({}, m);\n    return {};\n", where, chosen), t.lanes > 0);
+    return name;
+}
+
 std::string Operations::compare(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), operand = type(t), mask = mask_type(t.lanes);
     if (!fresh(name)) return name;
@@ -302,8 +316,25 @@ std::string Operations::round_up() {
     return "rounded_up";
 }
 
+static const char *const unseen_macros = R"(/* clang 14 takes x < 0 ? 0 : x for a maximum with -0 before 0, unless it cannot see where the condition is from */
+#if defined(__clang__) && (defined(__aarch64__) || defined(__wasm__))
+#define TESS_UNSEEN(where, condition) __asm__("" : where(condition))
+#else
+#define TESS_UNSEEN(where, condition) (void)0
+#endif
+#ifdef __aarch64__
+#define TESS_LANES "+w"
+#elif defined(__wasm_simd128__)
+#define TESS_LANES "+r"
+#else
+#define TESS_LANES "+m"
+#endif
+
+)";
+
 std::string Operations::text() const {
-    return types_ + (types_.empty() ? "" : "\n") + functions_;
+    const bool unseen = functions_.find("TESS_UNSEEN") != std::string::npos;
+    return types_ + (types_.empty() ? "" : "\n") + (unseen ? unseen_macros : "") + functions_;
 }
 
 }  // namespace tessera::emit_c

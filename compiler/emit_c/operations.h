@@ -38,6 +38,7 @@ public:
     std::string binary(Op op, CType type);
     std::string fma(CType type);
     std::string select(CType vector);
+    std::string choose(CType type);  // a select by a comparison of floats
     std::string compare(Op op, CType vector);
     std::string cast(DType to, CType from, Rounding rounding, bool saturate);
     std::string bitcast(DType to, CType from);
