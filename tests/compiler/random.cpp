@@ -16,6 +16,13 @@
 
 namespace tessera::test {
 
+// Compiling takes many times longer under the sanitizers, whose allocator Halide uses too.
+#ifdef __SANITIZE_ADDRESS__
+constexpr unsigned slower = 10;
+#else
+constexpr unsigned slower = 1;
+#endif
+
 static bool rounds_to_bf16(const Algorithm &a) {
     bool found = false;
     for (const Stage &s : a.stages)
@@ -119,7 +126,7 @@ static std::string wrong_with(const RandomCase &c, const Target &target, const B
         Case built = built_for(c, target);
         std::string wrong = check_program(built, target);
         if (!wrong.empty()) return wrong == "refused" || wrong == "unproved" ? "" : wrong;
-        return by ? check_codes({built}, target, *by, 30).second : "";
+        return by ? check_codes({built}, target, *by, 30 * slower).second : "";
     } catch (const std::exception &) {
         return "";
     }
@@ -158,7 +165,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         while (!waiting.empty()) {
             std::vector<Case> cases;
             for (const RandomCase &c : waiting) cases.push_back(built_for(c, target));
-            auto [at, wrong] = check_codes(cases, target, by, 240);
+            auto [at, wrong] = check_codes(cases, target, by, 240 * slower);
             if (wrong.empty()) break;
             INFO(wrong);
             // Where there is no library, the case that cannot be compiled alone.
