@@ -285,6 +285,8 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
         setenv("POCL_DEVICES", "basic", 0);
         setenv("POCL_CACHE_DIR", (std::filesystem::temp_directory_path() / "tessera-test-pocl").c_str(), 0);
         GpuSource source = tessera::kernels_of(targets[0].kernels, target);
+        // What OpenCL's loader holds is lost each time it is unloaded with the last library that needs it.
+        [[maybe_unused]] static void *const loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
         code = (folder / "kernels.c").string(), more = std::string(" '") + TESSERA_OPENCL_LIBRARY + "' -lOpenCL";
         write_text(code, host_of(targets[0].kernels, target, source.kernels, source.uses_double));
         write_text(folder / "kernels.cl", source.kernels);
