@@ -33,6 +33,7 @@ static int check_descriptors(const TessBinding *b) {
         if (arg->rank != rank) return tess_abi1_fault(TESS_RANK, t, -1, rank);
         if (arg->dtype != dtype) return tess_abi1_fault(TESS_DTYPE, t, -1, dtype);
         if (arg->device != TESS_HOST) return tess_abi1_fault(TESS_DEVICE, t, -1, -1);
+        if (arg->reserved != 0) return tess_abi1_fault(TESS_RESERVED, t, -1, -1);
         for (axis = 0; axis < rank; ++axis) {
             if (arg->extents[axis] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, t, axis, -1);
             if (arg->extents[axis] > TESS_MAX_ELEMENTS)

@@ -13,7 +13,9 @@ enum {
     DTYPE = 24,
     RANK = 28,
     BYTES = 32,
-    EXTENTS = 48
+    UNUSED = 40,
+    EXTENTS = 48,
+    UNUSED_END = 112
 };
 
 static const uint8_t magic[8] = {'T', 'E', 'S', 'S', 'P', 'A', 'C', 'K'};
@@ -27,6 +29,11 @@ static uint64_t read_word(const uint8_t *at, int bytes) {
 static void write_word(uint8_t *at, int bytes, uint64_t value) {
     int i;
     for (i = 0; i < bytes; ++i, value >>= 8) at[i] = (uint8_t)(value & 255);
+}
+
+static int is_zero(const uint8_t *from, const uint8_t *to) {
+    while (from < to && *from == 0) ++from;
+    return from == to;
 }
 
 static const uint8_t *header_of(const TessBinding *b, int64_t tensor) {
@@ -64,6 +71,10 @@ static int check_header(const TessBinding *b, int64_t tensor) {
         if (extent > (axis < rank ? (uint64_t)MAX_ELEMENTS : 0))
             return packed_fault(tensor, TESS_PACKED_EXTENT);
     }
+    /* What another version may use. */
+    if (!is_zero(header + UNUSED, header + EXTENTS) ||
+        !is_zero(header + UNUSED_END, header + TESS_PACKED_HEADER_BYTES))
+        return packed_fault(tensor, TESS_PACKED_FORMAT);
     return TESS_OK;
 }
 
@@ -84,6 +95,7 @@ int tess_abi1_check_packed(const TessBinding *b, int64_t tensor) {
     if (arg->rank != 1) return tess_abi1_fault(TESS_RANK, tensor, -1, 1);
     if (arg->dtype != TESS_U8) return tess_abi1_fault(TESS_DTYPE, tensor, -1, TESS_U8);
     if (arg->device != TESS_HOST) return tess_abi1_fault(TESS_DEVICE, tensor, -1, -1);
+    if (arg->reserved != 0) return tess_abi1_fault(TESS_RESERVED, tensor, -1, -1);
     if (arg->extents[0] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, tensor, 0, -1);
     if (arg->extents[0] < TESS_PACKED_HEADER_BYTES) return packed_fault(tensor, TESS_PACKED_SHORT);
     if (arg->strides[0] != 1) return tess_abi1_fault(TESS_STRIDE_LAST, tensor, 0, -1);

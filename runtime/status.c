@@ -38,6 +38,7 @@ static const char *const kind_names[TESS_STATUS_KIND_COUNT] = {
     "kernel",
     "gpu",
     "packed",
+    "reserved",
 };
 
 static const char *const dtype_names[] = {"",   "f32", "f64", "bf16", "f16",
@@ -213,6 +214,9 @@ static void put_reason(Text *text, Status s, const char *const *names) {
             put(text, "dtype must be ");
             put(text, s.detail >= TESS_F32 && s.detail <= TESS_BOOL ? dtype_names[s.detail]
                                                                     : "the declared one");
+            break;
+        case TESS_RESERVED:
+            put(text, "'reserved' must be 0; make the descriptor with tess_dense");
             break;
         case TESS_DEVICE:
             put(text, "device must be TESS_HOST");

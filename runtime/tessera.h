@@ -73,7 +73,13 @@ static inline size_t tess_dtype_size(int32_t dtype) {
  *  - a stride is ignored where its extent is 0 or 1; the last stride must not be negative, and
  *    most kernels want 1;
  *  - stride 0 (broadcast) for inputs only; an output shares no byte of its address range with
- *    another argument. */
+ *    another argument.
+ *
+ *  Elements may have any value. Where one says which element of another tensor to read or write (a
+ *  row's number, an offset), a number outside of that tensor is taken to its nearest end, or what it
+ *  leads to counts as absent, as the algorithm has it: such data gives no status and never leads
+ *  outside of an argument. Offsets of rows are taken to 0 and to the number of rows, and if they
+ *  decrease there are none between them. */
 typedef struct TessTensorDesc {
     void *data;
     int64_t extents[TESS_MAX_RANK];
@@ -160,7 +166,9 @@ typedef struct TessPool {
 /** What a kernel call may use. A null context means: one thread, no workspace. */
 typedef struct TessContext {
     uint32_t size;   /**< sizeof(TessContext) of the application */
-    int32_t threads; /**< most workers to use; 0 or 1: the caller only */
+    /** Most workers to use; 0 or 1: the caller only. The workspace has memory for each of them, however
+     *  many the pool has, which a kernel cannot ask: give the number of the pool's threads. */
+    int32_t threads;
     void *workspace; /**< scratch memory, aligned to 64 bytes, one for each call in flight */
     uint64_t workspace_bytes; /**< at least what the workspace query gives */
     const TessPool *pool;     /**< null: the caller only, whatever `threads` says */
@@ -268,10 +276,11 @@ typedef enum TessStatusKind {
     TESS_CPU,                  /**< the processor lacks an instruction set */
     TESS_CONTEXT,              /**< the context or its pool is malformed */
     TESS_TASK,                 /**< the kernel's code or the pool gave a code that is no status */
-    TESS_INDEX,                /**< an index that the kernel read as data is out of bounds */
+    TESS_INDEX,                /**< not given: an index that is read as data is no reason to fail */
     TESS_KERNEL,               /**< the kernel and this library do not belong together */
     TESS_GPU,                  /**< there is no device for the kernel, or it cannot run it */
     TESS_PACKED,               /**< not an operand packed for this kernel and processor */
+    TESS_RESERVED,             /**< a reserved field of a descriptor is not 0 */
     TESS_STATUS_KIND_COUNT
 } TessStatusKind;
 

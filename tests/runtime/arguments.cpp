@@ -60,6 +60,9 @@ TEST_CASE("null descriptors, ranks, types and devices are refused") {
     bad = good();
     bad[0].device = 1;
     CHECK(fails(bad) == "argument 0 ('x'): device must be TESS_HOST");
+    bad = good();
+    bad[2].reserved = -1;
+    CHECK(fails(bad) == "argument 2 ('y'): 'reserved' must be 0; make the descriptor with tess_dense");
 }
 
 TEST_CASE("extents must agree and satisfy their constraints") {

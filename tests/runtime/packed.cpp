@@ -136,6 +136,7 @@ TEST_CASE("an operand that was packed wrong is refused, field by field") {
     CHECK(refusal(55, {128}) == extent);                                            // negative
     CHECK(refusal(48, {0, 0, 255, 127}) == extent);                                 // above the limit
     CHECK(refusal(64, {1}) == extent);                                              // beyond the rank
+    for (size_t unused : {40, 47, 112, 127}) CHECK(refusal(unused, {1}) == version);
     CHECK(refusal(48, {K + 1}) == "argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1");
     CHECK(refusal(56, {N + 1}) == "argument 2 ('y'), dimension 1: extent must equal that of argument 1 ('w.packed'), dimension 1");
 }
@@ -171,6 +172,9 @@ TEST_CASE("the descriptor of a packed operand") {
     CHECK(given(strided(data, {128 + payload}, {2}, TESS_U8)) ==
           "argument 1 ('w.packed'), dimension 0: stride must be 1; copy the tensor to rows without gaps");
     TessTensorDesc elsewhere = tess_packed(data, 128 + payload);
+    TessTensorDesc reserved = tess_packed(data, 128 + payload);
+    reserved.reserved = 1;
+    CHECK(given(reserved) == "argument 1 ('w.packed'): 'reserved' must be 0; make the descriptor with tess_dense");
     elsewhere.device = 7;
     CHECK(given(elsewhere) == "argument 1 ('w.packed'): device must be TESS_HOST");
     const TessTensorDesc first = dense(x, {2, K}), last = dense(y, {2, N});

@@ -67,6 +67,7 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_DTYPE, TESS_BOOL) == "dtype must be bool");
     CHECK(reason(TESS_DTYPE, 77) == "dtype must be the declared one");
     CHECK(reason(TESS_DEVICE) == "device must be TESS_HOST");
+    CHECK(reason(TESS_RESERVED) == "'reserved' must be 0; make the descriptor with tess_dense");
     CHECK(reason(TESS_EXTENT_NEGATIVE) == "extent must not be negative");
     CHECK(reason(TESS_EXTENT_FIXED, 768) == "extent must be 768");
     CHECK(reason(TESS_EXTENT_FIXED, 151936) == "extent must be the one that the kernel fixes");
