@@ -23,6 +23,7 @@
 #include "bench/caller.h"
 #include "bench/inputs.h"
 #include "bench/output_folder.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_gpu.h"
 #include "compiler/prepack.h"
 #include "compiler/verify_tiles.h"
@@ -130,7 +131,7 @@ struct Measurer::State {
     static std::vector<std::string> packs_of(const TileProgram &program) {
         std::vector<std::string> all;
         for (const Argument &a : program.arguments)
-            if (a.packed) all.push_back(packing_suffix(operand_of(a)));
+            if (a.packed) all.push_back(c_packing_suffix(operand_of(a).name));
         return all;
     }
 
@@ -138,7 +139,7 @@ struct Measurer::State {
     std::vector<Kernel> kernels_of(const std::string &name, const TileProgram &program) const {
         std::vector<Kernel> all = {{name, {{{}, program}}}};
         for (const auto &[i, packing] : packings_of(subject.algorithm, program, subject.target))
-            all.push_back({name + packing_suffix(operand_of(program.arguments[i])), {{{}, packing}}});
+            all.push_back({name + c_packing_suffix(operand_of(program.arguments[i]).name), {{{}, packing}}});
         return all;
     }
 
@@ -147,7 +148,7 @@ struct Measurer::State {
         std::string declared, cases;
         for (size_t i = 0; i < base.arguments.size(); i++)
             for (int which = 0; which < 2 && !base.arguments[i].written; which++) {
-                const std::string name = (which ? "tessera_base" : "tessera_candidate") + packing_suffix(operand_of(base.arguments[i]));
+                const std::string name = (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
                 declared += fmt::format("extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
                                         "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
                                         name);

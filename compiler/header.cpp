@@ -1,51 +1,16 @@
 #include "compiler/header.h"
 
 #include <algorithm>
-#include <set>
+#include <cctype>
 
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "compiler/c_names.h"
 #include "compiler/prepack.h"
 #include "schedules/notation.h"
 
 namespace tessera {
-
-static const std::set<std::string> &reserved_words() {
-    static const std::set<std::string> words = {
-        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete",
-        "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-        "long", "main", "mutable", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "requires",
-        "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
-        "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"};
-    return words;
-}
-
-bool is_c_name(const std::string &name) {
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
-    for (char c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
-    return !reserved_words().count(name);
-}
-
-static constexpr size_t longest_name = 200;
-
-void check_c_name(const std::string &name) {
-    if (!is_c_name(name))
-        throw UserError("emit.name", "a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '" + name +
-                                         "'; give another one with --name.");
-    if (name.size() > longest_name)
-        throw UserError("emit.name", "a kernel's name must have at most " + std::to_string(longest_name) +
-                                         " characters, since files are named after it; '" + name.substr(0, 20) + "…' has " +
-                                         std::to_string(name.size()) + ". Give another one with --name.");
-}
-
-// An argument's name in C; scopes and parts have dots.
-std::string c_argument_name(const std::string &name) {
-    std::string out;
-    for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    return is_c_name(out) ? out : "arg_" + out;
-}
 
 static const char *c_type(DType type) {
     switch (type) {
@@ -93,11 +58,15 @@ static std::string shape(const TileProgram &program, const Tensor &t) {
 }
 
 static std::string arguments_of(const TileProgram &program, bool written) {
+    const std::vector<std::string> names = c_argument_names(program);
     std::string arguments;
-    for (const Argument &a : program.arguments)
-        if (written || !a.written) arguments += fmt::format("const TessTensorDesc *{}, ", c_argument_name(a.tensor.name));
+    size_t at = 0;
+    for (const Argument &a : program.arguments) {
+        const std::string &name = names[at++];
+        if (written || !a.written) arguments += fmt::format("const TessTensorDesc *{}, ", name);
+    }
     for (const Parameter &q : program.parameters)
-        arguments += fmt::format("{} {}, ", q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype), c_argument_name(q.name));
+        arguments += fmt::format("{} {}, ", q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype), names[at++]);
     return arguments;
 }
 
@@ -117,6 +86,7 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
     const std::string targets = written(all);
     const TileProgram &p = kernel.variants[0].program;
     const bool takes_packed = std::any_of(p.arguments.begin(), p.arguments.end(), [](const Argument &a) { return a.packed && !a.written; });
+    const std::vector<std::string> c_names = c_argument_names(p);
     std::string doc, names;
     for (size_t i = 0; i < p.arguments.size(); i++) {
         const Argument &a = p.arguments[i];
@@ -124,11 +94,12 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         std::string form = shape(p, a.packed ? a.packed->operand : a.tensor);
         if (a.packed)
             form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
-        doc += fmt::format(" *    {}: {}, {}\n", c_argument_name(a.tensor.name), form, role);
+        doc += fmt::format(" *    {}: {}, {}\n", c_names[i], form, role);
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
-    for (const Parameter &q : p.parameters) {
-        doc += fmt::format(" *    {}: {}\n", c_argument_name(q.name), q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype));
+    for (size_t i = 0; i < p.parameters.size(); i++) {
+        const DType type = p.parameters[i].dtype;
+        doc += fmt::format(" *    {}: {}\n", c_names[p.arguments.size() + i], type == DType::boolean ? "uint8_t" : c_type(type));
     }
     std::string text = fmt::format(
         "/** {0}, for {1}. Arguments:\n{2}"
@@ -160,8 +131,8 @@ static std::string how_to_link(const Target &target, Beside beside) {
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets, Beside beside, const std::vector<std::string> &about) {
     std::string comment = how_to_link(targets[0].target, beside);
     for (const std::string &line : about) comment += "\n * " + line;
-    std::string guard = "TESSERA_GENERATED_" + c_argument_name(stem) + "_H", body;
-    for (char &c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    std::string guard = "TESSERA_GENERATED_" + stem + "_H", body;
+    for (char &c : guard) c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : '_';
     for (size_t k = 0; k < targets[0].kernels.size(); k++) body += "\n" + declaration(targets, k);
     return fmt::format(
         "/* Generated by Tessera. {2} */\n"

@@ -12,14 +12,8 @@ enum class Beside { library, c_file };
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets, Beside beside = Beside::library,
                       const std::vector<std::string> &about = {});
 
-// UserError emit.name unless `name` can be the name of a C function.
-void check_c_name(const std::string &name);
-
-// Whether C and C++ take `name` for an identifier.
-bool is_c_name(const std::string &name);
-// An argument's or parameter's name in the header, and the list of them as the public functions declare them, each
-// followed by ", "; of a packing function's size query, without what it writes.
-std::string c_argument_name(const std::string &name);
+// The arguments as the public functions declare them, each followed by ", "; of a packing function's size query, without what
+// it writes.
 std::string c_arguments(const TileProgram &program);
 std::string c_size_arguments(const TileProgram &program);
 

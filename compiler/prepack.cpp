@@ -4,7 +4,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
-#include "compiler/header.h"
+#include "compiler/c_names.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -190,12 +190,10 @@ Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stag
     return result;
 }
 
-std::string packing_suffix(const Tensor &operand) { return "_pack_" + c_argument_name(operand.name); }
-
 Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input) {
     const Tensor &operand = input.packing.operand;
     Algorithm a;
-    a.name = algorithm.name + packing_suffix(operand);
+    a.name = algorithm.name + c_packing_suffix(operand.name);
     a.numerics = algorithm.numerics;
     a.tensors = {operand};
     // The dims stand alone here: what they equal or are derived from is in other arguments of the kernel.

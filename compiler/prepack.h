@@ -22,8 +22,6 @@ struct PackedInput {
 // than through such a pack, or where packs differ.
 Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed);
 
-// "_pack_<operand>": what follows a kernel's name in that of the function that packs the operand for it.
-std::string packing_suffix(const Tensor &operand);
 // What packs `input`, an input of `algorithm`: named <algorithm>_pack_<operand>, over the operand's dims alone.
 Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input);
 // Its schedule: panels in parallel, vectors along what lies side by side in the operand.

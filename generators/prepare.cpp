@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "algorithms/error.h"
+#include "compiler/c_names.h"
 #include "compiler/code_size.h"
-#include "compiler/header.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
 #include "compiler/verify_tiles.h"
@@ -168,7 +169,13 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     for (const std::string &note : notes)
         if (!options.quiet) std::cerr << "note: " << note << "\n";
     p.packings = packing_kernels(p);
-    for (const Kernel &packing : p.packings) check_c_name(packing.name), verify(packing.variants[0].program);
+    std::set<std::string> packing_names;
+    for (const Kernel &packing : p.packings) {
+        check_c_name(packing.name), verify(packing.variants[0].program);
+        if (!packing_names.insert(packing.name).second)
+            throw UserError("emit.name", p.declared.name + ": two operands would be packed by a function '" + packing.name +
+                                             "'; expected names that differ in more than '.' and '_'. Rename one of the operands.");
+    }
     for (const KernelVariant &variant : p.kernel.variants)
         // What the interpreter would find out while it runs, a kernel would not.
         if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())

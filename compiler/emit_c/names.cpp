@@ -2,14 +2,14 @@
 
 #include <cctype>
 
-#include "compiler/header.h"
+#include "compiler/c_names.h"
 
 namespace tessera::emit_c {
 
-// Macros of the headers and of older dialects, and the names of every function's own variables.
+// The names of every function's own variables.
 static const std::set<std::string> &taken_words() {
-    static const std::set<std::string> words = {"linux", "unix",  "i386",   "NULL",   "call",   "frame",         "index",         "closure",
-                                                "outer", "layout", "status", "worker", "memory", "worker_memory", "shared_memory", "typeof"};
+    static const std::set<std::string> words = {"call",   "frame",  "index",  "closure",       "outer",        "layout",
+                                                "status", "worker", "memory", "worker_memory", "shared_memory"};
     return words;
 }
 
@@ -28,7 +28,8 @@ std::string identifier(const std::string &name) {
     if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) || out[0] == '_') out = "v" + out;
     for (const char *prefix : {"size_", "stride_", "parameter_"})
         if (out.rfind(prefix, 0) == 0) out = "v" + out;
-    if (!is_c_name(out) || taken_words().count(out) || ends_like_an_operation(out) || out.rfind("tess", 0) == 0 || out.rfind("TESS", 0) == 0) out += "_";
+    const bool ours = taken_words().count(out) || ends_like_an_operation(out) || out.rfind("tess", 0) == 0 || out.rfind("TESS", 0) == 0;
+    if (!is_c_name(out) || may_be_in_headers(out) || ours) out += "_";
     return out;
 }
 

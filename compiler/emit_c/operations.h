@@ -52,6 +52,7 @@ public:
     const Target &target() const { return target_; }
     std::string round_up();  // bytes to a multiple of the workspace's alignment
 
+    bool defines(const std::string &name) const { return known_.count(name); }
     // Every definition, with the macros that they need.
     std::string text() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_c/statements.h"
 #include "compiler/header.h"
 #include "runtime/kernel.h"
@@ -104,10 +105,12 @@ static std::string dispatch(const Kernel &kernel) {
 
 static std::string entry_points(const Kernel &kernel, Operations &operations) {
     const TileProgram &p = kernel.variants[0].program;
+    const std::vector<std::string> names = c_argument_names(p);
     std::string descriptors, words;
-    for (const Argument &a : p.arguments) descriptors += (descriptors.empty() ? "" : ", ") + c_argument_name(a.tensor.name);
-    for (const Parameter &q : p.parameters) {
-        const std::string name = c_argument_name(q.name);
+    for (size_t i = 0; i < p.arguments.size(); i++) descriptors += (i ? ", " : "") + names[i];
+    for (size_t i = 0; i < p.parameters.size(); i++) {
+        const Parameter &q = p.parameters[i];
+        const std::string &name = names[p.arguments.size() + i];
         words += words.empty() ? "" : ", ";
         if (q.dtype == DType::f32) words += operations.bitcast(DType::i32, {DType::f32, 0}) + "(" + name + ")";
         else if (q.dtype == DType::f64) words += operations.bitcast(DType::i64, {DType::f64, 0}) + "(" + name + ")";
@@ -123,7 +126,7 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
         kernel.name, arguments, shared);
     if (!is_packing(p)) return text;
     std::string read;
-    for (const Argument &a : p.arguments) read += (read.empty() ? "" : ", ") + (a.written ? "0" : c_argument_name(a.tensor.name));
+    for (size_t i = 0; i < p.arguments.size(); i++) read += (i ? ", " : "") + (p.arguments[i].written ? "0" : names[i]);
     return text + fmt::format(
                       "\nint {0}_size({1}const TessContext *context, uint64_t *bytes);\n\nint {0}_size({1}const TessContext *context, "
                       "uint64_t *bytes) {{\n"
@@ -170,6 +173,8 @@ std::string source_of(const std::vector<Kernel> &kernels, const Target &target, 
         code += table(kernel) + (one ? "" : dispatch(kernel)) + entry_points(kernel, operations) + "\n";
     }
     code.pop_back();
+    for (const Kernel &kernel : kernels)
+        if (operations.defines(kernel.name)) refuse_c_name(kernel.name, "that of an operation of its own C");
     return about_text(kernels, target, about) + preamble(target) + operations.text() + code;
 }
 

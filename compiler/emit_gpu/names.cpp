@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "algorithms/error.h"
+#include "compiler/c_names.h"
 
 namespace tessera::emit_gpu {
 
@@ -22,7 +23,7 @@ std::string Names::take(const std::string &name) {
     std::string stem;
     for (char c : name) stem += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0])) || stem[0] == '_') stem = "v" + stem;
-    if (reserved().count(stem)) stem += "_";
+    if (reserved().count(stem) || !is_c_name(stem) || may_be_in_headers(stem)) stem += "_";
     std::string candidate = stem;
     for (int n = 2; !taken_.insert(candidate).second; n++) candidate = stem + "_" + std::to_string(n);
     return candidate;

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_gpu/kernels.h"
-#include "compiler/header.h"
 #include "runtime/kernel.h"
 
 namespace tessera {
@@ -197,6 +197,8 @@ std::string host_of(const std::vector<Kernel> &kernels, const Target &target, co
                         constants.empty() ? "0" : "sizeof constants");
     for (const Kernel &kernel : kernels) {
         check_c_name(kernel.name);
+        for (const char *own : {"image", "constants", "program", "min_i32", "max_i32", "div_i32", "mod_i32"})
+            if (kernel.name == own) refuse_c_name(kernel.name, "one of the host file's own");
         text += table(kernel);
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &p = kernel.variants[v].program;

@@ -11,6 +11,7 @@
 #include "algorithms/error.h"
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_c/names.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"

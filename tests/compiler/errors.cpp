@@ -3,9 +3,9 @@
 
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_gpu.h"
 #include "compiler/emit_library.h"
-#include "compiler/header.h"
 #include "compiler/lower.h"
 #include "tests/compiler/harness.h"
 #include "tests/schedules/words.h"
