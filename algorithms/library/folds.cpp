@@ -1,4 +1,5 @@
 #include "algorithms/library/library.h"
+#include "algorithms/ragged.h"
 #include "algorithms/tile_functions.h"
 
 namespace tessera::library {
@@ -35,14 +36,13 @@ Algorithm segmented_cumulative_sum(const Numerics &n) {
 Algorithm segmented_sum(const Numerics &n) {
     Builder f("segmented_sum", n);
     Dim B = f.dim("B"), B1 = f.dim(derived_dim("B1", extent("B") + 1)), T = symbolic_dim("T"), N = f.dim("N");
-    T.min = 1;  // an offset that lies must lead to some row
+    T.min = 1;  // what a row is clamped to
     T = f.dim(T);
     Tile x = f.input("x", {T, N});
     Tile offsets = f.input("offsets", {B1}, DType::i64);
-    Dim R = f.dim(ragged_dim("R", "offsets", DType::i64, "B"));
-    Expr first = cast(DType::index, load("offsets", DType::i64, {variable("B")}));
-    Expr row = bounded(first + variable("R"), 0, extent("T"));
-    Tile rows = x.at({{"T", row}}, {"B", "R", "N"});
+    const RaggedRows segment = ragged_rows("R", "offsets", DType::i64, "B", "T");
+    Dim R = f.dim(segment.dim);
+    Tile rows = x.at({{"T", segment.row}}, {"B", "R", "N"});
     return f.output("y", sum(rows, R)).build();  // (B, N)
 }
 

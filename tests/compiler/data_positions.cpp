@@ -1,6 +1,7 @@
 // Positions made of hostile data: sums with numbers at either end of 32 bits decide as they do in the interpreter, in every emitter.
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 
 #include "algorithms/builder.h"
@@ -135,7 +136,7 @@ TEST_CASE("positions made of hostile data: arm64", "[.][arm64]") {
     if (const Target target = target_named("arm64"); can_emulate(target)) check(target);
 }
 
-// Rows whose first and last position are at the end of 32 bits or beyond: what they read is clamped.
+// Rows whose offsets lie, at the end of 32 bits or beyond too: they are those rows that there are.
 TEST_CASE("positions made of hostile data: ragged rows") {
     const Algorithm a = library::segmented_sum({});
     for (const Target &target : targets()) {
@@ -143,12 +144,23 @@ TEST_CASE("positions made of hostile data: ragged rows") {
         lanes.stages["y"].vector = {{"N", target.vector_bytes / 4}};
         std::vector<TileProgram> programs;
         for (const Case &c : {plain, lanes}) programs.push_back(lowered(c.name, a, c.stages, target));
-        const Loaded code(programs, target);
-        const Extents shape{{"B", 5}, {"N", 19}, {"T", 7}};
-        Arrays inputs = make_inputs(a, shape, 5);
-        const int64_t offsets[] = {INT32_MAX - 2, INT32_MAX - 1, int64_t{1} << 40, INT32_MIN, int64_t{INT32_MIN} + 2, -(int64_t{1} << 40)};
-        for (int64_t i = 0; i < 6; i++) inputs.at("offsets").set(i, Scalar::of_integer(DType::i64, offsets[i]));
-        for (const TileProgram &p : programs) CHECK(differ_in_bits(code.run(p, shape, inputs, {}, {}), run_interpreter(p, shape, inputs, {})) == "");
+        const Loaded code(programs, target), in_c(programs, target, {"gcc", "-O1"});
+        const int64_t big = int64_t{1} << 40;
+        const std::vector<std::array<int64_t, 6>> hostile = {{INT32_MAX - 2, INT32_MAX - 1, big, INT32_MIN, int64_t{INT32_MIN} + 2, -big},
+                                                             {5, 3, 60, -4, INT64_MAX, 10},
+                                                             {INT64_MIN, INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, INT64_MAX}};
+        for (const std::array<int64_t, 6> &offsets : hostile)
+            for (int64_t rows : {7, 50}) {
+                const Extents shape{{"B", 5}, {"N", 19}, {"T", rows}};
+                Arrays inputs = make_inputs(a, shape, 5);
+                for (int64_t i = 0; i < 6; i++) inputs.at("offsets").set(i, Scalar::of_integer(DType::i64, offsets[static_cast<size_t>(i)]));
+                for (const TileProgram &p : programs) {
+                    const Arrays expected = run_interpreter(p, shape, inputs, {});
+                    CHECK(differ_in_bits(code.run(p, shape, inputs, {}, {}), expected) == "");
+                    CHECK(differ_in_bits(in_c.run(p, shape, inputs, {}, {}), expected) == "");
+                    CHECK(differ_in_bits(run_reference(a, shape, inputs, {}), expected) == "");
+                }
+            }
     }
 }
 
