@@ -32,20 +32,22 @@ static bool is_own(const fs::path &folder) {
     return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
-static void remove_abandoned(const fs::path &beside) {
+static void remove_abandoned(const fs::path &beside, const std::string &prefix) {
     std::error_code error;
     for (fs::directory_iterator it(beside.parent_path(), error), end; !error && it != end; it.increment(error)) {
-        if (!it->path().filename().string().starts_with("tessera-") || !is_own(it->path())) continue;
+        if (!it->path().filename().string().starts_with(prefix) || !is_own(it->path())) continue;
         const std::optional<Owner> owner = owner_of(it->path());
         std::error_code ignored;
         if (owner && !is_alive(*owner)) fs::remove_all(it->path(), ignored);
     }
 }
 
-OwnedFolder::OwnedFolder() {
+void own_folder(const fs::path &folder, const std::string &prefix) {
     const Owner here = this_process();
-    std::ofstream(path() / owner_name) << here.host << "\n" << here.boot << "\n" << here.process << "\n" << here.started << "\n.\n";
-    remove_abandoned(path());
+    std::ofstream(folder / owner_name) << here.host << "\n" << here.boot << "\n" << here.process << "\n" << here.started << "\n.\n";
+    remove_abandoned(folder, prefix);
 }
+
+OwnedFolder::OwnedFolder() { own_folder(path(), "tessera-"); }
 
 }  // namespace tessera

@@ -4,9 +4,12 @@
 
 namespace tessera {
 
+// Says in `folder` that this process has it, and removes those folders beside it whose names begin with `prefix` and whose owner
+// no longer runs, or that one of this machine before its last start had.
+void own_folder(const std::filesystem::path &folder, const std::string &prefix);
+
 class OwnedFolder {
 public:
-    // Also removes those beside it whose owner no longer runs, or that one of this machine before its last start had.
     OwnedFolder();
     const std::filesystem::path &path() const { return folder_.path(); }
 

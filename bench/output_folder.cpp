@@ -1,6 +1,7 @@
 #include "bench/output_folder.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -67,17 +68,39 @@ static void write_into(const fs::path &place, const std::string &text) {
     if (!out) refuse(place, std::strerror(errno));
 }
 
-void OutputFolder::publish(const std::string &file, const fs::path &given) const {
+static bool is_stream(const fs::path &place) {
+    std::error_code error;
+    const fs::file_type there = fs::status(place, error).type();
+    return there == fs::file_type::character || there == fs::file_type::fifo;
+}
+
+// Where a file goes that is to be at `given`; what is there must be a file, a stream or nothing.
+static fs::path checked_place(const fs::path &given) {
     const fs::path place = behind_links(given);
     std::error_code error;
     const fs::file_type there = fs::status(place, error).type();
-    // A name that other programs have open as a device or a pipe must not become a file.
-    if (there == fs::file_type::character || there == fs::file_type::fifo) return write_into(place, read(file));
-    if (there != fs::file_type::regular && there != fs::file_type::not_found) {
-        const std::string got = there == fs::file_type::directory ? "it is a folder" : there == fs::file_type::block ? "it is a block device"
-                              : there == fs::file_type::socket ? "it is a socket" : error ? error.message() : "it is something else";
-        throw UserError("output.write", "file '" + given.string() + "': expected to write it, or a pipe or a character device to write to; " + got + ". Choose another place.");
+    if (is_stream(place) || there == fs::file_type::regular || there == fs::file_type::not_found) return place;
+    const std::string got = there == fs::file_type::directory ? "it is a folder" : there == fs::file_type::block ? "it is a block device"
+                          : there == fs::file_type::socket ? "it is a socket" : error ? error.message() : "it is something else";
+    throw UserError("output.write", "file '" + given.string() + "': expected to write it, or a pipe or a character device to write to; " + got + ". Choose another place.");
+}
+
+void OutputFolder::publish_together(const std::vector<std::string> &files, const std::map<std::string, fs::path> &elsewhere) const {
+    std::vector<fs::path> places;
+    for (const std::string &file : files) {
+        const auto it = elsewhere.find(file);
+        places.push_back(it == elsewhere.end() ? destination_ / file : it->second);
+        const fs::path place = checked_place(places.back()), parent = place.has_parent_path() ? place.parent_path() : ".";
+        if (!is_stream(place) && access(parent.c_str(), W_OK | X_OK) != 0) refuse(places.back(), std::strerror(errno));
     }
+    for (size_t i = 0; i < files.size(); i++) publish(files[i], places[i]);
+}
+
+void OutputFolder::publish(const std::string &file, const fs::path &given) const {
+    const fs::path place = checked_place(given);
+    // A name that other programs have open as a device or a pipe must not become a file.
+    if (is_stream(place)) return write_into(place, read(file));
+    std::error_code error;
     fs::rename(staged(file), place, error);
     if (error == std::errc::cross_device_link) {
         // A rename is atomic within one file system only: copy beside the place first.

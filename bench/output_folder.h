@@ -1,7 +1,9 @@
 // Files that appear whole or not at all: they are made in a folder inside the destination and renamed into place.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -21,6 +23,9 @@ public:
     // /dev/null, is written to. UserError output.write, for other things that are there, such as a folder, too.
     void publish(const std::string &file) const;
     void publish(const std::string &file, const std::filesystem::path &place) const;
+    // Files that belong together, in this order, and their places where those are not the destination's. All places are looked at
+    // before the first file is renamed: where one cannot be had, none changes.
+    void publish_together(const std::vector<std::string> &files, const std::map<std::string, std::filesystem::path> &elsewhere = {}) const;
 
 private:
     std::filesystem::path destination_, scratch_;

@@ -11,12 +11,14 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "autotune/owned_folder.h"
+#include "bench/output_folder.h"
+#include "compiler/c_names.h"
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
 #include "generators/choice.h"
 #include "generators/gpu_files.h"
 #include "generators/manifest.h"
-#include "bench/output_folder.h"
 
 namespace tessera {
 
@@ -101,13 +103,13 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
     files[manifest] = about;
     if (options.emit_tiles) files[tiles] = tiles_text(prepared);
     for (const auto &[file, text] : files) out.write(file, text);
-    if (!options.depfile.empty()) {
-        out.write(name + ".d", depfile_of(options.out + "/" + host, prepared, options.kernel.target));
-        out.publish(name + ".d", options.depfile);
-    }
+    const std::string depfile = name + ".d";
+    std::vector<std::string> all;
+    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + host, prepared, options.kernel.target)), all.push_back(depfile);
     for (const auto &[file, text] : files)
-        if (file != host) out.publish(file);
-    out.publish(host);
+        if (file != host) all.push_back(file);
+    all.push_back(host);
+    out.publish_together(all, {{depfile, options.depfile}});
 }
 
 void generate(const Registry &registry, const GenerateOptions &options) {
@@ -120,6 +122,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
+    own_folder(out.staged("").parent_path(), ".tessera-");
     if (prepared[0].target.is_gpu()) return generate_for_gpu(prepared, options, out);
 
     EmitOptions emit{out.staged(library), {}};
@@ -131,12 +134,12 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
     if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared, options.kernel.target));
 
-    if (options.emit_assembly) out.publish(assembly);
-    if (options.emit_tiles) out.publish(tiles);
-    if (!options.depfile.empty()) out.publish(depfile, options.depfile);
-    out.publish(header);
-    out.publish(manifest);
-    out.publish(library);
+    std::vector<std::string> all;
+    if (!options.depfile.empty()) all.push_back(depfile);
+    if (options.emit_assembly) all.push_back(assembly);
+    if (options.emit_tiles) all.push_back(tiles);
+    all.insert(all.end(), {header, manifest, library});
+    out.publish_together(all, {{depfile, options.depfile}});
 }
 
 Command generate_command(CLI::App &app, const Registry &registry) {
@@ -159,6 +162,7 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     line->add_flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
     add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
+                if (line->count("--name")) check_c_name(options->name);
                 generate(registry, *options);
                 return exit_ok;
             }};

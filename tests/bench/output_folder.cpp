@@ -98,6 +98,21 @@ TEST_CASE("a temporary folder's errors") {
     else unsetenv("TMPDIR");
 }
 
+TEST_CASE("files that belong together change together") {
+    const TemporaryFolder folder;
+    const std::filesystem::path place = folder.path() / "out";
+    const OutputFolder out(place);
+    write_file(place / "a", "old");
+    std::filesystem::create_directories(place / "b");
+    for (const char *file : {"a", "b", "c"}) out.write(file, "new");
+    check_words([&] { out.publish_together({"a", "b"}); }, {"error[output.write]", "/b': expected to write it", "it is a folder"});
+    check_words([&] { out.publish_together({"a", "c"}, {{"c", place / "none" / "c"}}); }, {"error[output.write]", "/none/c': expected to write it"});
+    CHECK(read_file(place / "a") == "old");
+    out.publish_together({"a", "c"}, {{"c", folder.path() / "c"}});
+    CHECK(read_file(place / "a") == "new");
+    CHECK(read_file(folder.path() / "c") == "new");
+}
+
 TEST_CASE("an output folder's errors") {
     const TemporaryFolder folder;
     write_file(folder.path() / "file", "");

@@ -1,10 +1,15 @@
 #include "generators/generate.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "algorithms/builder.h"
 #include "algorithms/hash.h"
 #include "algorithms/tile_functions.h"
+#include "autotune/owned_folder.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;
@@ -245,6 +250,53 @@ TEST_CASE("generate's errors leave what is there") {
     check_refused({"generate", "matmul"}, {"error[command.arguments]: tessera-generator generate: --out is required"});
     check_refused({"generate", "matmul", "--out", out + "/libmatmul.a"}, {"error[output.folder]"});
     check_refused({"generate", "matmul", "--out", out, "--compile-limit-s", "0"}, {"error[command.arguments]"});
+    check_refused({"generate", "matmul", "--out", out, "--name", ""}, {"error[emit.name]", "got ''; give another one with --name."});
+    check_refused({"generate", "matmul", "--out", out, "--name", std::string(300, 'k')}, {"error[emit.name]", "at most 200 characters", "has 300"});
+    check_refused({"generate", "matmul", "--out", out, "--name", "memcpy"}, {"error[emit.name]", "got 'memcpy', which is a function of the C library's; give another"});
     CHECK(files_in(out) == "libmatmul.a");
     CHECK(read_file(out + "/libmatmul.a") == "kept");
+}
+
+TEST_CASE("generate replaces all of its files or none") {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    const std::vector<std::string> line = {"generate", "matmul", "--schedule", "none", "--target", "x86-64", "--out", out};
+    std::filesystem::create_directories(out + "/libmatmul.a/inside");
+    write_file(out + "/matmul.h", "kept"), write_file(out + "/matmul.manifest.json", "kept");
+    check_refused(line, {"error[output.write]: file '", "/libmatmul.a': expected to write it", "it is a folder. Choose another place."});
+    CHECK(read_file(out + "/matmul.h") + read_file(out + "/matmul.manifest.json") == "keptkept");
+    CHECK(files_in(out) == "libmatmul.a matmul.h matmul.manifest.json");
+    // A depfile that cannot be written is found out as early.
+    std::filesystem::remove_all(out + "/libmatmul.a");
+    std::vector<std::string> with_depfile = line;
+    with_depfile.insert(with_depfile.end(), {"--depfile", out + "/no/such/folder.d"});
+    check_refused(with_depfile, {"error[output.write]: file '", "no/such/folder.d': expected to write it"});
+    CHECK(read_file(out + "/matmul.h") == "kept");
+    CHECK(files_in(out) == "matmul.h matmul.manifest.json");
+}
+
+TEST_CASE("generate removes what one that was killed left behind") {
+    const TemporaryFolder folder;
+    const std::filesystem::path out = folder.path() / "out", alive = out / ".tessera-alive", unowned = out / ".tessera-others";
+    int said[2];
+    REQUIRE(pipe(said) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const OutputFolder own(out);
+        own_folder(own.staged("").parent_path(), ".tessera-");
+        if (write(said[1], "x", 1) < 0) _exit(1);
+        while (true) pause();
+    }
+    char told = 0;
+    REQUIRE(read(said[0], &told, 1) == 1);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    close(said[0]), close(said[1]);
+    std::filesystem::create_directory(alive), std::filesystem::create_directory(unowned);
+    own_folder(alive, ".tessera-none-of-these");
+    REQUIRE(std::distance(std::filesystem::directory_iterator(out), {}) == 3);
+    CHECK(generator({"generate", "matmul", "--schedule", "none", "--target", "x86-64", "--emit", "c", "--out", out.string()}).code == 0);
+    CHECK(std::filesystem::exists(alive));
+    CHECK(std::filesystem::exists(unowned));
+    CHECK(std::distance(std::filesystem::directory_iterator(out), {}) == 5);  // and the three that it writes
 }
