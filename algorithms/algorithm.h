@@ -37,7 +37,7 @@ struct Dim {
 Dim fixed_dim(const std::string &name, int64_t value);
 Dim symbolic_dim(const std::string &name);
 Dim derived_dim(const std::string &name, Expr size);
-// Rows `offsets[parent] ..= offsets[parent + 1] - 1` of a flat tensor; offsets holds |parent| + 1 integers. Decreasing offsets count as empty.
+// As many as offsets[parent + 1] - offsets[parent], none where that is negative; nothing else bounds them: see ragged_rows (ragged.h).
 Dim ragged_dim(const std::string &name, const std::string &offsets, DType offsets_type, const std::string &parent);
 // As many as count[index…] says, clamped to 0 ..= max.
 Dim counted_dim(const std::string &name, Expr count, Expr max);
