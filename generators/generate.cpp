@@ -105,7 +105,10 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
     for (const auto &[file, text] : files) out.write(file, text);
     const std::string depfile = name + ".d";
     std::vector<std::string> all;
-    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + host, prepared, options.kernel.target)), all.push_back(depfile);
+    if (!options.depfile.empty()) {
+        out.write(depfile, depfile_of(options.out + "/" + host, prepared, options.kernel.target));
+        all.push_back(depfile);
+    }
     for (const auto &[file, text] : files)
         if (file != host) all.push_back(file);
     all.push_back(host);
