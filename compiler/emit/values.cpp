@@ -174,6 +174,26 @@ HExpr Values::emit_node(const Expr &e) {
     }
 }
 
+static void add_conjuncts(const HExpr &e, std::vector<HExpr> &all) {
+    const And *both = e.as<And>();
+    if (!both) return all.push_back(e);
+    add_conjuncts(both->a, all);
+    add_conjuncts(both->b, all);
+}
+
+// What of a condition is the same for all lanes, and the rest. The former is asked before a load of many lanes: a masked load of nothing
+// waits for older stores at the same place of any page, and takes some 500 cycles where no memory is, as before a padded image (Zen 5).
+std::pair<HExpr, HExpr> Values::split_by_lanes(const HExpr &condition) const {
+    std::vector<HExpr> conjuncts;
+    add_conjuncts(condition, conjuncts);
+    HExpr common = const_true(), by_lane = const_true();
+    for (const HExpr &c : conjuncts) {
+        HExpr &part = varies(c) ? by_lane : common;
+        part = is_const_one(part) ? c : And::make(part, c);
+    }
+    return {common, by_lane};
+}
+
 // Nothing is read where the guard fails, nor by the index: what that loads may have been proved inside under the guard only.
 HExpr Values::emit_load(const Expr &e) {
     const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
@@ -188,10 +208,14 @@ HExpr Values::emit_load(const Expr &e) {
     // One element for all lanes is read where some lane needs it: Halide has no such load under a condition of many lanes.
     HExpr needed = guard.defined() ? guard : const_true();
     if (!varies(at)) needed = in_some_lane(needed);
-    HExpr value = Load::make(stored_type(e.type()), e->name, at, H::Buffer<>(), addresses.origin(e->name), needed, ModulusRemainder());
+    const auto [common, by_lane] = varies(at) ? split_by_lanes(needed) : std::pair(const_true(), needed);
+    HExpr value = Load::make(stored_type(e.type()), e->name, at, H::Buffer<>(), addresses.origin(e->name), by_lane, ModulusRemainder());
     if (e.type() == DType::boolean) value = value != make_const(H::UInt(8), uint64_t{0});
     if (!guard.defined()) return value;
-    return own.defined() ? Select::make(guard, value, fill) : Select::make(needed, value, make_zero(value.type()));
+    const HExpr otherwise = own.defined() ? fill : make_zero(value.type());
+    if (is_const_one(common)) return Select::make(own.defined() ? guard : needed, value, otherwise);
+    if (!is_const_one(by_lane)) value = Select::make(by_lane, value, otherwise);
+    return Call::make(value.type(), Call::if_then_else, {common, value, otherwise}, Call::PureIntrinsic);
 }
 
 static const H::Type narrow = H::Int(32), wide = H::Int(64);

@@ -90,6 +90,7 @@ private:
     Halide::Expr emit_bounded(const Expr &e);
     bool varies(const Halide::Expr &e) const;  // from lane to lane
     Halide::Expr in_some_lane(const Halide::Expr &condition) const;
+    std::pair<Halide::Expr, Halide::Expr> split_by_lanes(const Halide::Expr &condition) const;
 };
 
 }  // namespace tessera::emit
