@@ -142,8 +142,10 @@ std::string json_text(const std::vector<CheckedArtifact> &checked) {
 }
 
 int check(const Registry &registry, const CheckOptions &options) {
+    std::error_code unknown;
+    auto is_folder = [&](const std::string &path) { return std::filesystem::is_directory(path, unknown); };
     for (const std::string &path : options.paths)
-        if (options.record && std::filesystem::exists(path) && !std::filesystem::is_directory(path))
+        if (options.record && std::filesystem::exists(std::filesystem::symlink_status(path, unknown)) && !is_folder(path))
             throw UserError("command.arguments", "check: --record keeps the programs of a whole folder beside them, and '" + path +
                                                      "' is a file. Name the folder.");
     const std::vector<CheckedArtifact> checked = check_artifacts(registry, options.paths, options.schedule_dirs);
@@ -153,7 +155,7 @@ int check(const Registry &registry, const CheckOptions &options) {
     const auto counts = counts_of(checked);
     if (options.record) {
         for (const std::string &path : options.paths)
-            if (std::filesystem::is_directory(path)) write_lock(checked, path);
+            if (is_folder(path)) write_lock(checked, path);
         return counts.count(State::broken) ? exit_check_failed : exit_ok;
     }
     return counts.count(State::broken) || counts.count(State::changed) ? exit_check_failed : exit_ok;

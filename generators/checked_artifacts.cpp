@@ -38,7 +38,8 @@ Lock parse_lock(const std::string &text, const std::string &file) {
 }
 
 Lock read_lock(const fs::path &file) {
-    if (!fs::exists(file)) return {};
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(file, error))) return {};
     const std::string text = read_regular(file, lock_file);
     try {
         return parse_lock(text, file.string());
@@ -62,10 +63,11 @@ struct Files {
     explicit Files(const std::vector<std::string> &paths) {
         std::set<fs::path> seen;
         for (const std::string &path : paths) {
-            if (fs::is_directory(path)) {
+            std::error_code unknown;
+            if (fs::is_directory(path, unknown)) {
                 add_folder(path, seen);
-            } else if (fs::exists(path)) {
-                if (seen.insert(fs::canonical(path)).second) files.push_back({path, {}, 0});
+            } else if (fs::exists(fs::symlink_status(path, unknown))) {
+                if (seen.insert(identity(path)).second) files.push_back({path, {}, 0});
             } else {
                 throw UserError("check.path",
                                 "'" + path + "': expected a schedule's file or a folder of them; there is none. Correct the path.");
@@ -74,14 +76,18 @@ struct Files {
     }
 
 private:
+    // One that leads nowhere, such as a link to itself, is itself.
+    static fs::path identity(const fs::path &file) {
+        std::error_code error;
+        const fs::path canonical = fs::canonical(file, error);
+        return error ? fs::absolute(file) : canonical;
+    }
+
     void add_folder(const std::string &folder, std::set<fs::path> &seen) {
         folders.push_back(folder);
         locks.push_back(read_lock(fs::path(folder) / lock_name));
-        for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-            const fs::path &file = entry.path();
-            if (file.extension() != ".json" || file.stem().extension() == ".schema" || fs::is_directory(file)) continue;
-            if (seen.insert(fs::weakly_canonical(file)).second) files.push_back({file, file.lexically_relative(folder), locks.size() - 1});
-        }
+        for (const fs::path &file : schedule_files(folder))
+            if (seen.insert(identity(file)).second) files.push_back({file, file.lexically_relative(folder), locks.size() - 1});
     }
 };
 
@@ -254,8 +260,9 @@ void write_lock(const std::vector<CheckedArtifact> &checked, const fs::path &fol
     std::map<std::string, std::string> rows;
     const fs::path root = fs::canonical(folder);
     for (const CheckedArtifact &a : checked) {
+        if (!a.now || a.measured) continue;
         const fs::path inside = fs::weakly_canonical(a.file).lexically_relative(root);
-        if (!a.now || a.measured || inside.empty() || *inside.begin() == "..") continue;
+        if (inside.empty() || *inside.begin() == "..") continue;
         nlohmann::ordered_json row = {{"schedule", a.name}};
         row.update(json_of(*a.now));
         rows[a.name] = row.dump();

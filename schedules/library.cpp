@@ -82,15 +82,11 @@ Schedule Library::find(const std::string &name) const {
 std::vector<std::string> Library::names() const {
     std::vector<std::string> names;
     for (const auto &[name, schedule] : registered_) names.push_back(name);
-    for (const fs::path &folder : folders_) {
-        std::error_code error;
-        fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
-        for (; !error && it != end; it.increment(error)) {
-            if (it->path().extension() != ".json" || it->path().stem().extension() == ".schema") continue;
-            const std::string name = it->path().lexically_relative(folder).replace_extension().generic_string();
+    for (const fs::path &folder : folders_)
+        for (const fs::path &file : schedule_files(folder)) {
+            const std::string name = file.lexically_relative(folder).replace_extension().generic_string();
             if (is_schedule_name(name)) names.push_back(name);
         }
-    }
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
@@ -126,6 +122,18 @@ std::vector<fs::path> Library::files(const Schedule &schedule) const {
     std::vector<fs::path> files;
     for (const Schedule &s : ancestry(schedule))
         if (s.file()) files.push_back(*s.file());
+    return files;
+}
+
+std::vector<fs::path> schedule_files(const fs::path &folder) {
+    std::vector<fs::path> files;
+    std::error_code error, unknown;
+    fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
+    for (; !error && it != end; it.increment(error)) {
+        const fs::path &file = it->path();
+        if (file.extension() != ".json" || file.stem().extension() == ".schema" || fs::is_directory(file, unknown)) continue;
+        files.push_back(file);
+    }
     return files;
 }
 

@@ -38,6 +38,9 @@ private:
     std::map<std::string, Schedule> registered_;
 };
 
+// What may be a schedule in a folder and the folders in it: files and links *.json, without *.schema.json, whatever they lead to.
+std::vector<std::filesystem::path> schedule_files(const std::filesystem::path &folder);
+
 // A schedule by its file, wherever that is: for the one that a user names on the command line.
 // UserError schedule.file, schedule.too-large, and those of Schedule::parse.
 Schedule read_schedule(const std::filesystem::path &file);

@@ -160,6 +160,28 @@ TEST_CASE("check takes files, and refuses what is not there") {
                Catch::Contains("error[schedule.name-mismatch]") && Catch::Contains("got 'matmul/avx2'"));
 }
 
+TEST_CASE("check reports links that lead nowhere as broken, beside the others") {
+    const Repository r;
+    r.put(base(4));
+    namespace fs = std::filesystem;
+    fs::create_symlink("loop.json", r.path() + "/loop.json");
+    fs::create_symlink("nothing.json", r.path() + "/dangling.json");
+    fs::create_symlink(".", r.path() + "/folder");
+    const nlohmann::json now = r.check();
+    CHECK(now["counts"]["broken"] == 2);
+    CHECK(now["counts"]["unrecorded"] == 1);
+    CHECK_THAT(row(now, "loop")["message"].get<std::string>(),
+               Catch::Contains("error[schedule.file]: schedule file '" + r.path() + "/loop.json': expected a regular file; opening it failed: Too many levels"));
+    CHECK_THAT(row(now, "dangling")["message"].get<std::string>(), Catch::Contains("error[schedule.file]") && Catch::Contains("No such file"));
+    CHECK(r.check(sample_registry(), {"--record"})["counts"]["broken"] == 2);
+    CHECK(generator({"check", r.path() + "/loop.json"}).code == 1);
+    check_refused({"check", r.path() + "/loop.json", "--record"}, {"error[command.arguments]", "is a file. Name the folder."});
+
+    fs::remove(r.path() + "/tessera-programs.lock");
+    fs::create_symlink("tessera-programs.lock", r.path() + "/tessera-programs.lock");
+    check_refused({"check", r.path()}, {"error[check.file]: record of programs '" + r.path() + "/tessera-programs.lock': expected a regular file"});
+}
+
 TEST_CASE("every schedule that ships still lowers") {
     const Outcome o = stock_generator("check '" TESSERA_SOURCE_DIR "/schedules' --json");
     const auto document = nlohmann::json::parse(o.out);
