@@ -72,17 +72,36 @@ std::vector<std::string> schedules_of(const std::string &algorithm, const std::v
     return own;
 }
 
-std::string text(const std::vector<Registry::Entry> &entries, const Registry &registry, const ListOptions &options, const std::vector<std::string> &schedules) {
+// An algorithm as a list shows it. One that cannot be built hides none of the others.
+struct Listed {
+    Registry::Entry entry;
+    Arguments arguments;
+    std::string error;  // why it cannot be built
+};
+
+std::vector<Listed> listed(const Registry &registry, const Numerics &numerics) {
+    std::vector<Listed> all;
+    for (const Registry::Entry &entry : registry.entries()) {
+        all.push_back({entry, {}, ""});
+        try {
+            all.back().arguments = arguments_of(registry.make(entry.name, numerics));
+        } catch (const UserError &error) { all.back().error = error.what(); }
+    }
+    return all;
+}
+
+std::string text(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
     std::string out = "algorithms\n";
     size_t width = 0;
-    for (const auto &entry : entries) width = std::max(width, entry.name.size());
+    for (const Listed &a : algorithms) width = std::max(width, a.entry.name.size());
     std::vector<std::string> others = schedules;
-    for (const auto &entry : entries) {
-        const Arguments a = arguments_of(registry.make(entry.name, numerics_named(options.numerics)));
+    for (const auto &[entry, a, error] : algorithms) {
         const std::vector<std::string> own = schedules_of(entry.name, schedules);
-        std::erase_if(others, [&](const std::string &name) { return is_for(name, entry.name); });
+        std::erase_if(others, [&algorithm = entry.name](const std::string &name) { return is_for(name, algorithm); });
         const std::string indent(width + 4, ' ');
-        out += fmt::format("  {:{}}  {}\n{}dims {}; inputs {}", entry.name, width, entry.summary, indent, join(a.dims), join(a.inputs));
+        out += fmt::format("  {:{}}  {}\n{}", entry.name, width, entry.summary, indent);
+        if (error.empty()) out += "dims " + join(a.dims) + "; inputs " + join(a.inputs);
+        else out += "cannot be built; see the error below";
         if (!a.states.empty()) out += "; states " + join(a.states);
         if (!a.outputs.empty()) out += "; outputs " + join(a.outputs);
         if (!a.parameters.empty()) out += "; parameters " + join(a.parameters);
@@ -95,14 +114,14 @@ std::string text(const std::vector<Registry::Entry> &entries, const Registry &re
     return out + "numerics\n  " + join(numerics_names()) + "\n";
 }
 
-std::string json(const std::vector<Registry::Entry> &entries, const Registry &registry, const ListOptions &options, const std::vector<std::string> &schedules) {
-    ordered_json algorithms = ordered_json::array();
-    for (const auto &entry : entries) {
-        const Arguments a = arguments_of(registry.make(entry.name, numerics_named(options.numerics)));
-        algorithms.push_back({{"name", entry.name}, {"summary", entry.summary}, {"options", json_of(entry.options)}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
-                              {"outputs", a.outputs}, {"parameters", a.parameters}, {"schedules", schedules_of(entry.name, schedules)}});
+std::string json(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+    ordered_json rows = ordered_json::array();
+    for (const auto &[entry, a, error] : algorithms) {
+        rows.push_back({{"name", entry.name}, {"summary", entry.summary}, {"options", json_of(entry.options)}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
+                        {"outputs", a.outputs}, {"parameters", a.parameters}, {"schedules", schedules_of(entry.name, schedules)}});
+        if (!error.empty()) rows.back()["error"] = error;
     }
-    const ordered_json all = {{"format", "tessera-list"}, {"version", 1}, {"tessera", tessera_version()}, {"algorithms", algorithms},
+    const ordered_json all = {{"format", "tessera-list"}, {"version", 1}, {"tessera", tessera_version()}, {"algorithms", rows},
                               {"schedules", schedules}, {"targets", target_names()}, {"host", target_named("host").name}, {"numerics", numerics_names()}};
     return all.dump(2) + "\n";
 }
@@ -117,8 +136,12 @@ Command list_command(CLI::App &app, const Registry &registry) {
     line->add_flag("--json", options->json, "For programs");
     return {line, [=, &registry] {
                 const std::vector<std::string> schedules = registry.library(schedule_folders(options->schedule_dirs)).names();
-                std::cout << (options->json ? json : text)(registry.entries(), registry, *options, schedules);
-                return exit_ok;
+                const std::vector<Listed> algorithms = listed(registry, numerics_named(options->numerics));
+                std::cout << (options->json ? json : text)(algorithms, schedules);
+                int code = exit_ok;
+                for (const Listed &a : algorithms)
+                    if (!a.error.empty()) std::cerr << a.error << "\n", code = exit_user_error;
+                return code;
             }};
 }
 

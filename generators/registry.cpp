@@ -1,6 +1,8 @@
 #include "generators/registry.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
 #include "algorithms/error.h"
 
@@ -39,9 +41,32 @@ const Registry::Entry &Registry::find(const std::string &name) const {
                                                        did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
 }
 
+// What `make` gives. It is the author's code, so what it throws is a mistake there, unless Tessera says that it is its own.
+template <typename Make>
+static auto built(const std::string &what, Make make) {
+    auto fail = [&](const std::string &words) {
+        return UserError("generator.builder", what + ": expected the function that builds it to return it or to throw a tessera::UserError; it threw " +
+                                                  words + ". Correct it in the generator's source.");
+    };
+    try {
+        return make();
+    } catch (const UserError &) {
+        throw;
+    } catch (const InternalError &) {
+        throw;
+    } catch (const std::bad_alloc &) {
+        throw;
+    } catch (const std::exception &error) {
+        throw fail(std::string("'") + error.what() + "'");
+    } catch (...) {
+        throw fail("what is no std::exception");
+    }
+}
+
 Algorithm Registry::make(const std::string &name, const Numerics &numerics, const Options &options) const {
     const Entry &entry = find(name);
-    Algorithm algorithm = entry.make(numerics, complete_options(name, entry.options, options));
+    const Options complete = complete_options(name, entry.options, options);
+    Algorithm algorithm = built("algorithm '" + name + "'", [&] { return entry.make(numerics, complete); });
     if (algorithm.name != name)
         throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" + algorithm.name +
                                               "'. Register it by that name, or build it with the other.");
@@ -56,7 +81,7 @@ std::vector<Registry::Entry> Registry::entries() const {
 
 Library Registry::library(const std::vector<std::filesystem::path> &folders) const {
     Library library;
-    for (const auto &make : schedules_) library.add(make());
+    for (const auto &make : schedules_) library.add(built("a registered schedule", make));
     for (const std::filesystem::path &folder : folders) library.add_folder(folder);
     return library;
 }

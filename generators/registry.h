@@ -34,11 +34,12 @@ public:
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
     // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when the
-    // algorithm calls itself otherwise, and those of the algorithm itself.
+    // algorithm calls itself otherwise, generator.builder when what builds it throws something else, and those of the algorithm itself.
     Algorithm make(const std::string &name, const Numerics &numerics, const Options &options = {}) const;
     // Sorted by name.
     std::vector<Entry> entries() const;
-    // The registered schedules, then files of the folders in this order. UserError schedule.folder, schedule.duplicate.
+    // The registered schedules, then files of the folders in this order. UserError schedule.folder, schedule.duplicate,
+    // generator.builder.
     Library library(const std::vector<std::filesystem::path> &folders) const;
 
 private:

@@ -38,3 +38,27 @@ TEST_CASE("list gives the same as JSON") {
 }
 
 TEST_CASE("list refuses unknown numerics") { check_refused({"list", "--numerics", "f31"}, {"error[numerics.unknown]"}); }
+
+TEST_CASE("list shows the others where an algorithm cannot be built, and says why it cannot") {
+    Registry registry = sample_registry();
+    registry.add("broken", "what throws", [](const Numerics &) -> Algorithm { throw std::runtime_error("no weights here"); });
+    registry.add("odd", "what throws a number", [](const Numerics &) -> Algorithm { throw 7; });
+    const Outcome text = generator({"list"}, registry);
+    CHECK(text.code == 2);
+    CHECK_THAT(text.out, Catch::Contains("  broken          what throws\n                  cannot be built; see the error below\n") &&
+                             Catch::Contains("  matmul          y[M, N]") && Catch::Contains("numerics\n"));
+    CHECK(text.err == "error[generator.builder]: algorithm 'broken': expected the function that builds it to return it or to throw a tessera::UserError; it threw 'no "
+                      "weights here'. Correct it in the generator's source.\n"
+                      "error[generator.builder]: algorithm 'odd': expected the function that builds it to return it or to throw a tessera::UserError; it threw what is no "
+                      "std::exception. Correct it in the generator's source.\n");
+    const Outcome json = generator({"list", "--json"}, registry);
+    CHECK(json.code == 2);
+    const auto all = nlohmann::json::parse(json.out);
+    CHECK(all["algorithms"].size() == 7);
+    CHECK(all["algorithms"][0]["name"] == "broken");
+    CHECK_THAT(all["algorithms"][0]["error"].get<std::string>(), Catch::StartsWith("error[generator.builder]"));
+    CHECK(!all["algorithms"][2].contains("error"));
+    check_refused({"show", "broken"}, {"error[generator.builder]: algorithm 'broken'"}, 2, registry);
+    registry.add_schedule([]() -> Schedule { throw std::runtime_error("no table"); });
+    check_refused({"list"}, {"error[generator.builder]: a registered schedule: ", "it threw 'no table'."}, 2, registry);
+}
