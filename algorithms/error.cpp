@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/printable.h"
+
 namespace tessera {
 
 UserError::UserError(std::string id, const std::string &message)
-    : std::runtime_error("error[" + id + "]: " + message), id_(std::move(id)) {}
+    : std::runtime_error("error[" + id + "]: " + printable(message, true)), id_(std::move(id)) {}
 
 std::string UserError::message() const { return std::string(what()).substr(id_.size() + std::string_view("error[]: ").size()); }
 

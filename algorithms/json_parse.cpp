@@ -102,6 +102,8 @@ public:
         if (e.id == 406) refuse_float();
         if (what.find("ill-formed UTF-8") != std::string::npos)
             source_.fail("json.encoding", at, "the bytes here are not UTF-8; save the file as UTF-8.");
+        if (what.find("surrogate") != std::string::npos)
+            source_.fail("json.encoding", at, "half of a pair of surrogates stands here without the other; write both, as in \\ud83d\\ude00, or the character itself.");
         if (is_not_finite(at)) source_.fail("json.number", at, "NaN and Infinity are not JSON; write a finite number or null.");
         if (source_.text.empty()) source_.fail("json.syntax", 0, "expected a JSON value, got an empty text; is the file complete?");
         if (what.find("unexpected end of input") != std::string::npos || byte > source_.text.size())

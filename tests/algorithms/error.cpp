@@ -10,6 +10,12 @@ TEST_CASE("error: a user's error shows its id and message") {
     CHECK(std::string(e.what()) == "error[schedule.unknown-dim]: linear_gelu.acc has no dim 'H'.");
 }
 
+TEST_CASE("error: what a message quotes does nothing to a terminal") {
+    const UserError e("schedule.unknown-field", "there is no field '\x1b[2J\u202e' here;\n  …");
+    CHECK(e.message() == "there is no field '\\u001b[2J\\u202e' here;\n  …");
+    CHECK(UserError("again", e.message()).message() == e.message());
+}
+
 TEST_CASE("error: an internal error asks for a report") {
     CHECK(std::string(InternalError("lost a loop").what()) ==
           "internal error: lost a loop (this is a bug in Tessera; please report it)");

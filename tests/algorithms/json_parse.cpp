@@ -39,6 +39,10 @@ TEST_CASE("json parse: what nlohmann would take is refused") {
           "error[json.encoding]: a.json:1:1: the text opens with a byte-order mark; save it as UTF-8 without one.");
     CHECK(words(std::string("{}\0garbage", 10)) == "error[json.encoding]: a.json:1:3: the text holds a NUL byte; save it as UTF-8.");
     CHECK(words("[\"a\\u0000b\"]") == "error[json.encoding]: a.json:1:2: a string holds the character \\u0000; remove it.");
+    for (const char *text : {"[\"\\ud83d\"]", "[\"\\ud83d\\u0041\"]", "[\"\\ude00\"]"}) {
+        CHECK_THAT(words(text), Catch::StartsWith("error[json.encoding]: a.json:1:") &&
+                                    Catch::EndsWith(": half of a pair of surrogates stands here without the other; write both, as in \\ud83d\\ude00, or the character itself."));
+    }
     CHECK(words("[1,\n18446744073709551615]") ==
           "error[json.number]: a.json:2:1: the integer 18446744073709551615 is outside -9223372036854775808 ..= 9223372036854775807; use a smaller one.");
     CHECK(words("[9223372036854775808]").find("a.json:1:2: the integer 9223372036854775808 is outside") != std::string::npos);
