@@ -6,7 +6,6 @@
 #include "algorithms/hash.h"
 #include "schedules/check_stage.h"
 #include "schedules/pieces.h"
-#include "schedules/read.h"
 #include "schedules/target.h"
 
 namespace tessera {
@@ -14,12 +13,6 @@ namespace tessera {
 namespace {
 
 using Stages = std::map<std::string, Knobs>;
-
-FieldPlace place_of(const ResolvedSchedule &schedule) {
-    FieldPlace where{schedule.name, "", {}};
-    if (!schedule.chain.empty()) where.ancestors.assign(schedule.chain.begin() + 1, schedule.chain.end());
-    return where;
-}
 
 std::vector<std::string> stage_names(const Algorithm &algorithm) {
     std::vector<std::string> names;
@@ -87,6 +80,12 @@ bool is_only_for_declared(Knobs k) {
 
 }  // namespace
 
+FieldPlace place_of(const ResolvedSchedule &schedule, int variant) {
+    FieldPlace where{schedule.name, "", {}};
+    if (!schedule.chain.empty()) where.ancestors.assign(schedule.chain.begin() + 1, schedule.chain.end());
+    return variant < 0 ? where : where / "variants" / std::to_string(variant);
+}
+
 void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
     const FieldPlace where = place_of(schedule);
     if (!schedule.algorithm.empty() && schedule.algorithm != declared.name)
@@ -107,12 +106,11 @@ void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
 }
 
 void check_stages(const ResolvedSchedule &schedule, int variant, const Algorithm &after_splits) {
-    FieldPlace where = place_of(schedule);
+    const FieldPlace where = place_of(schedule, variant);
     const Stages *stages = &schedule.stages;
     if (variant >= 0) {
         require(static_cast<size_t>(variant) < schedule.variants.size(), "a variant has a number");
         stages = &schedule.variants[static_cast<size_t>(variant)].stages;
-        where = where / "variants" / std::to_string(variant);
     }
     const Algorithm addressed = as_addressed(after_splits);
     for (const auto &[name, k] : *stages)

@@ -7,15 +7,19 @@
 //   schedule.unknown-stage, schedule.unknown-dim, schedule.unknown-operand, schedule.unknown-loop, schedule.unknown-feature
 //   schedule.split                             what is split is no reduction or scan
 //   schedule.place                             a stage at a loop of itself or of an earlier stage
-//   schedule.loops                             a tile that no loop runs over, or a loop listed twice
+//   schedule.loops                             a tile that no loop runs over
 //   schedule.layout                            a layout that does not hold each element of the tensor once
 //   schedule.lanes                             lanes along two dims of one stage
 //   schedule.register-tile                     more than 4096 elements unrolled
 #pragma once
 #include "algorithms/algorithm.h"
+#include "schedules/read.h"
 #include "schedules/schedule.h"
 
 namespace tessera {
+
+// The schedule, or its variant where `variant` is not negative.
+FieldPlace place_of(const ResolvedSchedule &schedule, int variant = -1);
 
 // On the algorithm as declared: its name and surface hash, features, conditions, scopes of calls, and the splits of the
 // schedule's own stages and of every variant's.

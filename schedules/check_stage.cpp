@@ -167,9 +167,6 @@ private:
 
     // Without `loops`, block and micro run over the stage's dims and k over the reduced ones.
     void check_tiles_are_looped(const Addressable &stage, const Knobs &k, const FieldPlace &where) const {
-        for (size_t i = 0; i < k.loops.size(); i++)
-            if (std::count(k.loops.begin(), k.loops.begin() + static_cast<std::ptrdiff_t>(i), k.loops[i]))
-                (where / "loops" / std::to_string(i)).fail("schedule.loops", "the loop '" + k.loops[i] + "' is listed twice. Remove one of them.");
         for (const auto &[level, extents] : levels_of(k)) {
             const FieldPlace at = k.levels.count(level) ? where / "levels" / level : where / level;
             for (const auto &[dim, extent] : extents) {

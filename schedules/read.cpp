@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "algorithms/printable.h"
 #include "schedules/canonical.h"
 #include "schedules/notation.h"
 
@@ -12,6 +13,8 @@ namespace tessera {
 using nlohmann::json;
 
 namespace {
+
+constexpr size_t max_variants = 64;
 
 std::string shortened(const json &value) {
     const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
@@ -96,11 +99,29 @@ Extents lanes(const json &map, const FieldPlace &where) {
     return result;
 }
 
+// A list of names, each of them once.
+std::vector<std::string> set_of(const json &list, const FieldPlace &where) {
+    const std::vector<std::string> names = read_strings(list, where);
+    std::set<std::string> seen;
+    for (size_t i = 0; i < names.size(); i++)
+        if (!seen.insert(names[i]).second)
+            (where / std::to_string(i)).fail("schedule.repeated", "'" + names[i] + "' is listed twice. Remove one of them.");
+    return names;
+}
+
+// "<dim>/<digits>" or "<dim>%<digits>".
+bool has_form_of_axis(const std::string &text) {
+    const size_t cut = text.find_last_of("/%"), digit = cut == std::string::npos ? cut : text.find_first_not_of("0123456789", cut + 1);
+    return cut != std::string::npos && cut + 1 < text.size() && digit == std::string::npos && parse_axis(text.substr(0, cut)) && text.find_first_of("/%") == cut;
+}
+
 std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
     std::vector<LayoutAxis> axes;
     const std::vector<std::string> texts = read_strings(list, where);
     for (size_t i = 0; i < texts.size(); i++) {
         const std::optional<LayoutAxis> axis = parse_axis(texts[i]);
+        if (!axis && has_form_of_axis(texts[i]))
+            (where / std::to_string(i)).fail("schedule.range", "expected a factor from 1 to " + std::to_string(max_tile) + "; got '" + texts[i] + "'. Choose a number in that range.");
         if (!axis)
             (where / std::to_string(i)).fail("schedule.syntax", "expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got '" + texts[i] + "'. Write one of the three.");
         axes.push_back(*axis);
@@ -195,8 +216,8 @@ FieldPlace FieldPlace::operator/(const std::string &key) const {
 }
 
 void FieldPlace::fail(const std::string &id, const std::string &message) const {
-    throw UserError(id, "schedule '" + schedule + "'" + (ancestors.empty() ? "" : " (extends " + join(ancestors) + ")") +
-                            (pointer.empty() ? "" : " at " + pointer) + ": " + message);
+    throw UserError(id, printable("schedule '" + schedule + "'" + (ancestors.empty() ? "" : " (extends " + join(ancestors) + ")") +
+                                  (pointer.empty() ? "" : " at " + pointer) + ": " + message));
 }
 
 std::vector<std::string> read_strings(const json &list, const FieldPlace &where) {
@@ -228,13 +249,13 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
                 k.levels[level] = tiles(extents, there);
             });
         } else if (knob == "loops") {
-            k.loops = read_strings(value, at);
+            k.loops = set_of(value, at);
         } else if (knob == "vector") {
             k.vector = lanes(value, at);
         } else if (knob == "unroll") {
             k.unroll = extents(value, at, 256, "a number of unrolled iterations");
         } else if (knob == "parallel") {
-            k.parallel = read_strings(value, at);
+            k.parallel = set_of(value, at);
         } else if (knob == "pack") {
             each(value, at, "operands and packs", [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
         } else if (knob == "prefetch") {
@@ -303,6 +324,49 @@ void check_stages(const json &stages, const FieldPlace &where) {
         }
 }
 
+// What is shown of a schedule, in notes, tables and messages, is then safe to show.
+void check_texts(const json &value, const FieldPlace &where) {
+    auto want_printable = [](const std::string &text, const FieldPlace &at) {
+        if (printable(text) != text)
+            at.fail("schedule.characters", "expected text without control and format characters; got '" + text.substr(0, 60) + "'. Remove them.");
+    };
+    if (value.is_string()) return want_printable(value.get<std::string>(), where);
+    if (value.is_array())
+        for (size_t i = 0; i < value.size(); i++) check_texts(value[i], where / std::to_string(i));
+    if (value.is_object())
+        for (const auto &[key, entry] : value.items()) {
+            want_printable(key, where / key);
+            check_texts(entry, where / key);
+        }
+}
+
+std::set<std::string> condition_texts(const json &when, const FieldPlace &where) {
+    std::set<std::string> texts;
+    for (const Condition &c : read_conditions(when, where)) texts.insert(to_string(c));
+    return texts;
+}
+
+void check_variants(const json &variants, const FieldPlace &where) {
+    if (array(variants, where, "an array of variants").size() > max_variants)
+        where.fail("schedule.variants", "expected at most " + std::to_string(max_variants) + " variants, each of which is compiled; got " +
+                                            std::to_string(variants.size()) + ". Let one stand for several of them.");
+    std::vector<std::set<std::string>> earlier;
+    for (size_t i = 0; i < variants.size(); i++) {
+        const FieldPlace at = where / std::to_string(i);
+        known_fields(object(variants[i], at, "an object with when and stages"), at, {"when", "stages"});
+        const std::set<std::string> when = condition_texts(field(variants[i], at, "when"), at / "when");
+        check_stages(field(variants[i], at, "stages"), at / "stages");
+        if (when.empty())
+            (at / "when").fail("schedule.dead-variant", "expected a condition; got none, so that it always applies and neither a later variant nor the stages outside "
+                                                        "variants ever do. State a condition, or move its stages there.");
+        for (size_t j = 0; j < earlier.size(); j++)
+            if (std::includes(when.begin(), when.end(), earlier[j].begin(), earlier[j].end()))
+                (at / "when").fail("schedule.dead-variant", "it never applies, since variant " + std::to_string(j) + ", which comes before it, does wherever " +
+                                                                join({earlier[j].begin(), earlier[j].end()}, " and ") + ". Put it first, or remove it.");
+        earlier.push_back(when);
+    }
+}
+
 std::string name_in(const json &document, const FieldPlace &where, const std::string &key) {
     const std::string name = string(document[key], where / key, "a schedule's name");
     if (!is_schedule_name(name))
@@ -327,24 +391,16 @@ void check_document(const json &document, const std::string &subject) {
     field(document, where, "name");
     where.schedule = name_in(document, where, "name");
     if (document.contains("extends")) name_in(document, where, "extends");
+    check_texts(document, where);
     known_fields(document, where, document_fields());
     if (document.contains("algorithm")) {
         const FieldPlace at = where / "algorithm";
         known_fields(object(document["algorithm"], at, "an object with name and surface"), at, {"name", "surface"});
         for (const auto &[key, value] : document["algorithm"].items()) string(value, at / key, "a string");
     }
-    if (document.contains("requires") && !document["requires"].is_null()) read_strings(document["requires"], where / "requires");
+    if (document.contains("requires") && !document["requires"].is_null()) set_of(document["requires"], where / "requires");
     if (document.contains("stages")) check_stages(document["stages"], where / "stages");
-    if (document.contains("variants") && !document["variants"].is_null()) {
-        const FieldPlace at = where / "variants";
-        for (size_t i = 0; i < array(document["variants"], at, "an array of variants").size(); i++) {
-            const json &variant = document["variants"][i];
-            const FieldPlace there = at / std::to_string(i);
-            known_fields(object(variant, there, "an object with when and stages"), there, {"when", "stages"});
-            read_conditions(field(variant, there, "when"), there / "when");
-            check_stages(field(variant, there, "stages"), there / "stages");
-        }
-    }
+    if (document.contains("variants") && !document["variants"].is_null()) check_variants(document["variants"], where / "variants");
     if (document.contains("measured")) object(document["measured"], where / "measured", "an object");
 }
 

@@ -2,7 +2,8 @@
 // are an algorithm's: check.h does.
 //
 // Errors are UserError schedule.*, with the schedule's name and the field's JSON pointer (RFC 6901): format, version,
-// name, missing-field, unknown-field, unknown-knob, type, range, choice, syntax, directive.
+// name, characters, missing-field, unknown-field, unknown-knob, type, range, choice, syntax, directive, repeated,
+// variants, dead-variant.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <set>

@@ -143,7 +143,7 @@ std::vector<std::string> host_features() {
 
 Target target_named(const std::string &name) {
     if (name.ends_with(".json")) return read_target(name);
-    std::istringstream words(name);
+    std::istringstream words(name + "+");  // so that what is behind the last plus is a word too, if an empty one
     std::string base;
     std::getline(words, base, '+');
     const std::vector<std::string> names = target_names();
@@ -174,8 +174,8 @@ Target target_named(const std::string &name) {
 
 std::vector<Target> targets_named(const std::string &list) {
     std::vector<Target> targets;
-    std::istringstream words(list);
-    for (std::string name; std::getline(words, name, ',') || targets.empty();) {
+    std::istringstream words(list + ",");  // so that what is behind the last comma is a word too, if an empty one
+    for (std::string name; std::getline(words, name, ',');) {
         const Target target = target_named(name);
         for (const Target &other : targets) {
             if (other.features == target.features && other.arch == target.arch)

@@ -54,7 +54,7 @@ TEST_CASE("splits of what is not there or cannot be split: the words") {
     check_words([&] { declared(start.stage("y", split), a); }, {"error[schedule.split]: schedule 's' at /stages/y: linear.y is no reduction and no scan, so nothing can be split. Remove the knob."});
     check_words([&] { declared(start.stage("acc", StageKnobs().split("M", Split::How::chunks, 4)), a); }, {"error[schedule.unknown-dim]: schedule 's' at /stages/acc/split/M: linear.acc does not reduce over 'M'; it reduces over K."});
     check_words([&] { declared(start.stage("p", split), a); }, {"linear.p does not reduce over 'K'; it reduces over N."});
-    check_words([&] { declared(start.variant({}, "y", split), a); }, {"schedule 's' at /variants/0/stages/y:"});
+    check_words([&] { declared(start.variant({"avx2"}, "y", split), a); }, {"schedule 's' at /variants/0/stages/y:"});
 }
 
 TEST_CASE("conditions and features that are none: the words") {

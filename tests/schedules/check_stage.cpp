@@ -93,7 +93,7 @@ TEST_CASE("a place at itself or before itself: the words") {
 
 TEST_CASE("tiles that no loop would run over: the words") {
     refused("acc", block({{"N", 8}, {"M", 4}}).loops({"block.N"}), {"error[schedule.loops]: schedule 's' at /stages/acc/loops: the tile 'block.M' is in no loop; the loops are block.N. Add it to them, or delete the tile."});
-    refused("acc", block({{"N", 8}}).loops({"block.N", "K", "block.N"}), {"at /stages/acc/loops/2: the loop 'block.N' is listed twice. Remove one of them."});
+    refused("acc", block({{"N", 8}}).loops({"block.N", "K", "block.N"}), {"error[schedule.repeated]: schedule 's' at /stages/acc/loops/2: 'block.N' is listed twice. Remove one of them."});
     refused("acc", block({{"K", 8}}), {"at /stages/acc/block/K: linear.acc reduces over 'K', and unless 'loops' lists 'block.K', block runs over the other dims only. Use k, or list the loops."});
     refused("acc", none.k({{"M", 8}}), {"at /stages/acc/k/M: linear.acc does not reduce over 'M', and unless 'loops' lists 'k.M', k runs over reduced dims only. Use block, or list the loops."});
     CHECK_NOTHROW(fits("acc", block({{"K", 8}}).loops({"block.K"})));

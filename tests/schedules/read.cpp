@@ -125,7 +125,7 @@ TEST_CASE("prefetches: the words") {
 TEST_CASE("texts without the form of a place, an axis, a condition or a level: the words") {
     refused(R"({"place": "rooot"})", {"error[schedule.syntax]: schedule 's' at /stages/acc/place: expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got 'rooot'."});
     refused(R"({"layout": ["N/48", "N*48"]})", {"at /stages/acc/layout/1: expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got 'N*48'."});
-    refused(R"({"pack": {"w": {"layout": ["N/0"]}}})", {"at /stages/acc/pack/w/layout/0: expected an axis"});
+    refused(R"({"pack": {"w": {"layout": ["N/0"]}}})", {"at /stages/acc/pack/w/layout/0: expected a factor from 1 to 65536; got 'N/0'."});
     refused(R"({"levels": {"micro": {"M": 4}}})", {"at /stages/acc/levels/micro: expected a name for a level that is not block, k, micro or root and has no '.'; got 'micro'. Rename it."});
     refused(R"({"levels": {"a.b": {"M": 4}}})", {"error[schedule.syntax]"});
     refused_document(R"({"variants": [{"when": ["M = 4"], "stages": {}}]})", {"at /variants/0/when/0: expected a condition such as \"M <= 16\", \"N % 16 == 0\" or \"avx512_bf16\"; got 'M = 4'."});
@@ -162,4 +162,43 @@ TEST_CASE("a flipped byte gives an error or another legal schedule, never anythi
             } catch (const UserError &) {
             }
         }
+}
+
+TEST_CASE("what would do nothing in a list or a variant: the words") {
+    refused_document(R"({"requires": ["avx2", "fma", "avx2"]})", {"error[schedule.repeated]: schedule 's' at /requires/2: 'avx2' is listed twice. Remove one of them."});
+    refused(R"({"parallel": ["M", "M"]})", {"error[schedule.repeated]: schedule 's' at /stages/acc/parallel/1: 'M' is listed twice."});
+    auto variants = [](const std::vector<std::vector<std::string>> &conditions) {
+        json all = json::array();
+        for (const auto &when : conditions) all.push_back({{"when", when}, {"stages", {{"acc", {{"block", {{"M", 4}}}}}}}});
+        return json{{"variants", all}}.dump();
+    };
+    refused_document(variants({{"M <= 4"}, {}}), {"error[schedule.dead-variant]: schedule 's' at /variants/1/when: expected a condition; got none, so that it always applies and neither a "
+                                                  "later variant nor the stages outside variants ever do. State a condition, or move its stages there."});
+    refused_document(variants({{"M <= 4"}, {"avx2"}, {"M  <=4"}}),
+                     {"error[schedule.dead-variant]: schedule 's' at /variants/2/when: it never applies, since variant 0, which comes before it, does wherever M <= 4. Put it first, or remove it."});
+    refused_document(variants({{"N < 9", "avx2"}, {"avx2", "M <= 4", "N < 9"}}), {"at /variants/1/when: it never applies, since variant 0, ", "does wherever N < 9 and avx2."});
+    std::vector<std::vector<std::string>> many;
+    for (int i = 0; i < 64; i++) many.push_back({"M == " + std::to_string(i)});
+    json document = {{"format", "tessera-schedule"}, {"version", 1}, {"name", "s"}};
+    document.update(json::parse(variants(many)));
+    CHECK_NOTHROW(check_document(document, "test"));
+    many.push_back({"M == 64"});
+    refused_document(variants(many), {"error[schedule.variants]: schedule 's' at /variants: expected at most 64 variants, each of which is compiled; got 65. Let one stand for several of them."});
+}
+
+TEST_CASE("text that would act on a terminal is refused, and its message does not") {
+    refused_document(R"({"stages": {"a\u001b[2J\n": {}}})", {"error[schedule.characters]: schedule 's' at /stages/a\\u001b[2J\\u000a: expected text without control and format characters; "
+                                                            "got 'a\\u001b[2J\\u000a'. Remove them."});
+    refused_document(R"({"\u202efield": 1})", {"error[schedule.characters]: schedule 's' at /\\u202efield: "});
+    refused_document(R"({"measured": {"host": ["x", "\u009b1m"]}})", {"at /measured/host/1: "});
+    refused_document(R"({"requires": ["\u0007"]})", {"error[schedule.characters]: schedule 's' at /requires/0: "});
+    // Before the name is known.
+    check_words([] { check_document(json{{"format", "\x1b[2J\n"}}, "x\x1b.json"); }, {"schedule 'x\\u001b.json' at /format: "});
+}
+
+TEST_CASE("a layout's factor out of range is called that") {
+    for (const char *axis : {"N/1000000000", "N%0", "N/99999999999999999999"})
+        refused(R"({"layout": [")" + std::string(axis) + R"("]})", {"error[schedule.range]: schedule 's' at /stages/acc/layout/0: expected a factor from 1 to 65536; got '" + std::string(axis) + "'. Choose"});
+    refused(R"({"layout": ["N/-1"]})", {"error[schedule.syntax]"});
+    refused(R"({"layout": ["N/4/4"]})", {"error[schedule.syntax]"});
 }

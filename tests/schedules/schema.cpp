@@ -105,6 +105,14 @@ TEST_CASE("the schema has the parser's limits") {
     const json &definitions = schema_document()["definitions"];
     CHECK(definitions["extents"]["additionalProperties"]["maximum"] == max_tile);
     CHECK(definitions["split"]["oneOf"][0]["properties"]["size"]["maximum"] == max_tile);
+    const json &variants = schema_document()["properties"]["variants"];
+    json document = json::parse(test::full_text);
+    document["variants"] = json::array();
+    for (int i = 0; i < variants["maxItems"]; i++) document["variants"].push_back({{"when", {"M == " + std::to_string(i)}}, {"stages", json::object()}});
+    CHECK((schema_accepts(document) && parser_accepts(document)));
+    document["variants"].push_back({{"when", {"M == -1"}}, {"stages", json::object()}});
+    CHECK_FALSE(schema_accepts(document));
+    CHECK_FALSE(parser_accepts(document));
     std::vector<std::string> families;
     for (const json &family : definitions["knobs"]["properties"]["instruction"]["enum"])
         if (family.is_string()) families.push_back(family);
@@ -123,7 +131,8 @@ TEST_CASE("what is broken is refused by the schema and by the parser") {
         {acc + "vector/N", 128}, {acc + "unroll/K", 257}, {acc + "unroll/K", 0}, {acc + "parallel", 1}, {acc + "pack/w", "block"}, {acc + "pack/w/to", "block"},
         {acc + "pack/w/layout/0", "N*4"}, {acc + "pack/w/at", nullptr}, {acc + "layout", "N"}, {acc + "tail/M", "shift"}, {acc + "split/K/how", "chunk"}, {acc + "split/K/size", 0},
         {acc + "split/L/size", 4}, {acc + "split/K", json{{"how", "lanes"}}}, {acc + "instruction", "avx"}, {acc + "call", "twice"}, {acc + "warps", 0}, {acc + "warps", 33},
-        {acc + "stages", 65}, {acc + "swizzle", 1}, {acc + "directives", json::object()}, {acc + "directives/0/op", "unrol"}, {acc + "directives/0/factor", 257}, {acc + "directives/1", json{{"op", nullptr}}}};
+        {acc + "stages", 65}, {acc + "swizzle", 1}, {acc + "directives", json::object()}, {acc + "directives/0/op", "unrol"}, {acc + "directives/0/factor", 257}, {acc + "directives/1", json{{"op", nullptr}}},
+        {"/requires", {"avx2", "avx2"}}, {acc + "parallel", {"M", "M"}}, {acc + "loops", {"M", "M"}}, {"/variants/0/when", json::array()}};
     for (const auto &[pointer, value] : broken) {
         INFO(pointer + " = " + value.dump());
         CHECK_FALSE(schema_accepts(with(pointer, value)));

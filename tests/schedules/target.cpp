@@ -110,5 +110,8 @@ TEST_CASE("targets that cannot share a library: the words") {
     check_words([] { targets_named("avx2+avx_vnni,avx512"); }, {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
                                                                "expected one whose features all others have. Add it, such as x86-64."});
     check_words([] { targets_named("avx2,,avx512"); }, {"error[target.unknown]: there is no target ''"});
+    check_words([] { targets_named("avx2,"); }, {"error[target.unknown]: there is no target ''"});
+    check_words([] { targets_named(","); }, {"error[target.unknown]: there is no target ''"});
+    check_words([] { target_named("avx2+"); }, {"error[target.unknown-feature]: target 'avx2+': x86-64 has no feature ''"});
     check_words([] { targets_named(""); }, {"error[target.unknown]: there is no target ''"});
 }
