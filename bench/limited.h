@@ -22,6 +22,7 @@ struct Limits {
 struct Activity {
     std::string subject, doing;  // "matmul", "compiling"
     std::string id, remedy;      // of the UserError for a limit
+    std::string seconds_option;  // "--run-limit-s", which raises the limit on time; "" where nothing does
 };
 Activity compiling(const std::string &kernel);
 
@@ -34,8 +35,8 @@ public:
     LimitedProcess &operator=(const LimitedProcess &) = delete;
 
     // Waits until it ends or reaches a limit. A UserError or InternalError that `work` throws is thrown here. UserError of the
-    // activity's id when a limit ends it (every process that it started ends too); InternalError names the signal or the exit
-    // code when it ends in another way.
+    // activity's id when a limit ends it (every process that it started ends too), output.write when the machine's limit on the size
+    // of files does; InternalError names the signal or the exit code when it ends in another way.
     void finish();
     // Waits until one of them can finish without waiting; gives its position, or nothing once `stopped` says so. There is at
     // least one.

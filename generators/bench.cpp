@@ -112,7 +112,7 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, options.compile, folder);
     const OutputFolder out(folder.path());
-    const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape, or raise --run-limit-s"};
+    const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, options.run, [&] {
         const LoadedKernels kernel(object, p);
         out.write("result.json", measured(p, kernel, extents, options).dump());

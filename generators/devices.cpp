@@ -104,7 +104,7 @@ Devices apart(const std::string &what, Devices (*ask)()) {
     try {
         // Drivers reserve address space by the terabyte.
         const Limits limits{30, UINT64_MAX};
-        run_limited({what, "asking for devices", "doctor.limit", "Look at the driver's own tools"}, limits, [&] {
+        run_limited({what, "asking for devices", "doctor.limit", "Look at the driver's own tools", ""}, limits, [&] {
             const Devices found = ask();
             json all = {{"devices", found.devices}, {"problem", found.problem}};
             if (found.driver) all["driver"] = *found.driver;

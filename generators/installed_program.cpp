@@ -29,7 +29,7 @@ static std::string answer(const fs::path &program, const std::string &argument) 
     const TemporaryFolder folder;
     const fs::path out = folder.path() / "out";
     try {
-        run_limited({program.string(), "asking for its version", "doctor.limit", ""}, {10, uint64_t{8} << 30}, [&] {
+        run_limited({program.string(), "asking for its version", "doctor.limit", "", ""}, {10, uint64_t{8} << 30}, [&] {
             const int file = open(out.c_str(), O_WRONLY | O_CREAT, 0600), nothing = open("/dev/null", O_RDONLY);
             dup2(nothing, 0), dup2(file, 1), dup2(file, 2);
             execl(program.c_str(), program.c_str(), argument.c_str(), nullptr);

@@ -43,7 +43,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
     std::vector<int32_t> threads = {1};
     if (options.threads > 1) threads.push_back(options.threads);
     const OutputFolder out(folder.path());
-    const Activity running{p.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes, or raise --run-limit-s"};
+    const Activity running{p.kernel.name, "verifying", "verify.limit", "Verify fewer or smaller shapes", "--run-limit-s"};
     run_limited(running, options.run, [&] {
         const LoadedKernels kernel(object, p);
         ordered_json all = ordered_json::array();
@@ -83,7 +83,7 @@ Command verify_command(CLI::App &app, const Registry &registry) {
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones")->type_name("DIM=EXTENT");
-    line->add_option("--shapes", options->shapes, "Most shapes to try")->check(CLI::PositiveNumber)->capture_default_str();
+    line->add_option("--shapes", options->shapes, "Most shapes to try")->check(CLI::Range(1, INT32_MAX))->capture_default_str();
     line->add_option("--seed", options->seed, "Of shapes and data")->capture_default_str();
     line->add_option("--threads", options->threads, "Also run with so many threads")->check(CLI::Range(1, 4096))->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -60,9 +61,22 @@ TEST_CASE("work that takes too long is stopped with all that it started") {
     CHECK(!std::filesystem::exists(folder.path() / "late"));
 }
 
+TEST_CASE("a file that the machine does not let grow is no error of ours") {
+    const TemporaryFolder folder;
+    check_words(
+        [&] {
+            run_limited(compiling("k"), {}, [&] {
+                const rlimit most{4096, 4096};
+                setrlimit(RLIMIT_FSIZE, &most);
+                write_file(folder.path() / "large", std::string(10000, 'x'));
+            });
+        },
+        {"error[output.write]: k: compiling was stopped, since a file would have been larger than this machine lets it be; expected room for it. Raise the limit (ulimit -f)."});
+}
+
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE("work that takes too much memory is stopped") {
     check_words([] { run_limited(compiling("k"), {60, uint64_t{1} << 30}, [] { std::vector<char> large(size_t{2} << 30); write_file("/dev/null", large.data()); }); },
-                {"error[compile.limit]: k: compiling was stopped; expected it to need at most 1 GiB of memory."});
+                {"error[compile.limit]: k: compiling was stopped; expected it to need at most 1 GiB of memory. Unroll less (smaller micro tiles, fewer variants)."});
 }
 #endif

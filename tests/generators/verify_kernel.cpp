@@ -51,6 +51,7 @@ TEST_CASE("verify and bench pack what a kernel takes packed") {
 }
 
 TEST_CASE("verify's errors") {
+    check_refused({"verify", "matmul", "--shapes", "0"}, {"error[command.arguments]: tessera-generator verify: --shapes: Value 0 not in range 1 to 2147483647; "});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=1"}, {"error[command.extents]: matmul: dim N has no extent"});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=500", "N=500", "K=500", "--run-limit-s", "0.05"},
                   {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s. Verify fewer or smaller shapes, or raise --run-limit-s."});
