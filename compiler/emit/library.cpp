@@ -117,9 +117,11 @@ static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
         for (size_t a = 0; a < program.arguments.size() && argument < 0; a++)
             for (size_t x = 0; x < carried_dims(program.arguments[a]).size() && argument < 0; x++)
                 if (carried_dims(program.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
-        HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == values.emit(max(d.size, Expr(0)));
-        int status = tess_abi1_status(TESS_EXTENT_MISMATCH, argument, axis, -1);
-        s = Block::make(AssertStmt::make(agrees, make_const(H::Int(32), status)), s);
+        const HExpr size = values.emit(max(d.size, Expr(0)));
+        const HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == size;
+        const HExpr detail = Halide::select(size > static_cast<int>(TESS_MAX_DETAIL), 0, size + 1);  // as tess_abi1_status has it
+        const HExpr status = make_const(H::Int(32), tess_abi1_status(TESS_EXTENT_FIXED, argument, axis, -1)) + detail;
+        s = Block::make(AssertStmt::make(agrees, status), s);
     }
     return bind_frame(program, s, true);
 }

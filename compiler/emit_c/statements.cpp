@@ -105,7 +105,7 @@ private:
                 for (size_t x = 0; x < carried_dims(program_.arguments[a]).size() && argument < 0; x++)
                     if (carried_dims(program_.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
             const std::string size = writer_.scalar(max(d.size, Expr(0)));
-            writer_.line(fmt::format("if ({} != {}) return tess_abi1_status(TESS_EXTENT_MISMATCH, {}, {}, -1);", writer_.extent(d.name), size, argument, axis));
+            writer_.line(fmt::format("if ({0} != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});", writer_.extent(d.name), size, argument, axis));
         }
         const int64_t *spec = writer_.spec().data();
         if (!allocated_.empty()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));

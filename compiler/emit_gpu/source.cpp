@@ -70,7 +70,7 @@ static std::string plan_function(const TileProgram &p, const KernelProgram &k, c
         for (size_t a = 0; a < p.arguments.size() && argument < 0; a++)
             for (size_t x = 0; x < p.arguments[a].tensor.dims.size() && argument < 0; x++)
                 if (p.arguments[a].tensor.dims[x] == dims[d].name) argument = static_cast<int>(a), axis = static_cast<int>(x);
-        checks += fmt::format("    if (frame[{}] != {}) return {};\n", d, host.text(dims[d].size), tess_abi1_status(TESS_EXTENT_MISMATCH, argument, axis, -1));
+        checks += fmt::format("    if (frame[{0}] != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});\n", d, host.text(dims[d].size), argument, axis);
     }
     const std::vector<int64_t> spec = spec_of(p, 0);
     return fmt::format("static int {}_plan(int64_t *frame) {{\n    int64_t rooms[{}];\n{}{}    frame[{}] = {}_rooms(frame, rooms);\n    return TESS_OK;\n}}\n\n", stem, k.rooms.size() + 2,
