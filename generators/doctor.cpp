@@ -103,17 +103,24 @@ std::string rates_text(const Measured &m) {
 }
 
 int calibrate(const DoctorOptions &options) {
+    std::filesystem::path file;
+    std::unique_ptr<OutputFolder> folder;  // made before what takes a minute
+    if (!options.out.empty()) {
+        file = std::filesystem::absolute(options.out);
+        std::error_code unknown;
+        if (file.filename().empty() || std::filesystem::is_directory(file, unknown))
+            throw UserError("output.write", "--out '" + options.out + "': expected a file to write, got a folder. Name a file in it.");
+        folder = std::make_unique<OutputFolder>(file.parent_path());
+    }
     const Precision precision{0.01, options.seconds / 20, options.seconds};
     const auto note = [&](const std::string &what) { std::cerr << "measuring: " << what << "\n"; };
     const Target target = calibrated(target_named(options.target), this_machine(), precision, note);
-    if (options.out.empty()) {
+    if (!folder) {
         std::cout << target_text(target);
         return exit_ok;
     }
-    const std::filesystem::path file = std::filesystem::absolute(options.out);
-    const OutputFolder folder(file.parent_path());
-    folder.write("target.json", target_text(target));
-    folder.publish("target.json", file);
+    folder->write("target.json", target_text(target));
+    folder->publish("target.json", file);
     std::cout << rates_text(*target.measured);
     return exit_ok;
 }

@@ -37,7 +37,17 @@ static std::vector<std::string> declared_with(const PreparedKernel &p) {
 }
 
 void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
-    run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
+    try {
+        run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
+    } catch (const InternalError &) {
+        // The back end ends its process where it cannot write, and leaves what it wrote.
+        constexpr uintmax_t least_bytes = 1 << 14;
+        std::error_code unknown;
+        const std::filesystem::space_info disk = std::filesystem::space(options.archive.parent_path(), unknown);
+        if (unknown || disk.available >= least_bytes) throw;
+        throw UserError("output.write", prepared[0].kernel.name + ": compiling was stopped, since the disk of '" + options.archive.parent_path().parent_path().string() +
+                                            "' is full; expected room for it. Make room, or choose another place.");
+    }
 }
 
 std::string c_text(const PreparedKernel &p) {
@@ -93,10 +103,6 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
 static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const GenerateOptions &options, const OutputFolder &out) {
     const PreparedKernel &p = prepared[0];
     const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
-    if (prepared.size() > 1)
-        throw UserError("command.targets", "targets '" + options.kernel.target + "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
-    if (options.emit_assembly)
-        throw UserError("command.assembly", "target '" + p.target.name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
     std::map<std::string, std::string> files = gpu_files(p, options.limits);
     files[header] = header_of(name, kernels_of(prepared), Beside::c_file, declared_with(p));
     const std::string about = manifest_of(prepared, Emit::c, host, files);
@@ -115,13 +121,24 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
     out.publish_together(all, {{depfile, options.depfile}});
 }
 
-void generate(const Registry &registry, const GenerateOptions &options) {
-    const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
-    const bool c = options.emit == Emit::c;
+// What cannot be, whatever the algorithm and its schedules are.
+static void check_options(const GenerateOptions &options) {
+    const std::vector<Target> targets = targets_named(options.kernel.target);
+    const bool c = options.emit == Emit::c, gpu = targets[0].is_gpu();
     if (c && options.emit_assembly)
         throw UserError("command.emit", "--emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S.");
-    if (c && prepared.size() > 1)
-        throw UserError("command.emit", fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.", prepared.size()));
+    if (c && targets.size() > 1)
+        throw UserError("command.emit", fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.", targets.size()));
+    if (gpu && targets.size() > 1)
+        throw UserError("command.targets", "targets '" + options.kernel.target + "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
+    if (gpu && options.emit_assembly)
+        throw UserError("command.assembly", "target '" + targets[0].name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+}
+
+void generate(const Registry &registry, const GenerateOptions &options) {
+    check_options(options);
+    const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
+    const bool c = options.emit == Emit::c;
     const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 
@@ -60,6 +61,7 @@ static int run(int argc, char **argv, const Registry &registry) {
 }
 
 int generator_main(int argc, char **argv, const Registry &registry) {
+    std::signal(SIGXFSZ, SIG_IGN);  // writing then fails, with a reason
     try {
         const int code = run(argc, argv, registry);
         errno = 0;

@@ -68,14 +68,42 @@ static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &k
                                             ". State one pack in all of them, or delete the variants (null).");
 }
 
+// The knob that an error of lowering is about, where the stage states it.
+static std::string knob_of(const std::string &id, const Knobs &k) {
+    const std::pair<const char *, bool> stated[] = {
+        {"parallel", !k.parallel.empty()}, {"instruction", k.instruction.has_value()}, {"place", k.place.has_value()}, {"split", !k.split.empty()}};
+    for (const auto &[knob, is_stated] : stated)
+        if (is_stated && id == std::string("schedule.") + knob) return knob;
+    return "";
+}
+
+// Lowering knows stages and knobs, not whose they are: what it refuses ("<stage>: …") is said with the schedule's name and place.
+template <typename Work>
+static void with_place(const ResolvedSchedule &schedule, int variant, const std::map<std::string, Knobs> &stages, Work work) {
+    try {
+        work();
+    } catch (const UserError &error) {
+        const std::string message = error.message();
+        if (!error.id().starts_with("schedule.") || schedule.name.empty() || message.starts_with("schedule '")) throw;
+        FieldPlace where = place_of(schedule, variant);
+        if (const auto stage = stages.find(message.substr(0, message.find(": "))); stage != stages.end()) {
+            where = where / "stages" / stage->first;
+            if (const std::string knob = knob_of(error.id(), stage->second); !knob.empty()) where = where / knob;
+        }
+        where.fail(error.id(), message);
+    }
+}
+
 Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
     Kernel kernel{name, {}};
     const ResolvedSchedule &schedule = p.resolved;
     auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
-        check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
-        kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
-        for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
-            if (notes) notes->push_back(note);
+        with_place(schedule, variant, stages, [&] {
+            check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
+            kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
+            for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
+                if (notes) notes->push_back(note);
+        });
         check_packed_alike(schedule, kernel);
     };
     for (size_t v = 0; v < schedule.variants.size(); v++) {
@@ -203,22 +231,26 @@ static void check_packed_operands(const PreparedKernel &a, const PreparedKernel 
                             ". Name a schedule for each target with --schedule-for.");
 }
 
+static void check_schedules_have_targets(const std::map<std::string, std::string> &schedules, const std::vector<Target> &targets) {
+    std::vector<std::string> names;
+    for (const Target &target : targets) names.push_back(target.name);
+    for (const auto &[target, schedule] : schedules)
+        if (std::find(names.begin(), names.end(), target) == names.end())
+            throw UserError("command.schedule-for", "--schedule-for '" + target + "=" + schedule + "': the library is not for '" + target + "'; its targets are " + join(names) + ".");
+}
+
 std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
                                         const std::string &name) {
     const std::vector<Target> targets = targets_named(options.target);
-    std::map<std::string, std::string> left = schedules;
+    check_schedules_have_targets(schedules, targets);
     std::vector<PreparedKernel> all;
     for (const Target &target : targets) {
         KernelOptions one = options;
-        if (auto own = left.extract(target.name)) one.schedule = own.mapped();
+        if (auto own = schedules.find(target.name); own != schedules.end()) one.schedule = own->second;
         all.push_back(prepare_for(registry, one, target, name));
         check_packed_operands(all.front(), all.back());
     }
-    if (left.empty()) return all;
-    std::vector<std::string> names;
-    for (const Target &target : targets) names.push_back(target.name);
-    throw UserError("command.schedule-for", "--schedule-for '" + left.begin()->first + "=" + left.begin()->second + "': the library is not for '" + left.begin()->first +
-                                                "'; its targets are " + join(names) + ".");
+    return all;
 }
 
 const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {

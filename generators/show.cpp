@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -29,12 +30,29 @@ static std::string assembly_text(const PreparedKernel &p, const Limits &limits) 
     return read_file(file);
 }
 
+static std::string c_text_of(const PreparedKernel &p) {
+    if (p.target.is_gpu())
+        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name + "' is a GPU; the source of its kernels is what --what assembly shows.");
+    return c_text(p);
+}
+
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "tiles") return tiles_text({prepare(registry, options)});
-    if (what == "c") return c_text(prepare(registry, options));
+    if (what == "c") return c_text_of(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
     return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
+}
+
+// What an option would change nothing of must not look as if it did.
+static void check_effects(const CLI::App &line, const std::string &what) {
+    auto only_for = [&](const char *option, const std::vector<std::string> &all) {
+        if (line.count(option) && std::find(all.begin(), all.end(), what) == all.end())
+            throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what + " shows; it is for --what " +
+                                                     join(all) + ". Name it, or leave the option out.");
+    };
+    for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, {"schedule", "tiles", "c", "assembly"});
+    only_for("--compile-limit-s", {"assembly"});
 }
 
 Command show_command(CLI::App &app, const Registry &registry) {
@@ -52,6 +70,7 @@ Command show_command(CLI::App &app, const Registry &registry) {
         ->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
+                check_effects(*line, options->what);
                 std::cout << text(registry, options->kernel, options->what, options->limits);
                 return exit_ok;
             }};

@@ -68,6 +68,12 @@ TEST_CASE("doctor --calibrate writes a target file that is accepted wherever a t
 TEST_CASE("doctor's errors") {
     check_refused({"doctor", "-o", "x.json"}, {"error[command.arguments]: tessera-generator doctor: --out requires --calibrate"});
     check_refused({"doctor", "--calibrate", "--json"}, {"error[command.arguments]: tessera-generator doctor: --"});
+    const TemporaryFolder folder;
+    for (const std::string &out : {folder.path().string(), folder.path().string() + "/", folder.path().string() + "/no/"}) {
+        const Outcome refused = generator({"doctor", "--calibrate", "--out", out});
+        CHECK(refused.code == 2);
+        CHECK(refused.err == "error[output.write]: --out '" + out + "': expected a file to write, got a folder. Name a file in it.\n");  // nothing was measured
+    }
     check_refused({"doctor", "--calibrate", "--target", "avx51"}, {"error[target.unknown]"});
     check_refused({"show", "matmul", "--what", "tiles", "--target", "none.json"}, {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
 }

@@ -47,6 +47,11 @@ TEST_CASE("generate writes C that a compiler takes as it is") {
     INFO(compiled.err);
     CHECK(compiled.code == 0);
     check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--emit-assembly"}, {"error[command.emit]: --emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S."});
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--emit", "c"}, {"--schedule-for", "avx512=none"}}) {
+        std::vector<std::string> words = {"generate", "matmul", "--out", out, "--target", "avx2,x86-64"};
+        words.insert(words.end(), more.begin(), more.end());
+        CHECK_THAT(generator(words).err, Catch::StartsWith("error[command."));  // before any note on a kernel
+    }
     check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--target", "avx2,x86-64"}, {"error[command.emit]: --emit c: expected one target, got 2; generate a file for each, or a library with --emit library."});
     check_refused({"generate", "matmul", "--out", out, "--emit", "rust"}, {"error[command.arguments]", "--emit: expected library or c, got 'rust';"});
     check_refused({"generate", "matmul", "--out", out, "--emit", "1"}, {"--emit: expected library or c, got '1';"});
@@ -299,4 +304,60 @@ TEST_CASE("generate removes what one that was killed left behind") {
     CHECK(std::filesystem::exists(alive));
     CHECK(std::filesystem::exists(unowned));
     CHECK(std::distance(std::filesystem::directory_iterator(out), {}) == 5);  // and the three that it writes
+}
+
+TEST_CASE("a limit of the machine on the size of files is no error of Tessera's") {
+    const TemporaryFolder folder;
+    const std::string out = "softmax --target avx2 --quiet --out '" + folder.path().string() + "/out'";
+    for (const char *more : {"", " --emit c", " --emit-assembly"}) {
+        const Outcome outcome = stock_generator("generate " + out + more, "ulimit -f 4; ");
+        INFO(more << "\n" << outcome.err);
+        CHECK(outcome.code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains("error[output.write]: softmax: compiling was stopped, since a file would have been larger than this machine lets it be"));
+    }
+}
+
+TEST_CASE("a full disk is no error of Tessera's") {
+    const TemporaryFolder folder;
+    const std::string in_own_mounts = "unshare --user --map-root-user --mount sh -c ", disk = folder.path().string();
+    if (shell(in_own_mounts + "'mount -t tmpfs none " + disk + "'").code != 0) return;  // this machine lets nobody mount
+    for (const char *size : {"4k", "8k", "16k"}) {
+        const Outcome outcome = shell(in_own_mounts + "'mount -t tmpfs -o size=" + size + " none " + disk +
+                                      " && \"" TESSERA_GENERATOR "\" generate softmax --target avx2 --quiet --out " + disk + "/out'");
+        INFO(size << "\n" << outcome.err);
+        CHECK(outcome.code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains("error[output."));
+    }
+}
+
+TEST_CASE("a wrong extent that follows from others is told with the right one") {
+    const TemporaryFolder folder;
+    const std::string at = folder.path().string(), root = TESSERA_SOURCE_DIR;
+    write_file(folder.path() / "main.c", R"(#include <stdio.h>
+#include "conv1d.h"
+static void say(int64_t length, int64_t got) {
+    const int64_t of_x[] = {1, length, 1}, of_w[] = {2, 1, 1}, of_y[] = {1, got, 1};
+    const TessTensorDesc x = tess_dense(NULL, TESS_F32, 3, of_x), w = tess_dense(NULL, TESS_F32, 3, of_w), y = tess_dense(NULL, TESS_F32, 3, of_y);
+    const TessContext context = tess_context();
+    uint64_t bytes = 0;
+    char words[200];
+    tess_status_message(conv1d_workspace(&x, &w, &y, &context, &bytes), conv1d_argument_names, words, sizeof words);
+    puts(words);
+}
+int main(void) {
+    say(5, 4), say(5, 9), say(1, 3), say(70001, 1);
+    return 0;
+}
+)");
+    for (const char *emit : {"library", "c"}) {
+        const Outcome made = stock_generator(std::string("generate conv1d --schedule none --target avx2 --quiet --emit ") + emit + " --out '" + at + "/" + emit + "'");
+        INFO(made.err);
+        REQUIRE(made.code == 0);
+        const std::string of = at + "/" + emit;
+        const Outcome run = shell("cc -std=c11 -O1 -mavx2 -mfma -I'" + of + "' -I'" + root + "' -I'" + root + "/runtime' '" + at + "/main.c' '" + of + "/" +
+                                  (emit[0] == 'c' ? "conv1d.c" : "libconv1d.a") + "' " TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o '" + of + "/main' && '" + of + "/main'");
+        INFO(run.err);
+        const std::string place = "argument 2 ('y'), dimension 1: extent must be ";
+        CHECK(run.out == "ok\n" + place + "4\n" + place + "0\n" + place + "the one that the kernel fixes\n");
+    }
 }

@@ -37,8 +37,8 @@ TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an
     };
     check_refused({"show", "broken"}, {"error[algorithm.own]: words"}, 2, throwing([] { throw UserError("algorithm.own", "words"); }));
     check_refused({"show", "broken"}, {InternalError("words").what()}, 3, throwing([] { throw InternalError("words"); }));
-    check_refused({"show", "broken"}, {InternalError("foreign").what()}, 3, throwing([] { throw std::runtime_error("foreign"); }));
-    check_refused({"show", "broken"}, {"something unknown was thrown"}, 3, throwing([] { throw 3; }));
+    check_refused({"show", "broken"}, {InternalError(std::bad_alloc().what()).what()}, 3, throwing([] { throw std::bad_alloc(); }));
+    check_refused({"show", "broken"}, {"error[generator.builder]: algorithm 'broken': ", "it threw 'foreign'."}, 2, throwing([] { throw std::runtime_error("foreign"); }));
 }
 
 TEST_CASE("output that cannot be written is an error of every command") {

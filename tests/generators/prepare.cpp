@@ -123,6 +123,19 @@ TEST_CASE("every algorithm has a default schedule that it accepts, in every poli
     CHECK(outcome.out == "");
 }
 
+TEST_CASE("what lowering refuses is said with the schedule's name and the field's place") {
+    Registry registry = sample_registry();
+    const Schedule base = Schedule("matmul/base").stage("y", block({{"M", 4}}));
+    registry.add_schedule([=] { return base; });
+    registry.add_schedule([] { return Schedule("matmul/gpu").extends("matmul/base").stage("y", StageKnobs().warps(4)); });
+    registry.add_schedule([=] { return base.named("matmul/inner").stage("y", StageKnobs().loops({"block.M", "N", "K"}).parallel({"N"})); });
+    registry.add_schedule([=] { return base.named("matmul/variant").variant({"M <= 9"}, "y", StageKnobs().loops({"block.M", "N", "K"}).parallel({"N"})); });
+    auto refuse = [&](const std::string &schedule, const std::string &part) { check_words([&] { prepare(registry, matmul(schedule)); }, {part}); };
+    refuse("matmul/gpu", "error[schedule.cpu]: schedule 'matmul/gpu' (extends matmul/base) at /stages/y: y: ");
+    refuse("matmul/inner", "error[schedule.parallel]: schedule 'matmul/inner' at /stages/y/parallel: y: the loops N ");
+    refuse("matmul/variant", "error[schedule.parallel]: schedule 'matmul/variant' at /variants/0/stages/y/parallel: y: the loops N ");
+}
+
 TEST_CASE("operands packed ahead of time have kernels of their own, and all variants take them alike") {
     Registry registry = sample_registry();
     const Schedule panels = Schedule("matmul/panels").stage("y", block({{"N", 8}}).pack("w", "prepack", {"N/8", "K", "N%8"}));

@@ -7,7 +7,8 @@ using namespace tessera::test;
 
 TEST_CASE("show prints each level of a kernel") {
     auto shown = [](const std::vector<std::string> &more) {
-        std::vector<std::string> arguments = {"show", "matmul", "--target", "avx2", "--quiet"};
+        std::vector<std::string> arguments = {"show", "matmul", "--quiet"};
+        if (std::find(more.begin(), more.end(), "--what") != more.end()) arguments.insert(arguments.end(), {"--target", "avx2"});
         arguments.insert(arguments.end(), more.begin(), more.end());
         const Outcome outcome = generator(arguments);
         INFO(outcome.err);
@@ -44,5 +45,11 @@ TEST_CASE("show says which schedule it took") {
 TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
     check_refused({"show", "matmul", "--what", "colour"}, {"error[command.arguments]: tessera-generator show: --what: colour not in {algorithm,schedule,tiles,c,assembly}"});
+    for (const char *option : {"--target", "--schedule", "--schedule-dir", "--compile-limit-s"})
+        check_refused({"show", "matmul", option, "7"}, {std::string("error[command.arguments]: show: ") + option + " changes nothing of what --what algorithm shows; it is for --what "});
+    check_refused({"show", "matmul", "--what", "tiles", "--compile-limit-s", "7"},
+                  {"show: --compile-limit-s changes nothing of what --what tiles shows; it is for --what assembly. Name it, or leave the option out."});
+    check_refused({"show", "matmul", "--what", "c", "--target", "opencl", "--quiet"},
+                  {"error[command.arguments]: show: --what c is for processors, and 'opencl' is a GPU; the source of its kernels is what --what assembly shows."});
     check_refused({"show", "matmul", "--shape", "N=-1"}, {"error[command.shape]: --shape 'N=-1'"});
 }
