@@ -97,7 +97,7 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
     if (knob.starts_with("k.")) return extent_in(k.k, after(knob, "k.")).value_or("none");
     if (knob.starts_with("prefetch.")) {
         auto rule = k.prefetch.find(after(knob, "prefetch."));
-        return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "same" : "next";
+        return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "0" : std::to_string(rule->second.ahead);
     }
     if (knob.starts_with("unroll.")) return extent_in(k.unroll, after(knob, "unroll.")).value_or("1");
     if (knob.starts_with("tail.")) {

@@ -275,24 +275,28 @@ void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
     for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text);
 }
 
-// Row by row inside another stage: the next row of what it reads, and where the row goes that is written later.
+// Row by row, inside another stage or by itself: later rows of what it reads, and where rows go that are written later.
 void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
-    if (s.place.empty() || t.vector.empty() || s.view.scatters) return;
-    const PlannedStage &host = plan_->stage(s.place.back().stage);
-    const PlannedLoop &row = plan_->loop(s.place.back());
-    if (row.text != row.dim || !contains(host.view.pure, row.dim)) return;
+    const bool placed = !s.place.empty();
+    if ((!placed && s.loops.empty()) || t.vector.empty() || s.view.scatters) return;
+    const PlannedStage &host = placed ? plan_->stage(s.place.back().stage) : s;
+    const PlannedLoop &row = placed ? plan_->loop(s.place.back()) : s.loops.front();
+    if (row.text != row.dim || row.dim == t.vector || !contains(host.view.pure, row.dim)) return;
     const std::string &name = s.view.stage->name;
+    auto ask_rows = [&](const std::string &tensor, std::vector<Answer> answers) {
+        for (const char *ahead : {"1", "2", "3"}) answers.push_back({ahead, 0.1});
+        const std::string rows = ask(name, "prefetch." + tensor, answers);
+        if (rows == "0") k.prefetch[tensor] = {};
+        else if (rows != "none") k.prefetch[tensor] = {host.view.stage->name, row.text, std::stoll(rows)};
+    };
     std::set<std::string> seen;
     for (const Operand &o : s.view.operands) {
         const bool moves = moves_with(o, row.dim, plan_->extents()) && stride_of(o, t.vector, plan_->extents()) == Stride::one;
-        if (plan_->producer(o.tensor) || !moves || !seen.insert(o.tensor).second) continue;
-        if (ask(name, "prefetch." + o.tensor, {{"none", 1}, {"next", 0.3}}) == "next")
-            k.prefetch[o.tensor] = {host.view.stage->name, row.text, 1};
+        if (!plan_->producer(o.tensor) && moves && seen.insert(o.tensor).second) ask_rows(o.tensor, {{"none", 1}});
     }
     if (!host.output || t.vector != s.view.stage->dims.back()) return;
     for (const Tensor &result : results_of(*host.view.stage))
-        if (result.dims == s.view.stage->dims && ask(name, "prefetch." + result.name, {{"none", 1}, {"same", 0.3}}) == "same")
-            k.prefetch[result.name] = {};
+        if (result.dims == s.view.stage->dims) ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
 }
 
 void Sketch::ask_tiles(size_t i) {
