@@ -25,7 +25,6 @@
 #include "bench/output_folder.h"
 #include "compiler/c_names.h"
 #include "compiler/emit_gpu.h"
-#include "compiler/prepack.h"
 #include "compiler/verify_tiles.h"
 
 namespace tessera {

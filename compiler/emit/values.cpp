@@ -174,18 +174,11 @@ HExpr Values::emit_node(const Expr &e) {
     }
 }
 
-static void add_conjuncts(const HExpr &e, std::vector<HExpr> &all) {
-    const And *both = e.as<And>();
-    if (!both) return all.push_back(e);
-    add_conjuncts(both->a, all);
-    add_conjuncts(both->b, all);
-}
-
 // What of a condition is the same for all lanes, and the rest. The former is asked before a load of many lanes: a masked load of nothing
 // waits for older stores at the same place of any page, and takes some 500 cycles where no memory is, as before a padded image (Zen 5).
 std::pair<HExpr, HExpr> Values::split_by_lanes(const HExpr &condition) const {
     std::vector<HExpr> conjuncts;
-    add_conjuncts(condition, conjuncts);
+    split_into_ands(condition, conjuncts);
     HExpr common = const_true(), by_lane = const_true();
     for (const HExpr &c : conjuncts) {
         HExpr &part = varies(c) ? by_lane : common;
