@@ -72,8 +72,9 @@ class Bench:
         x, w = torch.randn(1, hw, hw, c), torch.randn(r, r, c, o)
         p = (hw + 2 * padding - r) // stride + 1
         y = torch.empty(1, p, p, o)
-        lib = self.kernel(f"conv2d_{stride}_{padding}", ["conv2d_nhwc", "--target", "avx512", "--schedule", "conv2d_nhwc/prepacked_avx512",
-                                                         "--option", f"stride={stride}", f"padding={padding}"])
+        schedule = "prepacked_avx512_small" if p < 8 and o >= 64 else "prepacked_avx512"
+        lib = self.kernel(f"{schedule}_{stride}_{padding}", ["conv2d_nhwc", "--target", "avx512", "--schedule", f"conv2d_nhwc/{schedule}",
+                                                             "--option", f"stride={stride}", f"padding={padding}"])
         packed = lib.packed("w", desc(w))
         nchw, oihw = x.permute(0, 3, 1, 2).contiguous(), w.permute(3, 2, 0, 1).contiguous()
         self.convolve(f"conv {r}x{r}/{stride} {c}->{o}, {hw}x{hw}", 2 * p * p * o * c * r * r / 1e9, lib.run.bound([desc(x), packed, desc(y)]),
