@@ -22,6 +22,8 @@ std::vector<LayoutAxis> complete(const std::vector<LayoutAxis> &layout, const Te
     return axes;
 }
 
+std::string packed_name(const std::string &operand) { return operand + ".packed"; }
+
 std::string text_of(const std::vector<LayoutAxis> &layout) {
     std::vector<std::string> axes;
     for (const LayoutAxis &axis : layout) axes.push_back(to_string(axis));
@@ -79,7 +81,7 @@ PackedInput packed_input(const Algorithm &a, const std::string &stage, const std
                    ". Pack it at a loop of the stage, or at root.");
     }
     PackedInput made{*tensor, {*tensor, complete(pack.layout, *tensor)}};
-    made.tensor.name = operand + ".packed";
+    made.tensor.name = packed_name(operand);
     made.tensor.dims.clear();
     for (const LayoutAxis &axis : made.packing.layout) made.tensor.dims.push_back(axis_dim(axis));
     return made;
@@ -174,7 +176,12 @@ Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stag
             if (!pack.is_ahead()) continue;
             const Stage *reader = algorithm.find_stage(stage);
             if (!reader || !loads(*reader, operand)) refuse(stage, operand, "the stage does not load it.");
-            stages[stage].pack.erase(operand);
+            Knobs &left = stages[stage];
+            left.pack.erase(operand);
+            if (auto ahead = left.prefetch.extract(operand); !ahead.empty()) {
+                ahead.key() = packed_name(operand);
+                left.prefetch.insert(std::move(ahead));
+            }
             const bool known = std::any_of(packed.begin(), packed.end(),
                                            [&, name = operand](const PackedInput &p) { return p.packing.operand.name == name; });
             if (known) continue;

@@ -76,6 +76,9 @@ static std::vector<Case> packed_cases(int64_t L) {
     gelu.stages["acc"].pack["x"] = {"micro.M", layout({"M/4", "K", "M%4"})};
     gelu.stages["acc"].loops = {"micro.M", "micro.N"};
     cases.push_back(gelu);
+    Case asked{"asked_ahead", library::matmul(f32), {{"y", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}}, mnk};
+    asked.stages["y"].prefetch["w"] = {"y", "micro.N", 1};
+    cases.push_back(asked);
     // Two stages that read one operand, one of them in lanes that a split made.
     Case twice{"twice", library::matmul_s8s8(f32), {{"acc", product_knobs(L, 2 * L, {"N/" + panel, "K", "N%" + panel})}}, mnk};
     twice.stages["excess"].split["K"] = {Split::How::chunks, 4};
