@@ -144,6 +144,9 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_option("--population", c.search.population, "Candidates that are judged for each batch")
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
+    line->add_option("--exploration", c.search.exploration, "Share of each batch that is samples of the space, whatever their score; 1 is random search")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
     line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
     line->add_option("--prepack", options->prepack,
                      "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")

@@ -55,6 +55,19 @@ TEST_CASE("nothing is proposed twice, and a small space ends") {
     CHECK(search.propose(64).empty());
 }
 
+TEST_CASE("exploration alone is random search") {
+    SearchOptions options = few(7);
+    options.exploration = 1;
+    const auto model = roofline_model();
+    Search search(space(), options, *model);
+    for (int round = 0; round < 3; round++) {
+        const auto batch = search.propose(4);
+        REQUIRE(batch.size() == 4);
+        for (const Candidate &c : batch) CHECK(c.origin == "sample");
+        search.learn(batch, std::vector<double>(batch.size(), 1.0), {});
+    }
+}
+
 TEST_CASE("a planted schedule is proposed first, as the space has it") {
     const auto model = roofline_model();
     Search search(space(), few(1), *model);
