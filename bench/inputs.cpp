@@ -4,6 +4,7 @@
 #include <set>
 
 #include "algorithms/error.h"
+#include "schedules/condition.h"
 
 namespace tessera {
 
@@ -52,9 +53,13 @@ DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
                                                    " in " + std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
         extents[d.name] = given->second;
     }
-    for (const auto &[name, extent] : symbolic)
+    for (const auto &[name, extent] : symbolic) {
+        const Dim *dim = algorithm.find_dim(name);
+        if (dim && dim->kind == DimKind::fixed && dim->value != extent)
+            throw UserError("command.extents", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) + ", got " + std::to_string(extent) + ". Leave it out, or give one extent only.");
         if (!extents.count(name))
             throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name + "' to give an extent; the symbolic dims are " + join(names) + "." + did_you_mean(name, names));
+    }
     add_derived(algorithm.dims, extents);
     return extents;
 }
@@ -64,6 +69,11 @@ static int64_t allowed(const Dim &d, int64_t extent) {
     extent = std::max(extent, d.min);
     extent = (extent + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
     return is_allowed(d, extent) ? extent : (d.min + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
+}
+
+bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic) {
+    const DimExtents all = all_extents(algorithm, symbolic);
+    return std::any_of(all.begin(), all.end(), [](const auto &extent) { return extent.second == 0; });
 }
 
 std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed) {
@@ -80,21 +90,58 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
         for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
         if (static_cast<int>(shapes.size()) < count && seen.insert(shape).second) shapes.push_back(shape);
     };
-    auto pick = [&] {
+    auto any = [&] {
         std::vector<int64_t> extents;
         double points = 1;
         for (size_t i = 0; i < dims.size(); i++) extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
         for (; points > most_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
         return extents;
     };
+    // What is derived, such as the windows that fit into an image, is not empty either.
+    auto pick = [&] {
+        std::vector<int64_t> extents = any();
+        for (int tries = 0; tries < 200; tries++, extents = any()) {
+            DimExtents shape;
+            for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], extents[i]);
+            if (!is_empty(algorithm, shape)) break;
+        }
+        return extents;
+    };
     add(std::vector<int64_t>(dims.size(), 1));
     for (size_t empty = 0; empty < dims.size(); empty++) {
         std::vector<int64_t> extents = pick();
+        add(extents);
         extents[empty] = 0;
         add(extents);
     }
     for (int64_t i = 0; i < 4 * int64_t{count}; i++) add(pick());
     return shapes;
+}
+
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant, uint64_t seed) {
+    constexpr int most_tries = 64;
+    constexpr int64_t most_others = 17;  // of dims without a condition, since those with one may be large
+    auto runs = [&](size_t v, const DimExtents &shape) {
+        return std::all_of(variants[v].begin(), variants[v].end(), [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+    };
+    int tries = 0;
+    for (DimExtents shape : awkward_shapes(algorithm, most_tries, seed)) {
+        std::set<std::string> chosen;
+        for (const Condition &c : variants[variant])
+            if (shape.count(c.dim) && chosen.insert(c.dim).second) {
+                std::vector<int64_t> extents = extents_that_meet(variants[variant], algorithm.dim(c.dim));
+                std::erase(extents, 0);
+                if (extents.empty()) return {};
+                shape[c.dim] = extents[std::min(extents.size() - 1, static_cast<size_t>(tries))];
+            }
+        tries++;
+        for (auto &[dim, extent] : shape)
+            if (!chosen.count(dim)) extent = allowed(algorithm.dim(dim), std::min(extent, most_others));
+        bool first = runs(variant, shape) && !is_empty(algorithm, shape);
+        for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
+        if (first) return shape;
+    }
+    return {};
 }
 
 std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents) {

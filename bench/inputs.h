@@ -2,12 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
 #include "algorithms/array.h"
 #include "compiler/tile_program.h"
+#include "schedules/schedule.h"
 
 namespace tessera {
 
@@ -29,9 +31,16 @@ private:
 // UserError command.extents: a symbolic dim has none, or one that its constraints forbid.
 DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic);
 
+// Whether a dim has no points.
+bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic);
+
 // Shapes that tend to break kernels: every extent 1, each dim empty, primes, one beside and one over the usual tiles; at
-// most `count`, none with more than 2^22 points. Only symbolic dims are in them; without any there is one shape.
+// most `count`, none with more than 2^22 points. Every other one has points, as far as chance finds such. Only symbolic dims are in them;
+// without any there is one shape.
 std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
+
+// A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant, uint64_t seed);
 
 // The same with the derived dims of the program, which has more where an operand is packed.
 DimExtents all_extents(const TileProgram &program, const DimExtents &extents);

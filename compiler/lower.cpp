@@ -8,6 +8,7 @@
 #include "compiler/emit_library.h"
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
+#include "compiler/order.h"
 #include "compiler/split.h"
 #include "runtime/tessera.h"
 #include "schedules/directives.h"
@@ -161,10 +162,12 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
 }
 
 static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target,
-                                std::vector<PackedInput> &packed) {
+                                std::vector<PackedInput> &packed, const std::vector<WritingCall> &calls = {}) {
     Algorithm a = apply_splits(algorithm, stages);
     stages = with_dims_of(a, stages);
+    check_order(a, algorithm, stages, calls);
     a = with_mul_add(inline_stages(a, stages), stages);
+    check_updates(a);
     a = prepack(a, stages, packed);
     std::sort(packed.begin(), packed.end(),
               [&](const PackedInput &p, const PackedInput &q) { return a.find_tensor(p.tensor.name) < a.find_tensor(q.tensor.name); });
@@ -234,7 +237,7 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
                 if (is_on(i, target)) own.push_back(i.name);
             std::string with;
             for (const std::string &f : known_features(target.arch))
-                if (std::find(family->features.begin(), family->features.end(), f) != family->features.end()) with = "generate for '" + target.name + "+" + f + "', or ";
+                if (std::find(family->features.begin(), family->features.end(), f) != family->features.end()) with = "generate for '" + name_with(target, {f}) + "', or ";
             refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
                    target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
         }
@@ -315,14 +318,6 @@ static Invoke invoke(const Callee &callee, const std::string &name, const TilePr
     return node;
 }
 
-// Whether a stage of the rewritten algorithm comes of one of `stages`; `all` are those before the rewrites.
-static bool comes_of(const std::string &name, const std::set<std::string> &stages, const std::vector<Stage> &all) {
-    std::string origin;
-    for (const Stage &s : all)
-        if ((name == s.name || name.starts_with(s.name + ".")) && s.name.size() >= origin.size()) origin = s.name;
-    return stages.count(origin) > 0;
-}
-
 namespace {
 
 // An algorithm after every rewrite, and the calls that stay.
@@ -354,7 +349,14 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::str
     Algorithm a = r.inlined.algorithm;
     for (const Call &call : a.calls)
         for (const Tensor &t : results_of(call)) a.tensors.push_back(t), r.called.insert(t.name);
-    r.algorithm = rewrite_stages(a, r.stages, target, r.packed);
+    std::vector<WritingCall> writing;
+    for (size_t i = 0; i < a.calls.size(); i++) {
+        WritingCall call{a.calls[i].scope, {}, r.inlined.before[i]};
+        for (const auto &[own, callers] : a.calls[i].tensors)
+            if (const Tensor *t = a.calls[i].callee->find_tensor(own); t && t->role == Role::state) call.states.insert(callers);
+        writing.push_back(call);
+    }
+    r.algorithm = rewrite_stages(a, r.stages, target, r.packed, writing);
     expand_directives(r.stages, r.algorithm, target);
     check_instructions(r.algorithm, r.stages, target);
     return r;

@@ -235,6 +235,7 @@ void Nests::check_update_is_parallel(const State &state) const {
 
 TileBody Nests::root(const Stage &stage) {
     shared_left = target.shared_bytes;
+    at_root = &stage;
     if (auto *reduce = std::get_if<Reduce>(&stage.body); reduce && !reduce->at.empty()) return scatter(stage, *reduce);
     Pieces pieces;
     for (const std::string &d : stage.dims) {

@@ -57,6 +57,7 @@ private:
     };
     std::map<const Stage *, Seen> seen;
     std::map<std::string, const Stage *> producers;  // by tensor
+    const Stage *at_root = nullptr;  // the stage in whose loops everything is, while its nest is made
     std::vector<std::pair<std::string, std::string>> around;  // "stage.loop" and its variable, of the loops that are open
     // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
     // stage in it with every tile written out.
@@ -113,6 +114,8 @@ private:
     TileBody compute(const State &state);
     TileBody scatter(const Stage &stage, const Reduce &reduce);
 
+    // What is placed in an update's loops reads the state as it was before: of what earlier iterations wrote, nothing.
+    void check_reads_of_update(const State &state, size_t position, const Stage &placed, const Pieces &pieces) const;
     std::map<std::string, std::vector<Piece>> regions(const State &state) const;
     void touch(const Stage &stage, const Pieces &pieces, std::map<std::string, std::vector<Piece>> &regions) const;
     Buffer allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth);

@@ -105,6 +105,27 @@ std::map<std::string, std::vector<Piece>> Nests::regions(const State &state) con
     return needed;
 }
 
+void Nests::check_reads_of_update(const State &state, size_t position, const Stage &placed, const Pieces &pieces) const {
+    auto *update = std::get_if<Update>(&at_root->body);
+    if (!update) return;
+    for (const Expr &read : seen.at(&placed).loads) {
+        if (read->name != update->state) continue;
+        auto refuse = [&] {
+            throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state + "' as it is before the update '" + at_root->name + "', and at " + state.stage->name + "." +
+                                                  state.loops[position].text() + " what it reads (" + brief(read) + ") may have been written by earlier iterations. Place it further out, or at root.");
+        };
+        if (state.stage != at_root) refuse();
+        for (size_t i = 0; i <= position; i++) {
+            const std::string &dim = state.loops[i].dim;
+            auto axis = std::find_if(update->index.begin(), update->index.end(), [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+            if (axis == update->index.end() || !is_spatial(placed, dim)) refuse();
+            const Expr &at = read->args[static_cast<size_t>(axis - update->index.begin())];
+            const Piece &own = state.pieces.at(dim), &needed = pieces.at(dim);
+            if (at.kind() != ExprKind::variable || at->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() || !equal(needed.size, own.size)) refuse();
+        }
+    }
+}
+
 TileBody Nests::place_producers(const State &state, size_t position) {
     std::vector<const Stage *> here;
     for (const Stage &stage : algorithm.stages) {
@@ -129,6 +150,7 @@ TileBody Nests::place_producers(const State &state, size_t position) {
         if (pieces.empty())
             throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." +
                                 state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
+        check_reads_of_update(state, position, *stage, pieces);
         if (target.is_gpu()) share_out(*stage, pieces, false);
         for (const Tensor &result : results_by(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
         // The size of a ragged dim is known where its loop begins.

@@ -11,6 +11,7 @@
 #include "compiler/split.h"
 #include "compiler/verify_tiles.h"
 #include "schedules/check.h"
+#include "schedules/condition.h"
 #include "schedules/merge.h"
 #include "schedules/notation.h"
 #include "schedules/pattern.h"
@@ -24,17 +25,6 @@ Algorithm load_algorithm(const Registry &registry, const KernelOptions &options)
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
     if (name == "none") return {};
     return name.ends_with(".json") ? read_schedule(name) : library.find(name);
-}
-
-// Whether a condition on a fixed dim holds.
-static bool holds(const Condition &c, int64_t extent) {
-    const int64_t value = c.modulus ? extent % c.modulus : extent;
-    if (c.relation == "<=") return value <= c.bound;
-    if (c.relation == "<") return value < c.bound;
-    if (c.relation == ">=") return value >= c.bound;
-    if (c.relation == ">") return value > c.bound;
-    if (c.relation == "==") return value == c.bound;
-    return value != c.bound;
 }
 
 // What is left of the conditions when the kernel runs; nothing where one of them never holds.

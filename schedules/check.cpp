@@ -5,6 +5,8 @@
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "schedules/check_stage.h"
+#include "schedules/condition.h"
+#include "schedules/notation.h"
 #include "schedules/pieces.h"
 #include "schedules/target.h"
 
@@ -35,6 +37,30 @@ void check_condition(const Condition &c, const Algorithm &algorithm, const Field
     if (c.dim.empty()) return check_feature(c.feature, dims, where);
     if (std::find(dims.begin(), dims.end(), c.dim) == dims.end())
         where.fail("schedule.unknown-dim", algorithm.name + " has no dim '" + c.dim + "' to choose by; its dims are " + join(dims) + "." + did_you_mean(c.dim, dims));
+}
+
+// A variant runs at some extents, and what is behind it at others.
+void check_variant(const Variant &variant, const Algorithm &algorithm, const FieldPlace &where) {
+    bool always = true;
+    for (const Condition &c : variant.when) {
+        if (c.dim.empty()) always = false;
+        if (c.dim.empty()) continue;
+        const Dim &dim = algorithm.dim(c.dim);
+        if (dim.kind == DimKind::fixed) {  // by an option: decided before anything runs
+            always = false;
+            continue;
+        }
+        always = always && always_hold(variant.when, dim);
+        if (extents_that_meet(variant.when, dim).empty()) {
+            std::vector<std::string> all;
+            for (const Condition &other : variant.when)
+                if (other.dim == c.dim) all.push_back(to_string(other));
+            where.fail("schedule.condition", "no extent of " + c.dim + " meets " + join(all, " and ") + ", so that the variant would never run; " + c.dim + " is a multiple of " +
+                                                 std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) + " ..= " + std::to_string(dim.max) + ". Mend the conditions, or remove the variant.");
+        }
+    }
+    if (always)
+        where.fail("schedule.condition", "these conditions hold at all extents, so that nothing behind the variant would ever run. Mend them, or state its knobs in the schedule itself.");
 }
 
 void check_split(const std::string &name, const Knobs &k, const Algorithm &inlined, const FieldPlace &where) {
@@ -101,6 +127,7 @@ void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
         const FieldPlace at = where / "variants" / std::to_string(i);
         for (size_t c = 0; c < schedule.variants[i].when.size(); c++)
             check_condition(schedule.variants[i].when[c], declared, at / "when" / std::to_string(c));
+        check_variant(schedule.variants[i], declared, at / "when");
         check_declared(schedule.variants[i].stages, declared, inlined, at / "stages");
     }
 }

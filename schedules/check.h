@@ -5,6 +5,7 @@
 // Errors name the schedule, its ancestors and the field's JSON pointer:
 //   schedule.algorithm, schedule.surface       it was made for another algorithm, or for one with other names
 //   schedule.unknown-stage, schedule.unknown-dim, schedule.unknown-operand, schedule.unknown-loop, schedule.unknown-feature
+//   schedule.condition                         a variant that never runs, or one behind which nothing does
 //   schedule.split                             what is split is no reduction or scan
 //   schedule.place                             a stage at a loop of itself or of an earlier stage
 //   schedule.loops                             a tile that no loop runs over

@@ -68,6 +68,10 @@ const std::vector<Target> &built_in() {
     return targets;
 }
 
+const Target &built_in_named(const std::string &name) {
+    return *std::find_if(built_in().begin(), built_in().end(), [&](const Target &t) { return t.name == name; });
+}
+
 void set_if_known(int64_t &bytes, int sysconf_name) {
     const long size = sysconf(sysconf_name);
     if (size > 0) bytes = size;
@@ -151,8 +155,7 @@ Target target_named(const std::string &name) {
         throw UserError("target.unknown", "there is no target '" + base + "'; the targets are " + join(names) +
                                               ", features can be added to each (avx512+avx512_bf16), and a target file ends in .json." +
                                               did_you_mean(base, names));
-    Target target = base == "host" ? host() : *std::find_if(built_in().begin(), built_in().end(),
-                                                            [&](const Target &t) { return t.name == base; });
+    Target target = base == "host" ? host() : built_in_named(base);
     const std::vector<std::string> known = known_features(target.arch);
     std::vector<std::string> all = target.features;
     for (std::string feature; std::getline(words, feature, '+');) {
@@ -162,6 +165,10 @@ Target target_named(const std::string &name) {
                                                           did_you_mean(feature, known));
         if (!contains(all, feature)) all.push_back(feature);
     }
+    for (const std::string &feature : all)
+        if (feature.starts_with("avx512") && target.vector_bytes < 64)
+            throw UserError("target.feature-set", "target '" + name + "': " + feature + " by itself; code for AVX-512 uses all that is common to such processors, as the target 'avx512' has it. Expected 'avx512'" +
+                                                      (contains(built_in_named("avx512").features, feature) ? "." : " with it: 'avx512+" + feature + "'."));
     std::vector<std::string> ordered;
     for (const std::string &feature : known) {
         if (!contains(all, feature)) continue;
@@ -170,6 +177,20 @@ Target target_named(const std::string &name) {
     }
     target.features = ordered;
     return target;
+}
+
+std::string name_with(const Target &target, const std::vector<std::string> &features) {
+    std::string best;
+    size_t least = features.size() + 1;
+    for (const Target &t : built_in()) {
+        if (t.arch != target.arch || !std::all_of(target.features.begin(), target.features.end(), [&](const std::string &f) { return t.has(f); })) continue;
+        std::string name = t.name;
+        size_t added = 0;
+        for (const std::string &feature : features)
+            if (!t.has(feature)) name += "+" + feature, added++;
+        if (added < least) best = name, least = added;
+    }
+    return best.empty() ? target.name + "+" + join(features, "+") : best;
 }
 
 std::vector<Target> targets_named(const std::string &list) {
@@ -214,7 +235,7 @@ void check_requires(const ResolvedSchedule &schedule, const Target &target) {
                     "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " + join(missing) +
                         "; its features are " + (target.features.empty() ? "those of every " + target.arch : join(target.features)) +
                         ". " +
-                        (addable ? "Generate for '" + target.name + "+" + join(missing, "+") + "' if the machine has them, or use"
+                        (addable ? "Generate for '" + name_with(target, missing) + "' if the machine has them, or use"
                                  : "The schedule is for another kind of processor: use") +
                         " a schedule that does not require them.");
 }

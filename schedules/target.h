@@ -55,6 +55,9 @@ struct Target {
 // have no features; or a target file, "<path>.json" (target_file.h). UserError target.unknown, target.unknown-feature, and those
 // of the file.
 Target target_named(const std::string &name);
+
+// What to ask for to have `target` and these features too: the built-in target that has most of them, with the rest added.
+std::string name_with(const Target &target, const std::vector<std::string> &features);
 std::vector<std::string> target_names();
 
 // The targets of one library, "x86-64,avx2,avx512": best first, which is in the order in which a processor tries them. One with

@@ -8,6 +8,7 @@
 #include "algorithms/library/library.h"
 #include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
+#include "schedules/notation.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;
@@ -30,12 +31,18 @@ TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay sm
     const auto shapes = awkward_shapes(library::matmul({}), 12, 1);
     CHECK(shapes.size() == 12);
     CHECK(shapes[0] == DimExtents{{"M", 1}, {"N", 1}, {"K", 1}});
-    CHECK(shapes[1].at("M") == 0);
-    CHECK(shapes[2].at("N") == 0);
-    CHECK(shapes[3].at("K") == 0);
+    CHECK(shapes[2].at("M") == 0);
+    CHECK(shapes[4].at("N") == 0);
+    CHECK(shapes[6].at("K") == 0);
     CHECK(shapes == awkward_shapes(library::matmul({}), 12, 1));
     CHECK(std::set<DimExtents>(shapes.begin(), shapes.end()).size() == 12);
     CHECK(awkward_shapes(bind_extents(library::matmul({}), {{"M", 1}, {"N", 8}, {"K", 9}}), 12, 1) == std::vector<DimExtents>{{}});
+
+    // Windows fit into images, but where an extent is 0.
+    const Algorithm windows = library::conv2d_nhwc({}, {{"stride", 2}, {"padding", 1}, {"dilation", 2}});
+    int points = 0;
+    for (const DimExtents &shape : awkward_shapes(windows, 16, 1)) points += !is_empty(windows, shape);
+    CHECK(points >= 9);
 
     Builder f("f");
     Dim N = symbolic_dim("N");
@@ -47,6 +54,22 @@ TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay sm
         for (const auto &[dim, extent] : shape) points *= static_cast<double>(extent);
         CHECK(points <= 1 << 22);
     }
+}
+
+TEST_CASE("a shape is found at which a variant is the first that runs") {
+    auto conditions = [](const std::vector<std::string> &texts) {
+        std::vector<Condition> all;
+        for (const std::string &text : texts) all.push_back(*parse_condition(text));
+        return all;
+    };
+    const Algorithm algorithm = library::matmul({});
+    const std::vector<std::vector<Condition>> variants = {conditions({"M <= 4"}), conditions({"M <= 16", "N % 64 == 0"}), conditions({"M >= 1000", "M % 3 == 2"}), conditions({"M == 4"}), {}};
+    auto found = [&](size_t variant) { return shape_that_meets(algorithm, variants, variant, 1); };
+    CHECK(found(0)->at("M") <= 4);
+    CHECK((found(1)->at("M") > 4 && found(1)->at("M") <= 16 && found(1)->at("N") % 64 == 0 && found(1)->at("N") > 0));
+    CHECK((found(2)->at("M") >= 1000 && found(2)->at("M") % 3 == 2 && found(2)->at("K") <= 17));
+    CHECK_FALSE(found(3));
+    CHECK(found(4)->at("M") > 4);
 }
 
 TEST_CASE("random inputs have ascending offsets, floats in a unit and are the same in every run") {
