@@ -359,6 +359,17 @@ Monoid segmented_monoid(const Monoid &m) {
 Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, is_float(type) ? -0.0 : 0)); }
 Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
 Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
+
+Monoid maximum_monoid(DType type) {
+    Monoid m = simple("maximum", Op::max, lowest(type));
+    if (!is_float(type)) return m;
+    // max gives the second operand when either is NaN: what was found stays, and what is new is looked at.
+    auto of = [](const Expr &found, const Expr &more) { return select(more != more, more, max(more, found)); };
+    m.combine = {of(left(0, type), right(0, type))};
+    m.step = {of(left(0, type), input(0, type))};
+    return m;
+}
+
 Monoid min_monoid(DType type) { return simple("min", Op::min, highest(type)); }
 
 Monoid dot_monoid(DType type) {

@@ -15,11 +15,18 @@ Tile::Tile(Builder *builder, Expr value, std::vector<std::string> dims)
     : builder_(builder), value_(std::move(value)), dims_(std::move(dims)) {}
 
 std::string Tile::describe() const {
+    if (!value_.defined()) return "nothing";
     return (value_.kind() == ExprKind::load ? value_->name : brief(value_, 40)) + "[" + (dims_.empty() ? "" : join(dims_)) + "]";
 }
 
+const Tile &Tile::defined() const {
+    if (!builder_ || !value_.defined())
+        throw UserError("algorithm.tile", std::string("a tile ") + (builder_ ? "without a value, an undefined expression," : "that no builder made") + " is used; expected one of a Builder, such as an input, or a result of tile functions.");
+    return *this;
+}
+
 Tile Tile::named(const std::string &name) const {
-    const Expr &v = value_;
+    const Expr &v = defined().value_;
     // A tile that is just a nameless fold gives the fold its name.
     if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name)) {
         const Stage *stage = builder_->algorithm_.find_stage(v->name);
@@ -33,7 +40,7 @@ Tile Tile::at(const std::map<std::string, Expr> &index, std::vector<std::string>
         if (!contains(dims_, dim))
             throw UserError("shape.unknown-dim", describe() + ": it has no dim '" + dim + "' to read at another index; its dims are " +
                                 join(dims_) + "." + did_you_mean(dim, dims_));
-    return Tile(builder_, substitute(value_, index), std::move(dims));
+    return Tile(builder_, substitute(value(), index), std::move(dims));
 }
 
 Builder::Builder(std::string name, Numerics numerics) {
@@ -126,7 +133,7 @@ Tile Builder::make_stage(const std::string &name, const Tile &tile) {
 
 Tile Builder::rename_stage(const std::string &from, const std::string &to) {
     if (from != to && (algorithm_.find_stage(to) || algorithm_.find_tensor(to)))
-        throw UserError("algorithm.name", algorithm_.name + ": there is already a stage or tensor '" + to + "'; choose another name.");
+        throw UserError("algorithm.name", algorithm_.name + ": there is already a stage or tensor '" + to + "'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
     auto rename = [&](const Expr &e) {
         return rewrite(e, [&](const Expr &n) -> Expr {
             return n.kind() == ExprKind::load && n->name == from && !n->guarded ? load(to, n.type(), n->args) : Expr();
@@ -179,7 +186,7 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
         bool recomputed = inputs[i].dims().size() < all.size();
         values.push_back((recomputed ? materialized(inputs[i], monoid.name + "_operand") : inputs[i]).value());
     }
-    Expr condition = where.value().defined() ? where.value() : Expr();
+    Expr condition = where ? where.value() : Expr();
     Stage stage{fresh(monoid.name), dims, Reduce{monoid, over, values, condition, {}}};
     algorithm_.stages.push_back(stage);
     anonymous_.insert(stage.name);
@@ -205,7 +212,8 @@ Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, boo
     Scan scan;
     scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.inputs = {tile.value()};
     scan.direction = direction;
-    if (Expr where = segments.value(); where.defined()) {
+    if (segments) {
+        const Expr where = segments.value();
         for (const std::string &d : segments.dims())
             if (!contains(tile.dims(), d))
                 throw UserError("shape.scan", algorithm_.name + ": the segments " + segments.describe() + " of a scan have the dim '" + d +
@@ -223,6 +231,9 @@ Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, boo
 
 Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims) {
     for (const Dim &d : dims) dim(d);
+    if (at.size() != dims.size())
+        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + input.describe() + " has " + std::to_string(at.size()) + " positions for a result of " + std::to_string(dims.size()) +
+                                                 " dims; expected one for each of " + join(names_of(dims)) + ".");
     Reduce reduce{monoid, input.dims(), {input.value()}, {}, {}};
     for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
     Stage stage{fresh("scatter"), names_of(dims), reduce};
@@ -290,7 +301,8 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
 
 Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
     DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.storage : tile.dtype());
-    Tile cast_tile(this, cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate), tile.dims());
+    const bool rounds = !is_float(type);  // a policy's way to round is to integers
+    Tile cast_tile(this, rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()), tile.dims());
     cast_tile.named(name);
     algorithm_.outputs.push_back(scoped(name));
     return *this;

@@ -25,13 +25,14 @@ class Builder;
 
 class Tile {
 public:
-    Tile() = default;
+    Tile() = default;  // nothing: an optional argument that is not given. Its members throw UserError algorithm.tile.
     Tile(Builder *builder, Expr value, std::vector<std::string> dims);
 
-    Expr value() const { return value_; }
+    Expr value() const { return defined().value_; }
+    explicit operator bool() const { return value_.defined(); }
     const std::vector<std::string> &dims() const { return dims_; }  // outermost first
-    DType dtype() const { return value_.type(); }
-    Builder &builder() const { return *builder_; }
+    DType dtype() const { return defined().value_.type(); }
+    Builder &builder() const { return *defined().builder_; }
     // The same tile as a stage of that name, which a schedule can address. A fold that has no name yet takes it.
     Tile named(const std::string &name) const;
     // The tile read at another index: dim -> expression over other dims. `dims` are those of the result.
@@ -42,6 +43,8 @@ private:
     Builder *builder_ = nullptr;
     Expr value_;
     std::vector<std::string> dims_;
+
+    const Tile &defined() const;
 };
 
 class Builder {
@@ -74,12 +77,13 @@ public:
     // which a fold begins anew, or an integer tile of ids, which begins one wherever the id differs from the element's before.
     Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true,
               ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
-    // result[at…] accumulates input; positions outside are dropped.
+    // result[at…] accumulates input; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
-    // state[index…] = value, for every point of the value's dims.
+    // state[index…] = value, for every point of the value's dims. A tile of the state from before that has no name is an expression: where
+    // it is used after the update, it reads what the update wrote. One that was `named` before keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Calls another algorithm; arguments are in the order of its inputs and states, `parameters` are tiles without dims. Gives its
+    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims. Gives its
     // outputs. Stages of the callee are named scope.stage.
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters = {});
 

@@ -96,7 +96,7 @@ Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std:
 static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) { return x.builder().fold(monoid, {x}, {R.name, S.name})[0]; }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    return pool(max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
+    return pool(maximum_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {

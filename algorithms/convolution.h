@@ -40,7 +40,7 @@ Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim 
             const Window &window);
 // The same along one dim: x[N, L, C], w[R, C, O] give (N, P, O).
 Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window);
-// The maximum over the window; positions outside count as -inf.
+// The maximum over the window, NaN where there is one in it; positions outside count as -inf.
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);
 // The sum over the window divided by |R| |S|; positions outside count as 0.
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);

@@ -177,6 +177,9 @@ Expr operation(Op op, std::vector<Expr> x) {
 
 Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
     if (value.type() == type) return value;
+    if (is_float(type) && (rounding != Rounding::nearest_even || saturate))
+        throw UserError("expr.cast", std::string("a cast to ") + name_of(type) + " rounds to nearest even and overflows to infinity; got " +
+                                         (saturate ? "saturation" : "rounding toward zero") + ", which is for integers. Leave it out.");
     if (value.is_constant()) return constant(convert(type, rounding, saturate, value->value));
     return make({.kind = ExprKind::cast, .type = type, .name = {}, .value = {}, .rounding = rounding, .saturate = saturate,
                  .args = {std::move(value)}});

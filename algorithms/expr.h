@@ -91,7 +91,8 @@ Expr bounded(Expr value, Expr lo, Expr hi);   // an integer expression, as index
 
 // Operations. Operands must have one common type (UserError expr.type); constants fold.
 Expr operation(Op op, std::vector<Expr> operands);
-Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);  // identity if equal
+// Identity if the types are equal. Rounding and saturation are for integers, into which floats go (UserError expr.cast).
+Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);
 Expr bitcast(DType type, Expr value);
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);

@@ -4,6 +4,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/print.h"
+#include "algorithms/reference.h"
 #include "algorithms/tile_functions.h"
 
 using namespace tessera;
@@ -44,4 +45,37 @@ TEST_CASE("builder: segments of a scan are of its dims, and bool or integers") {
     CHECK(scan(b < f.scalar(DType::f32, 0)) == "accepted");
     CHECK(words([&] { f.scan(sum_monoid(DType::f32), x, K); }) ==
           "error[shape.fold]: scans: a scan along 'K' needs that dim; x[M, N] has M, N.");
+}
+
+TEST_CASE("builder: mistakes of a first hour say what they are") {
+    Builder f("f");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N}), none;
+    CHECK(words([&] { none * 2.0; }) == "error[algorithm.tile]: a tile that no builder made is used; expected one of a Builder, such as an input, or a result of tile functions.");
+    CHECK(words([&] { x + Tile(&f, Expr(), {"M"}); }) == "error[algorithm.tile]: a tile without a value, an undefined expression, is used; expected one of a Builder, such as an input, or a result of tile functions.");
+    CHECK(words([&] { f.output("y", none); }).starts_with("error[algorithm.tile]: "));
+    CHECK(words([&] { f.scatter(sum_monoid(DType::f32), x, {}, {f.dim("K")}); }) ==
+          "error[algorithm.scatter]: f: scatter of x[M, N] has 0 positions for a result of 1 dims; expected one for each of K.");
+    CHECK(words([&] { cast(DType::bf16, x, Rounding::toward_zero); }) ==
+          "error[expr.cast]: a cast to bf16 rounds to nearest even and overflows to infinity; got rounding toward zero, which is for integers. Leave it out.");
+    CHECK(words([&] { cast(DType::f16, x, Rounding::nearest_even, true); }) ==
+          "error[expr.cast]: a cast to f16 rounds to nearest even and overflows to infinity; got saturation, which is for integers. Leave it out.");
+    softmax(x, N);
+    CHECK(words([&] { softmax(x, N); }) ==
+          "error[algorithm.name]: f: there is already a stage or tensor 'max'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
+    const auto second = f.scope("second");
+    CHECK(softmax(x, N).dims() == std::vector<std::string>{"M", "N"});
+}
+
+TEST_CASE("builder: an update is seen by what is not named before") {
+    Builder f("f");
+    const Dim M = f.dim("M");
+    const Tile s = f.state("s", {M}), x = f.input("x", {M});
+    const Tile expression = s * 2.0, kept = (s * 2.0).named("kept");
+    f.update("put", s, {f.index(M)}, x);
+    f.output("seen", expression), f.output("old", kept);
+    const Algorithm a = f.build();
+    std::map<std::string, Array> result = evaluate(a, {{"s", Array(DType::f32, {1}, {3})}, {"x", Array(DType::f32, {1}, {5})}}, {});
+    CHECK(result.at("seen").values() == std::vector<double>{10});
+    CHECK(result.at("old").values() == std::vector<double>{6});
 }

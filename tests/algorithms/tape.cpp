@@ -93,7 +93,7 @@ TEST_CASE("law: every conversion equals convert() and every bitcast bitcast()") 
             for (Rounding rounding : {Rounding::nearest_even, Rounding::toward_zero})
                 for (bool saturate : {false, true})
                     for (const Scalar &x : adversarial(from)) {
-                        if (from == to) continue;
+                        if (from == to || (is_float(to) && (saturate || rounding != Rounding::nearest_even))) continue;
                         Scalar expected = convert(to, rounding, saturate, x);
                         Scalar got = evaluated(cast(to, input(0, from), rounding, saturate), {x});
                         if (got == expected) continue;
