@@ -46,7 +46,8 @@ int tess_opencl1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *
 int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
 
 /** Launches `blocks` blocks of `threads` threads of the function `kernel`; nothing where there are no blocks. Its arguments are
- *  the tensors' data, the workspace, the constants where the program has any, the extents, the strides but the last of each tensor, the parameters' bits and `numbers`. */
+ *  the tensors' memory, the workspace, the constants where the program has any, the extents, the strides but the last of each
+ *  tensor, how many elements after the begin of its memory the first one of each tensor is, the parameters' bits and `numbers`. */
 int tess_opencl1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 int tess_cuda1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 
@@ -63,7 +64,8 @@ void tess_gpu1_start(TessGpuRun *run, const TessGpuProgram *program, const int64
 /** Writes the numbers of a launch, of which `own` are the caller's; their count, or -1 when there are too many. */
 int32_t tess_gpu1_numbers(const TessGpuRun *run, const int64_t *own, int32_t count, int64_t *numbers);
 
-/** The memory that a tensor touches, and the workspace for tensor == n_tensors: address and bytes. */
+/** The memory that a tensor touches, and the workspace for tensor == n_tensors: its lowest address, which is not the first element's
+ *  where a stride is negative, and bytes. */
 void tess_gpu1_memory(const int64_t *spec, const int64_t *frame, int64_t tensor, void **address, uint64_t *bytes);
 
 /** Whether the kernel writes to the tensor; for the workspace: whether its content matters afterwards, which is not so. */

@@ -15,7 +15,11 @@ public:
     Kernels(const TileProgram &p, const std::string &stem, const Constants &constants, bool cuda)
         : program_(p), stem_(stem), constants_(constants), cuda_(cuda), facts_(p.dims), expressions_(names_, names_) {
         for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
-        for (const Argument &a : p.arguments) declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
+        for (const Argument &a : p.arguments) {
+            declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
+            names_.bind("memory", a.tensor.name + ".memory");
+            names_.bind("first", a.tensor.name + ".first");
+        }
         for (const Tensor &t : p.constants) declare(buffer_of(t), t.dims.size());
         for (const Dim &d : spec_dims(p)) pass("extent", d.name);
         for (const Parameter &q : p.parameters) pass("parameter", q.name);
@@ -152,13 +156,14 @@ private:
     std::string parameters() {
         std::string text;
         for (const Argument &a : program_.arguments)
-            text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict", names_.of("buffer", a.tensor.name));
+            text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict", names_.of("memory", a.tensor.name + ".memory"));
         text += space(false) + "uchar *workspace";
         if (!constants_.empty()) text += ", " + space(true) + "uchar *constants";
         auto number = [&](const std::string &name) { text += ", const long " + name; };
         for (const Dim &d : spec_dims(program_)) number(passed("extent", d.name));
         for (const Argument &a : program_.arguments)
             for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++) number(passed("stride", stride(a.tensor.name, axis)));
+        for (const Argument &a : program_.arguments) number(names_.of("first", a.tensor.name + ".first"));
         for (const Parameter &q : program_.parameters) number(passed("parameter", q.name));
         for (const Room &r : result_.rooms) number(names_.of("room", r.buffer + ".at"));
         return text + ", const long block_parts, const long block_bytes";
@@ -172,6 +177,13 @@ private:
         case DType::boolean: return bits + " != 0";
         default: return std::string("(") + value_type(q.dtype) + ")" + bits;
         }
+    }
+
+    // The pointer to the first element of an argument, which negative strides put behind the begin of its memory.
+    std::string pointer(const Argument &a) const {
+        const std::string &name = a.tensor.name;
+        return fmt::format("{}{} *const {} = {} + {};", space(!a.written), stored_type(a.tensor.dtype), names_.of("buffer", name), names_.of("memory", name + ".memory"),
+                           names_.of("first", name + ".first"));
     }
 
     // The pointer to a buffer in the workspace, where the body uses it.
@@ -192,6 +204,7 @@ private:
         std::vector<Buffer> shared;
         std::map<std::string, Buffer> own;
         std::set<std::string> used;
+        walk(blocks.count, [&](const Expr &x) { if (x.kind() == ExprKind::load) used.insert(x->name); });
         walk(blocks.body, [&](const TileNode &n) {
             if (auto *l = std::get_if<Loop>(&n); l && l->kind == LoopKind::thread) f.threads = std::max(f.threads, l->count->value.integer);
             if (auto *a = std::get_if<Alloc>(&n)) {
@@ -210,6 +223,8 @@ private:
         for (const Argument &a : program_.arguments)
             for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++) line(fmt::format("const int {} = (int){};", names_.of("stride", stride(a.tensor.name, axis)), passed("stride", stride(a.tensor.name, axis))));
         for (const Parameter &q : program_.parameters) line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
+        for (const Argument &a : program_.arguments)
+            if (used.count(a.tensor.name)) line(pointer(a));
         for (const Buffer &b : shared) {
             declare(b, b.extents.size());
             int64_t count = 1;

@@ -22,7 +22,7 @@ TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     std::vector<TileProgram> programs;
     for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
     Loaded library(programs, target);
-    check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{} : Layout{false, 2, 3, 1}}; });
+    check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{true, 0, 0, 1, 0, number % 4 == 1} : Layout{false, 2, 3, 1, 0, number % 4 == 0}}; });
 }
 
 // The log of nvcc with what its assembler says of each function.

@@ -103,6 +103,15 @@ static int run(const ForeignCall *call, const TessTensorDesc *const *tensors, co
     return status;
 }
 
+/* Elements below the first, where negative strides lead. */
+static int64_t below(const TessTensorDesc *tensor) {
+    int64_t elements = 0;
+    int32_t axis;
+    for (axis = 0; axis < tensor->rank; ++axis)
+        if (tensor->strides[axis] < 0) elements -= tensor->strides[axis] * (tensor->extents[axis] - 1);
+    return elements;
+}
+
 int main(void) {
     for (;;) {
         ForeignCall call;
@@ -121,12 +130,12 @@ int main(void) {
             memory[i] = fence(t.bytes, t.gap, call.at_end);
             transfer(0, memory[i].data, t.bytes);
             memset(&tensors[i], 0, sizeof tensors[i]);
-            tensors[i].data = memory[i].data;
             memcpy(tensors[i].extents, t.extents, sizeof t.extents);
             memcpy(tensors[i].strides, t.strides, sizeof t.strides);
             tensors[i].dtype = t.dtype;
             tensors[i].rank = t.rank;
             tensors[i].device = TESS_HOST;
+            tensors[i].data = memory[i].data + below(&tensors[i]) * (int64_t)tess_dtype_size(t.dtype);
             pointers[i] = &tensors[i];
         }
         reply.status = run(&call, pointers, parameters, &clean);

@@ -395,8 +395,11 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         }
         auto width = a.extents.empty() ? 1 : a.extents.back();
         auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
-        for (int64_t row = 0; width && row < a.size() / width; row++)
-            each(memory[i]->data + static_cast<size_t>(row) * step, a.data.data() + static_cast<size_t>(row) * bytes, bytes);
+        const int64_t all_rows = width ? a.size() / width : 0, group = layout.backwards && a.extents.size() > 1 && all_rows ? all_rows / a.extents[0] : 0;
+        for (int64_t row = 0; row < all_rows; row++) {
+            const int64_t place = group ? (a.extents[0] - 1 - row / group) * group + row % group : row;
+            each(memory[i]->data + static_cast<size_t>(place) * step, a.data.data() + static_cast<size_t>(row) * bytes, bytes);
+        }
     };
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &argument = program.arguments[i];
@@ -422,6 +425,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
             std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
         descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
         for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
+        if (int64_t &stride = descriptors[i].strides[0]; layout.backwards && padded.size() > 1 && a.size()) {
+            descriptors[i].data = memory[i]->data + (a.extents[0] - 1) * stride * size;
+            stride = -stride;
+        }
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
     }
     std::vector<int64_t> bits(program.parameters.size());

@@ -50,6 +50,7 @@ struct Layout {
     int pitch = 0;       // elements between rows
     int threads = 1;
     uint64_t features_off = 0;
+    bool backwards = false;  // the first axis of several has a negative stride
 };
 
 // How tile programs become machine code: by the back end, or as C by a compiler with options.

@@ -26,6 +26,32 @@ int main(void) {
 }
 )";
 
+// Each argument by itself counts its rows from the last one, and then those of one column are next to each other.
+static const char *backwards = R"(#include <stdio.h>
+#include "matmul.h"
+static TessTensorDesc turned(float *data, int64_t rows, int64_t columns, int backwards) {
+    const int64_t extents[2] = {rows, columns};
+    TessTensorDesc tensor = tess_dense(data, TESS_F32, 2, extents);
+    if (backwards) {
+        tensor.data = data + (rows - 1) * columns;
+        tensor.strides[0] = -columns;
+    }
+    return tensor;
+}
+static void product(int64_t k, int which) {
+    float x[6] = {1, 2, 3, 4, 5, 6}, w[6] = {1, 0, 0, 1, 1, 1}, y[4] = {0};
+    const TessTensorDesc dx = turned(x, 2, k, which == 0), dw = turned(w, k, 2, which == 1), dy = turned(y, 2, 2, which == 2);
+    const int status = matmul(&dx, &dw, &dy, NULL);
+    printf("%d: %g %g %g %g\n", status, y[0], y[1], y[2], y[3]);
+}
+int main(void) {
+    int which;
+    for (which = 0; which < 3; which++) product(3, which);
+    product(1, 0);
+    return 0;
+}
+)";
+
 static std::string linked(const nlohmann::json &manifest) {
     std::string names;
     for (const auto &entry : manifest["licences"]["linked"]) names += (names.empty() ? "" : " ") + entry["name"].get<std::string>();
@@ -48,12 +74,16 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     if (std::string(TESSERA_OPENCL_LIBRARY).empty()) return;
     write_file(folder.path() / "app.c", app);
     const std::string root = TESSERA_SOURCE_DIR;
-    const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -I'" + root +
-                                "/runtime' -o app app.c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
-    INFO(built.err);
-    REQUIRE(built.code == 0);
+    write_file(folder.path() / "backwards.c", backwards);
+    for (const std::string program : {"app", "backwards"}) {
+        const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -I'" + root + "/runtime' -o " + program + " " +
+                                    program + ".c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
+        INFO(built.err);
+        REQUIRE(built.code == 0);
+    }
     const std::string pocl = "POCL_DEVICES=basic POCL_CACHE_DIR='" + out + "/cache' ";
     CHECK(shell(pocl + "'" + out + "/app'").out == "ok: 4 5 10 11\n");
+    CHECK(shell(pocl + "'" + out + "/backwards'").out == "0: 10 11 4 5\n0: 4 3 10 9\n0: 10 11 4 5\n0: 2 0 1 0\n");
     CHECK(shell("OCL_ICD_VENDORS='" + out + "/none' '" + out + "/app'").out == "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is): 0 0 0 0\n");
 }
 

@@ -16,13 +16,13 @@ static std::vector<int64_t> spec() {
 // Extents 3 and 5; x at 1000 with rows 7 apart, y at 2000; the parameter; workspace at 4096 with 256 bytes.
 static std::vector<int64_t> frame() { return {3, 5, 1000, 7, 1, 2000, 1, 42, 4096, 256, 0, 1}; }
 
-TEST_CASE("the numbers of a launch are extents, strides, parameters and the caller's") {
+TEST_CASE("the numbers of a launch are extents, strides, where tensors begin, parameters and the caller's") {
     const std::vector<int64_t> s = spec(), f = frame(), own = {64, 128};
     TessGpuRun run = {};
     run.spec = s.data(), run.frame = f.data();
     int64_t numbers[TESS_GPU_MAX_NUMBERS];
-    REQUIRE(tess_gpu1_numbers(&run, own.data(), 2, numbers) == 6);
-    CHECK(std::vector<int64_t>(numbers, numbers + 6) == std::vector<int64_t>{3, 5, 7, 42, 64, 128});
+    REQUIRE(tess_gpu1_numbers(&run, own.data(), 2, numbers) == 8);
+    CHECK(std::vector<int64_t>(numbers, numbers + 8) == std::vector<int64_t>{3, 5, 7, 0, 0, 42, 64, 128});
     CHECK(tess_gpu1_numbers(&run, own.data(), TESS_GPU_MAX_NUMBERS, numbers) == -1);
 }
 
@@ -57,4 +57,28 @@ TEST_CASE("a tensor's memory spans its rows, gaps between them included") {
     CHECK_FALSE(tess_gpu1_is_written(s.data(), 0));
     CHECK(tess_gpu1_is_written(s.data(), 1));
     CHECK_FALSE(tess_gpu1_is_written(s.data(), 2));
+}
+
+TEST_CASE("a tensor's memory begins below its first element where a stride is negative") {
+    const std::vector<int64_t> s = spec();
+    std::vector<int64_t> f = frame();
+    f[3] = -7;
+    void *address = nullptr;
+    uint64_t bytes = 0;
+    TessGpuRun run = {};
+    run.spec = s.data(), run.frame = f.data();
+    int64_t numbers[TESS_GPU_MAX_NUMBERS];
+    auto memory = [&] { tess_gpu1_memory(s.data(), f.data(), 0, &address, &bytes); };
+    memory();
+    CHECK(bytes == 4 * (2 * 7 + 5));
+    CHECK(address == reinterpret_cast<void *>(1000 - 4 * 2 * 7));
+    REQUIRE(tess_gpu1_numbers(&run, nullptr, 0, numbers) == 6);
+    CHECK(std::vector<int64_t>(numbers, numbers + 6) == std::vector<int64_t>{3, 5, -7, 14, 0, 42});
+    // Two rows of one column.
+    f[0] = 2, f[1] = 1, f[3] = -1;
+    memory();
+    CHECK((bytes == 4 * 2 && address == reinterpret_cast<void *>(996)));
+    f[1] = 0;
+    memory();
+    CHECK((bytes == 0 && address == reinterpret_cast<void *>(1000)));
 }
