@@ -1,5 +1,6 @@
-# Generates two kernels with what pkg-config says of a moved install tree, and builds an application without CMake. Arguments: PREFIX
-# (the installed tree), SOURCE (this folder), WORK (a folder to make), CC.
+# Generates two kernels with what pkg-config says of a moved install tree, and builds an application without CMake: with libraries, with
+# C, and where OpenCL is there, with a kernel for it. Arguments: PREFIX (the installed tree), SOURCE (this folder), WORK (a folder to
+# make), CC, OPENCL (its library, as it was found or not).
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
@@ -16,5 +17,21 @@ run("the build" sh -ec [[
   "$generator" generate softmax --name row_softmax --target x86-64,avx2,avx512 --quiet --out .
   eval "\"$CC\" -std=c11 -O1 -I. -o app \"$1/app.c\" libproduct.a librow_softmax.a $("$PKG_CONFIG" --cflags --libs tessera)"
   ./app
+  mkdir c
+  "$generator" generate matmul --name product --target x86-64 --emit c --quiet --out c
+  eval "\"$CC\" -std=c11 -O1 -Wno-psabi -c -o c/product.o c/product.c $("$PKG_CONFIG" --cflags tessera)"
+  eval "\"$CC\" -std=c11 -O1 -I. -o c/app \"$1/app.c\" c/product.o librow_softmax.a $("$PKG_CONFIG" --cflags --libs tessera)"
+  c/app
 ]] sh "${SOURCE}" WORKING_DIRECTORY "${WORK}")
+if(EXISTS "${OPENCL}")
+  run("the build for OpenCL" sh -ec [[
+    eval "generator=$("$PKG_CONFIG" --variable=generator tessera)"
+    mkdir opencl
+    "$generator" generate matmul --name product --target opencl --quiet --out opencl
+    eval "\"$CC\" -std=c99 -O1 -c -o opencl/product.o opencl/product.c $("$PKG_CONFIG" --cflags tessera)"
+    eval "\"$CC\" -std=c99 -O1 -c -o opencl/opencl.o $("$PKG_CONFIG" --variable=gpu tessera)/opencl.c $("$PKG_CONFIG" --cflags tessera)"
+    eval "\"$CC\" -std=c11 -O1 -I. -o opencl/app \"$1/app.c\" opencl/product.o opencl/opencl.o librow_softmax.a $("$PKG_CONFIG" --cflags --libs tessera) \"$2\""
+    opencl/app
+  ]] sh "${SOURCE}" "${OPENCL}" WORKING_DIRECTORY "${WORK}")
+endif()
 file(REMOVE_RECURSE "${WORK}")
