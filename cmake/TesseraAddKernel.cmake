@@ -4,9 +4,10 @@
 #   [NUMERICS <policy>]              for example f32
 #   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
-#   [SCHEDULE <file.json>]           relative to the current source folder; for all targets; default: the best match in the folders
-#                                    below: tuned for this shape, for one near it, or the algorithm's for the target
-#   [SCHEDULE_FOR <target>=<file.json>...]   for one target of several
+#   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
+#                                    in the folders below, such as matmul/prepacked_avx2; or none, for plain loops; default: the
+#                                    best match in those folders: tuned for this shape, for one near it, or the algorithm's for the target
+#   [SCHEDULE_FOR <target>=<schedule>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
 #   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64, wasm32 or host, with features added by +, or a
@@ -30,6 +31,29 @@ function(_tessera_file result subject keyword file)
     message(FATAL_ERROR "${subject}: ${keyword} '${file}' is not a file")
   endif()
   set(${result} "${file}" PARENT_SCOPE)
+endfunction()
+
+# What the generator is told of a schedule, and the file it is in, "" where only the generator knows. One's own generator may have
+# schedules that are in no folder.
+function(_tessera_schedule result_value result_file subject keyword value generator)
+  set(file)
+  if(value MATCHES "\\.json$")
+    _tessera_file(value "${subject}" ${keyword} "${value}")
+    set(file "${value}")
+  elseif(NOT value STREQUAL "none")
+    foreach(dir IN LISTS ARGN)
+      if(NOT file AND EXISTS "${dir}/${value}.json")
+        set(file "${dir}/${value}.json")
+      endif()
+    endforeach()
+    if(NOT file AND generator STREQUAL "Tessera::generator")
+      list(JOIN ARGN ", " folders)
+      message(FATAL_ERROR "${subject}: ${keyword} '${value}' is not the name of a schedule in ${folders}; expected one, or a file that ends in "
+        ".json, or none")
+    endif()
+  endif()
+  set(${result_value} "${value}" PARENT_SCOPE)
+  set(${result_file} "${file}" PARENT_SCOPE)
 endfunction()
 
 # The generator's --<option> with what a keyword has, pairs of a name and a value; nothing where it has none.
@@ -116,26 +140,28 @@ function(tessera_add_kernel name)
   _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
   list(APPEND options ${pairs})
   set(inputs)
-  if(arg_SCHEDULE)
-    _tessera_file(file "${subject}" SCHEDULE "${arg_SCHEDULE}")
-    list(APPEND options --schedule "${file}")
-    list(APPEND inputs "${file}")
-  endif()
-  foreach(one IN LISTS arg_SCHEDULE_FOR)
-    if(NOT one MATCHES "^([^=]+)=(.+)$")
-      message(FATAL_ERROR "${subject}: SCHEDULE_FOR '${one}'; expected <target>=<file.json>, for example avx2=mine.json")
-    endif()
-    set(for "${CMAKE_MATCH_1}")
-    _tessera_file(file "${subject}" SCHEDULE_FOR "${CMAKE_MATCH_2}")
-    list(APPEND options --schedule-for "${for}=${file}")
-    list(APPEND inputs "${file}")
-  endforeach()
+  set(folders)
   foreach(dir IN LISTS arg_SCHEDULE_DIRS Tessera_SCHEDULES_DIR)
     cmake_path(ABSOLUTE_PATH dir BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     if(NOT IS_DIRECTORY "${dir}")
       message(FATAL_ERROR "${subject}: SCHEDULE_DIRS '${dir}' is not a folder")
     endif()
+    list(APPEND folders "${dir}")
     list(APPEND options --schedule-dir "${dir}")
+  endforeach()
+  if(arg_SCHEDULE)
+    _tessera_schedule(schedule file "${subject}" SCHEDULE "${arg_SCHEDULE}" "${generator}" ${folders})
+    list(APPEND options --schedule "${schedule}")
+    list(APPEND inputs ${file})
+  endif()
+  foreach(one IN LISTS arg_SCHEDULE_FOR)
+    if(NOT one MATCHES "^([^=]+)=(.+)$")
+      message(FATAL_ERROR "${subject}: SCHEDULE_FOR '${one}'; expected <target>=<schedule>, for example avx2=mine.json")
+    endif()
+    set(for "${CMAKE_MATCH_1}")
+    _tessera_schedule(schedule file "${subject}" SCHEDULE_FOR "${CMAKE_MATCH_2}" "${generator}" ${folders})
+    list(APPEND options --schedule-for "${for}=${schedule}")
+    list(APPEND inputs ${file})
   endforeach()
   if(NOT arg_TARGETS AND CMAKE_CROSSCOMPILING)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

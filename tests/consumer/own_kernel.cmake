@@ -30,6 +30,8 @@ file(WRITE \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\" \"#include <softmax_in_c.h
 add_executable(calls_c \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\")
 target_link_libraries(calls_c PRIVATE softmax_in_c)
 tessera_add_kernel(matched ALGORITHM matmul SHAPE M=64 N=96 K=32 SCHEDULE_DIRS schedules TARGETS avx2)
+tessera_add_kernel(named ALGORITHM matmul SCHEDULE matmul/prepacked_avx2 TARGETS avx2)
+tessera_add_kernel(plain ALGORITHM matmul SCHEDULE matmul/prepacked_avx512 SCHEDULE_FOR avx2=none TARGETS avx2)
 ")
 run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
 set(before "")
@@ -60,6 +62,31 @@ tuned(here 64)
 matches(exact)
 file(REMOVE "${project}/schedules/matmul/f32/avx2/here.json")
 matches(nearest)
+
+# By name, and without one.
+run("building with named schedules" "${CMAKE_COMMAND}" --build "${WORK}/build" --target named_kernel plain_kernel)
+file(READ "${WORK}/build/tessera/named/named.manifest.json" manifest)
+string(JSON name GET "${manifest}" targets 0 schedule name)
+file(READ "${WORK}/build/tessera/plain/plain.manifest.json" manifest)
+string(JSON plain GET "${manifest}" targets 0 schedule)
+if(NOT name STREQUAL "matmul/prepacked_avx2" OR plain MATCHES "matmul")
+  message(FATAL_ERROR "expected matmul/prepacked_avx2 and none, got ${name} and ${plain}")
+endif()
+# wrong(<keyword and value>): the stock generator's names are known when the project is configured.
+macro(wrong argument)
+  file(WRITE "${WORK}/wrong/CMakeLists.txt" "cmake_minimum_required(VERSION 3.20)\nproject(wrong C)\nfind_package(Tessera REQUIRED)\n"
+    "tessera_add_kernel(matmul ${argument} TARGETS avx2)\n")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/wrong" -B "${WORK}/wrong/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}"
+    RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE errors)
+  string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
+  string(REGEX REPLACE "^([A-Z_]+) (avx2=)?(.*)$" "\\1 '\\3' is not the name of a schedule in " expected "${argument}")
+  string(FIND "${errors}" "${expected}" at)
+  if(result EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "expected '${expected}', got\n${errors}")
+  endif()
+endmacro()
+wrong("SCHEDULE matmul/prepacked")
+wrong("SCHEDULE_FOR avx2=softmax")
 
 # The project's own schedule.
 set(leaf "${project}/schedules/linear_silu/small.json")
