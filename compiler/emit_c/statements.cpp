@@ -250,7 +250,7 @@ private:
                 allocated_.push_back({fields_[&n], of_worker, workspace_bytes(b)});
             }
             writer_.use_workspace(of_worker);
-            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + layout.{3});", element, writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
+            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", element, writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
         } else {
             throw UserError("emit.cpu", program_.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
         }

@@ -70,10 +70,11 @@ Writer::Finished Writer::finish(const std::string &head, const std::string &task
     }
     for (const auto &[slot, binding] : f.frame) add(binding);
     if (f.layout) add(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
-    if (f.shared_memory || f.worker_memory) add(fmt::format("char *const shared_memory = (char *)(uintptr_t)frame[{}];", tess_frame_workspace(spec_.data())));
+    // Numbers, since there is no memory where none is needed, and nothing may be added to a null pointer.
+    if (f.shared_memory || f.worker_memory) add(fmt::format("const uintptr_t shared_memory = (uintptr_t)frame[{}];", tess_frame_workspace(spec_.data())));
     if (f.worker_memory)
-        add(fmt::format("char *const worker_memory = shared_memory + frame[{}] + tess_abi1_worker(call) * frame[{}];", tess_frame_shared_bytes(spec_.data()),
-                        tess_frame_worker_bytes(spec_.data())));
+        add(fmt::format("const uintptr_t worker_memory = shared_memory + (uintptr_t)frame[{}] + (uintptr_t)tess_abi1_worker(call) * (uintptr_t)frame[{}];",
+                        tess_frame_shared_bytes(spec_.data()), tess_frame_worker_bytes(spec_.data())));
     return {text + f.lines + "    return 0;\n}\n\n", f.captured};
 }
 
