@@ -19,7 +19,7 @@ class Counter {
 public:
     explicit Counter(const Target &target) : vector_bytes_(target.vector_bytes) {
         for (const Instruction &family : instructions())
-            if (family.meaning.defined() && is_on(family, target)) families_.push_back(family);
+            if (family.meaning.defined() && is_on(family, target)) families_.push_back({family, instructions_of(family, target)});
     }
 
     CodeSize size(const TileProgram &program) {
@@ -38,7 +38,7 @@ private:
     using Run = std::map<std::string, int64_t>;  // instructions by the buffer that they compute
 
     int64_t vector_bytes_;
-    std::vector<Instruction> families_;
+    std::vector<std::pair<Instruction, int>> families_;  // and how many instructions a step is
     CodeSize size_;
     std::set<std::string> in_vectors_;
     int64_t living_ = 0;
@@ -88,9 +88,9 @@ private:
         int64_t instructions = 1;
         std::function<void(const Expr &)> count = [&](const Expr &e) {
             if (e.type() == DType::index || !seen_.insert(values_.number(e)).second) return;
-            for (const Instruction &family : families_)
+            for (const auto &[family, each] : families_)
                 if (const std::vector<Expr> operands = match(family, e); !operands.empty()) {
-                    instructions++;
+                    instructions += each;
                     for (const Expr &operand : operands) count(operand);
                     return;
                 }

@@ -37,7 +37,7 @@ const std::vector<Instruction> &instructions() {
         {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
         {"mul_add", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
         {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
-        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx512_vnni", "asimddp"}},
+        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}},
     };
     return all;
 }
@@ -56,6 +56,11 @@ std::vector<std::string> instruction_names() {
 
 bool is_on(const Instruction &family, const Target &target) {
     return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
+}
+
+int instructions_of(const Instruction &family, const Target &target) {
+    const bool of_words = family.name == "dot4" && !target.has("avx512_vnni") && !target.has("asimddp");
+    return of_words ? 4 : 1;  // two products of words, and two sums
 }
 
 bool is_sum_of_products(const Monoid &m) {

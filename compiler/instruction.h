@@ -11,7 +11,7 @@
 //            some fifty. It is a rewrite of the fold, so other bits come out
 //   dot2     f32 += bf16 * bf16, two elements, the second first; every fma flushes subnormal operands and results to zero,
 //            whatever the rounding mode (vdpbf16ps; Intel, Architecture Instruction Set Extensions, 319433-040, 2.4)
-//   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd; ARM's sdot, twice)
+//   dot4     i32 += u8 * i8, four elements, wrapping (vpdpbusd; ARM's sdot, twice; AVX2's vpmaddwd of even bytes and of odd ones)
 #pragma once
 #include <optional>
 #include <string>
@@ -34,6 +34,8 @@ const std::vector<Instruction> &instructions();
 const Instruction *find_instruction(const std::string &name);
 std::vector<std::string> instruction_names();
 bool is_on(const Instruction &family, const Target &target);
+// How many instructions of such a target a step is; what rows of a register tile share aside.
+int instructions_of(const Instruction &family, const Target &target);
 
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);

@@ -235,9 +235,9 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
             std::vector<std::string> own;
             for (const Instruction &i : instructions())
                 if (is_on(i, target)) own.push_back(i.name);
-            std::string with;
-            for (const std::string &f : known_features(target.arch))
-                if (std::find(family->features.begin(), family->features.end(), f) != family->features.end()) with = "generate for '" + name_with(target, {f}) + "', or ";
+            const std::vector<std::string> known = known_features(target.arch);
+            const auto first = std::find_first_of(known.begin(), known.end(), family->features.begin(), family->features.end());
+            const std::string with = first == known.end() ? "" : "generate for '" + name_with(target, {*first}) + "', or ";
             refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
                    target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
         }

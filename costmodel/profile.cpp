@@ -345,9 +345,9 @@ private:
         count(value, all, buffer);
         for (const Instruction &family : instructions()) {
             if (family.group == 1 || match(family, value).empty()) continue;
-            // One instruction in place of what it means.
+            // Its instructions in place of what they mean.
             const double n = issues(~Mask{0}, size_of(family.accumulator));
-            out_.grouped += n, out_.fma = fma_before, all.issued.alu = n, all.issued.fma = n;
+            out_.grouped += n, out_.fma = fma_before, all.issued.alu = n * instructions_of(family, target_), all.issued.fma = n;
         }
         const bool in_registers = buffers_[buffer_ids_.at(buffer)].space == Space::registers;
         memory(buffer, index, true, guard.defined(), all, "");

@@ -1,5 +1,6 @@
 #include "compiler/emit/statements.h"
 
+#include <algorithm>
 #include <set>
 
 #include "algorithms/error.h"
@@ -29,7 +30,8 @@ static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cas
 
 class Statements {
 public:
-    Statements(const TileProgram &p, const Surroundings &s) : program(p), around(s), spec(spec_of(p, 0)), values(addresses) {
+    Statements(const TileProgram &p, const Surroundings &s) : program(p), around(s), spec(spec_of(p, 0)),
+                                                           values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;

@@ -128,6 +128,14 @@ void Values::name(const Expr &e, const std::string &variable) {
 
 bool Values::varies(const HExpr &e) const { return lanes && expr_uses_var(e, lane); }
 
+// A 16-bit value as a vector of the lanes even where it is the same in all. LLVM's cast of a single f16 inserts it into a register that
+// something else was computed in, and waits for that.
+HExpr Values::in_lanes(const HExpr &v) const {
+    if (!lanes || varies(v)) return v;
+    const HExpr number = Cast::make(v.type(), Variable::make(H::Int(32), lane));
+    return v | external(v.type(), "llvm.umin.i16", {number, make_zero(v.type())});  // 0, as LLVM knows and Halide does not
+}
+
 HExpr Values::in_some_lane(const HExpr &condition) const {
     if (!varies(condition)) return condition;
     if (const And *both = condition.as<And>(); both && (!varies(both->a) || !varies(both->b))) return in_some_lane(both->a) && in_some_lane(both->b);
@@ -456,6 +464,7 @@ static HExpr to_float(DType type, DType from, const HExpr &v) {
 HExpr Values::emit_cast(const Expr &e) {
     DType type = e.type(), from = e->args[0].type();
     HExpr v = emit(e->args[0]);
+    if (from == DType::f16 && has_f16c) v = Cast::make(H::Float(32), H::reinterpret(H::Float(16), in_lanes(v))), from = DType::f32;
     if (type == DType::boolean) {
         if (!is_float(from)) return v != make_zero(v.type());
         HExpr f = float_to_f32(from, v);

@@ -48,7 +48,8 @@ std::string parameter_name(const std::string &parameter);
 
 class Values {
 public:
-    explicit Values(const Addresses &addresses) : addresses(addresses) {}
+    // With `has_f16c` the processor widens an f16, which is exact.
+    explicit Values(const Addresses &addresses, bool has_f16c = false) : addresses(addresses), has_f16c(has_f16c) {}
     // Positions have 32 bits, and 64 where they are sums of data.
     Halide::Expr emit(const Expr &e);
     // A position inside some buffer, or one that nobody looks at: 32 bits.
@@ -73,6 +74,7 @@ public:
 
 private:
     const Addresses &addresses;
+    bool has_f16c;
     std::string lane;        // the variable of the vector loop around, and its count
     int64_t lanes = 0;
     DataPositions data;
@@ -89,6 +91,7 @@ private:
     Halide::Expr emit_load(const Expr &e);
     Halide::Expr emit_bounded(const Expr &e);
     bool varies(const Halide::Expr &e) const;  // from lane to lane
+    Halide::Expr in_lanes(const Halide::Expr &v) const;
     Halide::Expr in_some_lane(const Halide::Expr &condition) const;
     std::pair<Halide::Expr, Halide::Expr> split_by_lanes(const Halide::Expr &condition) const;
 };

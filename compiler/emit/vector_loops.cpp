@@ -12,14 +12,15 @@ using HExpr = Halide::Expr;
 
 namespace {
 
+// What the processor multiplies where a family means bytes of either sign.
+enum class Multiplies { bytes, signed_bytes, words };
+
 class VectorLoop {
 public:
     VectorLoop(const Loop &loop, const Addresses &addresses, Values &values)
         : lane(loop.variable), lanes(static_cast<int>(loop.count->value.integer)), addresses(addresses), values(values) {}
 
-    // With `both_signed` the processor multiplies signed bytes only.
-
-    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands, bool both_signed) {
+    Stmt emit(const Instruction &family, const Compute &step, const std::vector<Expr> &operands, Multiplies multiplies) {
         std::vector<Expr> pair[2];
         for (size_t i = 1; i < operands.size(); i++) pair[1 - i % 2].push_back(operands[i]);
         HExpr a = group(pair[0]), b = group(pair[1]);
@@ -29,8 +30,10 @@ public:
         if (family.first == DType::bf16) {
             auto wide = [](const HExpr &x) { return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x)); };
             value = Add::make(sum, VectorReduce::make(VectorReduce::Add, Mul::make(wide(a), wide(b)), lanes));
-        } else if (both_signed) {
+        } else if (multiplies == Multiplies::signed_bytes) {
             value = plus_signed_products(sum, a, b);
+        } else if (multiplies == Multiplies::words) {
+            value = plus_products_of_words(sum, a, b);
         } else {
             value = plus_products(sum, a, b);
         }
@@ -74,6 +77,20 @@ private:
         const HExpr shifted = H::reinterpret(H::Int(8, all), a ^ Broadcast::make(make_const(H::UInt(8), uint64_t{128}), all));
         auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
         return H::reinterpret(sum.type(), bits(plus_products(sum, shifted, b)) - bits(plus_products(make_zero(sum.type()), least, b)));
+    }
+
+    // The even bytes as words of 16 bits, then the odd ones. A sum of two of their products fits 32 bits, and is one instruction.
+    HExpr plus_products_of_words(const HExpr &sum, const HExpr &a, const HExpr &b) const {
+        const int count = 2 * lanes;
+        const H::Type word = H::Int(16, count);
+        const HExpr u = H::reinterpret(H::UInt(16, count), a), s = H::reinterpret(word, b);
+        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
+        auto pairs = [&](const HExpr &x, const HExpr &y) {
+            const HExpr products = Call::make(H::Int(32, count), Call::widening_mul, {H::reinterpret(word, x), y}, Call::PureIntrinsic);
+            return bits(VectorReduce::make(VectorReduce::Add, products, lanes));
+        };
+        const HExpr even = pairs(u & make_const(u.type(), 0xff), (s << 8) >> 8), odd = pairs(u >> 8, s >> 8);
+        return H::reinterpret(sum.type(), bits(sum) + even + odd);
     }
 
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
@@ -139,7 +156,9 @@ Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &featur
         if (std::none_of(family.features.begin(), family.features.end(), has)) continue;
         std::vector<Expr> operands = match(family, step->value);
         if (operands.empty()) continue;
-        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands, has("asimddp"));
+        const bool finds_vnni = has("avx512_vnni") && has("avx512_bf16");  // Halide, which has a name for processors with both only
+        const Multiplies multiplies = has("asimddp") ? Multiplies::signed_bytes : finds_vnni ? Multiplies::bytes : Multiplies::words;
+        Stmt statement = VectorLoop(loop, addresses, values).emit(family, *step, operands, multiplies);
         if (statement.defined()) return statement;
     }
     return {};

@@ -9,7 +9,8 @@ namespace tessera::emit_c {
 
 static bool half_float(DType t) { return t == DType::bf16 || t == DType::f16; }
 
-// Between f32 and the halves in integer code, for scalars and vectors alike: the same on every target.
+// Between f32 and the halves in integer code, for scalars and vectors alike: the same on every target. Vectors of f16 are widened by F16C
+// where there is, which gives the same.
 std::string Operations::half(const std::string &what, int lanes) {
     const std::string f32 = type({DType::f32, lanes}), u16 = type({DType::bf16, lanes}), u32 = unsigned_type({DType::i32, lanes});
     const std::string name = what + (lanes ? "x" + std::to_string(lanes) : "");
@@ -36,10 +37,13 @@ std::string Operations::half(const std::string &what, int lanes) {
                fmt::format("    const {0} bits = {1};\n    const {0} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, quiet = (bits >> 16) | 0x40u;\n    return {2};\n", u32,
                            bits("x"), narrow(choose("(bits & 0x7fffffffu) > 0x7f800000u", "quiet", "rounded"))), machine);
     } else if (what == "f32_of_f16") {
-        define(f32, name, u16 + " x",
-               fmt::format("    const {0} wide = {1};\n    const {0} magnitude = (wide & 0x7fffu) << 13, sign = (wide & 0x8000u) << 16;\n"
-                           "    const {2} moved = {3}; /* 2^112 moves the exponent's bias and makes subnormals normal; it is exact */\n    const {2} scaled = moved * 0x1p112f;\n    return {4};\n",
-                           u32, wide("x"), f32, real("magnitude"), real(choose("(wide & 0x7c00u) == 0x7c00u", "(magnitude | 0x7f800000u)", bits("scaled")) + " | sign")), machine);
+        std::string body =
+            fmt::format("    const {0} wide = {1};\n    const {0} magnitude = (wide & 0x7fffu) << 13, sign = (wide & 0x8000u) << 16;\n"
+                        "    const {2} moved = {3}; /* 2^112 moves the exponent's bias and makes subnormals normal; it is exact */\n    const {2} scaled = moved * 0x1p112f;\n    return {4};\n",
+                        u32, wide("x"), f32, real("magnitude"), real(choose("(wide & 0x7c00u) == 0x7c00u", "(magnitude | 0x7f800000u)", bits("scaled")) + " | sign"));
+        const bool fits = (lanes == 8 && target_.has("f16c")) || (lanes == 16 && target_.has("avx512f"));
+        if (fits) body = fmt::format("#ifdef TESS_X86_64\n    return ({})_mm{}_cvtph_ps((__m{}i)x);\n#else\n{}#endif\n", f32, 32 * lanes, 16 * lanes, body);
+        define(f32, name, u16 + " x", body, machine);
     } else {
         define(u16, name, f32 + " x",
                fmt::format("    const {0} bits = {1};\n    const {0} sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;\n"

@@ -18,6 +18,13 @@ static std::pair<std::string, std::string> machine_step(const std::string &famil
     const std::string m = bits == 128 ? "_mm" : fmt::format("_mm{}", bits), v = fmt::format("__m{}", bits);
     if (family == "dot4" && fits && target.has("avx512_vnni")) return {"#ifdef TESS_X86_64", fmt::format("{0}_dpbusd_epi32(({1}i)sum, ({1}i)a, ({1}i)b)", m, v)};
     if (family == "dot2" && fits && target.has("avx512_bf16")) return {"#ifdef TESS_X86_64", fmt::format("{0}_dpbf16_ps(({1})sum, ({1}bh)a, ({1}bh)b)", m, v)};
+    // Even and odd bytes as words of 16 bits: a sum of two of their products fits 32 bits.
+    if (family == "dot4" && (bits == 512 ? target.has("avx512bw") : (bits == 256 || bits == 128) && target.has("avx2"))) {
+        const std::string all = fmt::format("{}_and_si{}", m, bits);
+        return {"#ifdef TESS_X86_64",
+                fmt::format("{0}_add_epi32({0}_add_epi32(({1}i)sum, {0}_madd_epi16({2}(({1}i)a, {0}_set1_epi16(255)), "
+                            "{0}_srai_epi16({0}_slli_epi16(({1}i)b, 8), 8))), {0}_madd_epi16({0}_srli_epi16(({1}i)a, 8), {0}_srai_epi16(({1}i)b, 8)))", m, v, all)};
+    }
     if (family == "dot4" && lanes == 4 && target.has("asimddp"))
         return {"#if defined(__ARM_FEATURE_DOTPROD) && !defined(TESS_PORTABLE)",
                 "vsubq_s32(vdotq_s32((int32x4_t)sum, veorq_s8((int8x16_t)a, vdupq_n_s8(-128)), (int8x16_t)b), vdotq_s32(vdupq_n_s32(0), vdupq_n_s8(-128), (int8x16_t)b))"};
