@@ -26,7 +26,7 @@ static std::pair<std::string, std::string> machine_step(const std::string &famil
                             "{0}_srai_epi16({0}_slli_epi16(({1}i)b, 8), 8))), {0}_madd_epi16({0}_srli_epi16(({1}i)a, 8), {0}_srai_epi16(({1}i)b, 8)))", m, v, all)};
     }
     if (family == "dot4" && lanes == 4 && target.has("asimddp"))
-        return {"#if defined(__ARM_FEATURE_DOTPROD) && !defined(TESS_PORTABLE)",
+        return {"#ifdef TESS_DOTPROD",
                 "vsubq_s32(vdotq_s32((int32x4_t)sum, veorq_s8((int8x16_t)a, vdupq_n_s8(-128)), (int8x16_t)b), vdotq_s32(vdupq_n_s32(0), vdupq_n_s8(-128), (int8x16_t)b))"};
     return {};
 }

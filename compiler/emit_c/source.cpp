@@ -33,10 +33,14 @@ static std::string preamble(const Target &target) {
 #include "runtime/kernel.h"
 
 /* Every rounding is written down: nothing may be contracted, reassociated or assumed away. */
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "compile this file without -ffast-math"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) || \
+    defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "compile this file without -ffast-math and its parts"
 #endif
 #ifdef __clang__
+#ifdef __x86_64__
+#pragma float_control(precise, on) /* clang does not tell of parts of -ffast-math */
+#endif
 #pragma STDC FP_CONTRACT OFF
 #else
 #pragma GCC optimize("fp-contract=off")
@@ -50,10 +54,13 @@ static std::string preamble(const Target &target) {
     if (target.arch == "x86-64")
         text += fmt::format("#if defined(__x86_64__) && !defined(TESS_PORTABLE)\n#include <immintrin.h>\n#define TESS_X86_64 1\n#define TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
                             "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n#endif\n", machine, feature_mask(target.features));
+    else if (target.has("asimddp"))
+        text += fmt::format("#if defined(__aarch64__) && !defined(TESS_PORTABLE) && (defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__))\n#ifndef __ARM_FEATURE_DOTPROD\n"
+                            "#pragma GCC target(\"arch=armv8.2-a+dotprod\")\n#endif\n#include <arm_neon.h>\n#define TESS_DOTPROD 1\n"
+                            "#define TESS_CPU_FEATURES INT64_C(0x{:x})\n#else\n#define TESS_CPU_FEATURES 0\n#endif\n#define TESS_MACHINE\n",
+                            feature_mask({"asimddp"}));
     else
-        text += fmt::format("{}#define TESS_MACHINE\n#define TESS_CPU_FEATURES INT64_C(0x{:x})\n",
-                            target.has("asimddp") ? "#ifdef __ARM_FEATURE_DOTPROD /* -march=armv8.2-a+dotprod */\n#include <arm_neon.h>\n#endif\n" : "",
-                            feature_mask(target.features));
+        text += "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n";
     return text + "#define TESS_INLINE static inline __attribute__((always_inline, unused))\n\n";
 }
 
@@ -134,6 +141,18 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
                       kernel.name, c_size_arguments(p), read);
 }
 
+// Which options of the compiler the target wants.
+static std::string options_text(const Target &target) {
+    if (target.arch == "x86-64")
+        return "It needs no -m option: what uses the target's instructions is marked\n * TESS_MACHINE, and a processor without them is refused with a status. -DTESS_PORTABLE leaves "
+               "out the intrinsics and asks\n * for nothing.";
+    if (target.has("asimddp"))
+        return "gcc needs no -m option; clang has dot products with\n * -march=armv8.2-a+dotprod, and plain C in their place without. Where they are in, a processor without them is "
+               "refused with a\n * status. -DTESS_PORTABLE leaves them out and asks for nothing.";
+    if (target.arch == "wasm32") return "-msimd128 gives it vectors.";
+    return "It needs no -m option.";
+}
+
 static std::string about_text(const std::vector<Kernel> &kernels, const Target &target, const std::vector<std::string> &about) {
     std::string names, text;
     for (const Kernel &k : kernels) names += (names.empty() ? "" : ", ") + k.name;
@@ -150,9 +169,8 @@ static std::string about_text(const std::vector<Kernel> &kernels, const Target &
  *
  *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/kernel.h>
  *
- * and link it with Tessera's runtime and libm. It needs no -m option: what uses the target's instructions is marked
- * TESS_MACHINE, and a processor without them is refused with a status. -DTESS_PORTABLE leaves out the intrinsics and asks
- * for nothing. -ffast-math and its parts are not for this file; no other option changes a bit of a result, NaN's payload aside.
+ * and link it with Tessera's runtime and libm. )" + options_text(target) + R"(
+ * -ffast-math and its parts are not for this file; no other option changes a bit of a result, NaN's payload aside.
  *
  * A comment before straight-line code is the statement of the tile program that it carries out. */
 )";

@@ -16,6 +16,8 @@
 #include "compiler/emit_source.h"
 #include "compiler/header.h"
 #include "compiler/lower.h"
+#include "schedules/library.h"
+#include "schedules/merge.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {
@@ -116,6 +118,69 @@ TEST_CASE("constants are tables of C") {
         Loaded library({p}, target, build);
         CHECK(differ_in_bits(library.run(p, {}, {}, {}, Layout{}), run_interpreter(p, {}, {}, {})) == "");
     }
+}
+
+// Whether `text` compiles, with what the compiler says and its assembly.
+struct Compiled {
+    bool done;
+    std::string said, assembly;
+};
+
+static Compiled compiled(const std::string &text, const std::string &compiler) {
+    std::string folder = (std::filesystem::temp_directory_path() / "tessera-compiled-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()));
+    std::ofstream(folder + "/kernels.c") << text;
+    const std::string command = compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -I'" + TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' -S -o '" + folder + "/kernels.s' '" +
+                                folder + "/kernels.c' > '" + folder + "/log' 2>&1";
+    auto content = [&](const char *name) {
+        std::ifstream in(folder + name);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    Compiled result{std::system(command.c_str()) == 0, content("/log"), content("/kernels.s")};
+    std::filesystem::remove_all(folder);
+    return result;
+}
+
+// gcc tells of each part. clang tells of few, and is told that there is none.
+TEST_CASE("C does not compile with parts of -ffast-math, or is as without") {
+    const std::string text = source(small_matmul());
+    for (const char *part : {"-ffast-math", "-ffinite-math-only", "-freciprocal-math", "-fno-signed-zeros", "-funsafe-math-optimizations"}) {
+        INFO(part);
+        const Compiled got = compiled(text, std::string("gcc -O1 ") + part);
+        CHECK_FALSE(got.done);
+        CHECK_THAT(got.said, Catch::Contains("compile this file without -ffast-math and its parts"));
+    }
+    if (c_builds("").size() < 2) return;
+    const TileProgram row = lowered("softmax", library::softmax({}), {}, target_named("avx2"));
+    CHECK_FALSE(compiled(text, "clang -O1 -ffast-math").done);
+    const Compiled plain = compiled(source(row), "clang -O2"), loose = compiled(source(row), "clang -O2 -fassociative-math -fno-signed-zeros -fno-trapping-math -freciprocal-math");
+    CHECK((plain.done && !plain.assembly.empty()));
+    CHECK(plain.assembly == loose.assembly);
+}
+
+TEST_CASE("dot products of ARM are in C where the compiler has them, and asked of the processor only then", "[.][arm64]") {
+    const Target target = target_named("arm64+asimddp");
+    if (!can_emulate(target)) return;
+    Library schedules;
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    const auto stages = resolve(schedules.find("matmul_u8s8/arm64+asimddp"), schedules).stages;
+    const std::string text = source(lowered("bytes", library::matmul_u8s8({}), stages, target), target.name);
+    const std::string gcc = std::string("'") + TESSERA_ARM64_CC + "' -O2", clang = "clang --target=aarch64-linux-gnu -O2", asks = "\n_Static_assert(TESS_CPU_FEATURES != 0, \"\");\n",
+                      asks_nothing = "\n_Static_assert(TESS_CPU_FEATURES == 0, \"\");\n";
+    auto check = [&](const std::string &compiler, bool has) {
+        const Compiled got = compiled(text + (has ? asks : asks_nothing), compiler);
+        INFO(compiler << "\n" << got.said);
+        CHECK(got.done);
+        CHECK((got.assembly.find("sdot") != std::string::npos) == has);
+    };
+    check(gcc, true);
+    check(gcc + " -mcpu=cortex-a53", true);
+    check(gcc + " -march=armv8.2-a+dotprod", true);
+    check(gcc + " -DTESS_PORTABLE", false);
+    if (c_builds("").size() < 2) return;
+    // The headers of another architecture's libc are where its gcc is.
+    check(clang + " -isystem /usr/aarch64-linux-gnu/include -march=armv8.2-a+dotprod", true);
+    check(clang + " -isystem /usr/aarch64-linux-gnu/include", false);
 }
 
 static const char *sanitized_main = R"(

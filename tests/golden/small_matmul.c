@@ -8,7 +8,8 @@
  *
  * and link it with Tessera's runtime and libm. It needs no -m option: what uses the target's instructions is marked
  * TESS_MACHINE, and a processor without them is refused with a status. -DTESS_PORTABLE leaves out the intrinsics and asks
- * for nothing. -ffast-math and its parts are not for this file; no other option changes a bit of a result, NaN's payload aside.
+ * for nothing.
+ * -ffast-math and its parts are not for this file; no other option changes a bit of a result, NaN's payload aside.
  *
  * A comment before straight-line code is the statement of the tile program that it carries out. */
 #include <stdint.h>
@@ -16,10 +17,14 @@
 #include "runtime/kernel.h"
 
 /* Every rounding is written down: nothing may be contracted, reassociated or assumed away. */
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "compile this file without -ffast-math"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) || \
+    defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "compile this file without -ffast-math and its parts"
 #endif
 #ifdef __clang__
+#ifdef __x86_64__
+#pragma float_control(precise, on) /* clang does not tell of parts of -ffast-math */
+#endif
 #pragma STDC FP_CONTRACT OFF
 #else
 #pragma GCC optimize("fp-contract=off")
