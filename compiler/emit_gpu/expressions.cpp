@@ -276,7 +276,7 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     }
     // Positions never overflow; data wraps.
     bool position = type == DType::index;
-    std::string suffix = type == DType::i64 || wide ? "_i64" : "_i32";
+    std::string suffix = type == DType::i64 || wide || (position && position_type == "int64_t") ? "_i64" : "_i32";
     if (wide) {
         auto infix_in_64 = [&](const char *sign, int precedence) { return Piece{extended(x[0], precedence) + sign + extended(x[1], precedence - 1), precedence}; };
         if (e->op == Op::neg) return {"-" + extended(x[0], primary), prefix};

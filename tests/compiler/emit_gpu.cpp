@@ -25,6 +25,31 @@ TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{true, 0, 0, 1, 0, number % 4 == 1} : Layout{false, 2, 3, 1, 0, number % 4 == 0}}; });
 }
 
+// What an application compiles, with warnings as errors, where it may have other compilers than ours.
+TEST_CASE("the host files of GPU kernels compile without warnings") {
+    for (const char *name : {"opencl", "cuda-sm80"}) {
+        const Target target = target_named(name);
+        std::vector<Kernel> kernels;
+        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c.name, c.algorithm, c.stages, target)}}});
+        std::string folder = (std::filesystem::temp_directory_path() / "tessera-host-XXXXXX").string();
+        REQUIRE(mkdtemp(folder.data()));
+        // Each by itself: what one has no use for another may have.
+        std::string files;
+        for (const Kernel &kernel : kernels) {
+            std::ofstream(folder + "/" + kernel.name + ".c") << host_of({kernel}, target, "image", false);
+            files += " " + kernel.name + ".c";
+        }
+        for (const Build &build : c_builds("-std=c99 -Wall -Wextra -Werror")) {
+            const std::string command = "cd '" + folder + "' && " + build.compiler + " " + build.options + " -fsyntax-only -I'" + TESSERA_SOURCE_DIR + "'" + files + " > log 2>&1";
+            const int code = std::system(command.c_str());
+            std::ifstream log(folder + "/log");
+            INFO(command << "\n" << std::string(std::istreambuf_iterator<char>(log), {}).substr(0, 2000));
+            CHECK(code == 0);
+        }
+        std::filesystem::remove_all(folder);
+    }
+}
+
 // The log of nvcc with what its assembler says of each function.
 static std::string assembled(const std::string &source, const std::string &arch) {
     std::string folder = (std::filesystem::temp_directory_path() / "tessera-cuda-XXXXXX").string();
