@@ -2,9 +2,6 @@
 
 #include "runtime/arguments.h"
 
-/* Room for a tile beyond the end, as for every tensor. */
-#define MAX_ELEMENTS INT64_C(2147418111)
-
 enum {
     MAGIC = 0,
     VERSION = 8,
@@ -68,7 +65,7 @@ static int check_header(const TessBinding *b, int64_t tensor) {
         return packed_fault(tensor, TESS_PACKED_LAYOUT);
     for (axis = 0; axis < TESS_MAX_RANK; ++axis) {
         const uint64_t extent = read_word(header + EXTENTS + 8 * axis, 8);
-        if (extent > (axis < rank ? (uint64_t)MAX_ELEMENTS : 0))
+        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0))
             return packed_fault(tensor, TESS_PACKED_EXTENT);
     }
     /* What another version may use. */
@@ -129,7 +126,7 @@ int tess_abi1_bind_packed(TessBinding *b, int64_t tensor, int64_t slot) {
         if (factor > 0) n = (n + factor - 1) / factor;
         if (factor < 0) n = -factor;
         elements *= n;
-        if (elements > MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, tensor, -1, -1);
+        if (elements > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, tensor, -1, -1);
     }
     bytes = elements * (int64_t)tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
     if (written) b->packed_bytes = bytes;
