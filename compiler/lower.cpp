@@ -1,6 +1,7 @@
 #include "compiler/lower.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "algorithms/error.h"
 #include "compiler/barriers.h"
@@ -18,6 +19,13 @@ namespace tessera {
 
 static_assert(max_extent == TESS_MAX_ELEMENTS, "the runtime and schedules leave the same room for tiles");
 
+// Names of one letter are all a letter apart: those in the other case are near.
+static std::string near_dim(const std::string &name, std::vector<std::string> dims) {
+    auto lower = [](const std::string &n) { return std::tolower(static_cast<unsigned char>(n[0])); };
+    if (name.size() == 1) std::erase_if(dims, [&](const std::string &d) { return d.size() != 1 || lower(d) != lower(name); });
+    return did_you_mean(name, dims);
+}
+
 Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents) {
     Algorithm result = algorithm;
     std::vector<std::string> symbolic;
@@ -28,9 +36,12 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
         if (it != result.dims.end() && it->kind == DimKind::fixed)
             throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(it->value) +
                                 " by the algorithm's declaration and options, got " + std::to_string(value) + "; the symbolic dims are " + join(symbolic) + ". Leave it out, or choose other options.");
+        if (it != result.dims.end() && it->kind == DimKind::derived)
+            throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is derived, as " + to_string(it->size) + "; the symbolic dims are " + join(symbolic) +
+                                ". Fix those that it is derived of.");
         if (it == result.dims.end() || it->kind != DimKind::symbolic)
             throw UserError("shape.unknown-dim", algorithm.name + ": there is no symbolic dim '" + name + "' to fix; the symbolic dims are " +
-                                join(symbolic) + "." + did_you_mean(name, symbolic));
+                                join(symbolic) + "." + near_dim(name, symbolic));
         auto refuse = [&](const std::string &rule) {
             throw UserError("shape.constraint", algorithm.name + ": dim " + name + " = " + std::to_string(value) + " must be " + rule + ".");
         };

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "algorithms/error.h"
+#include "schedules/schedule.h"
 #include "schedules/target.h"
 
 namespace tessera {
@@ -60,8 +61,8 @@ std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape
     std::map<std::string, int64_t> extents;
     for (const std::string &text : shape) {
         const auto given = assignment(text);
-        if (!given || given->second < 0 || given->second > INT32_MAX)
-            throw UserError("command.shape", option + " '" + text + "': expected <dim>=<extent> with an extent in 0 ..= 2147483647, such as N=768; "
+        if (!given || given->second < 0 || given->second > max_extent)
+            throw UserError("command.shape", option + " '" + text + "': expected <dim>=<extent> with an extent in 0 ..= " + std::to_string(max_extent) + ", such as N=768; "
                                                                     "words that are no dims go before " + option + ".");
         if (!extents.insert(*given).second)
             throw UserError("command.shape", option + " '" + text + "': dim " + given->first + " is given twice; give it once.");

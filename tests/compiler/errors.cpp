@@ -33,6 +33,10 @@ TEST_CASE("extents that do not fit") {
     Algorithm a = library::matmul({});
     check_words([&] { bind_extents(a, {{"Z", 4}}); },
                 {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
+    CHECK_THROWS_WITH(bind_extents(a, {{"Q", 1}}), !Catch::Contains("Did you mean"));
+    CHECK_THROWS_WITH(bind_extents(a, {{"n", 1}}), Catch::Contains("Did you mean 'N'?"));
+    check_words([] { bind_extents(library::conv2d_nhwc({}, {{"stride", 1}, {"padding", 0}}), {{"P", 3}}); },
+                {"error[shape.unknown-dim]: conv2d_nhwc: dim P is derived, as ", "|H|", "; the symbolic dims are N, H, W, C, R, S, O. Fix those that it is derived of."});
     check_words([] { bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}}); },
                 {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration and options, got 7; the symbolic dims are M, K. Leave it out, or choose other options."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
