@@ -72,7 +72,7 @@ class Bench:
         x, w = torch.randn(1, hw, hw, c), torch.randn(r, r, c, o)
         p = (hw + 2 * padding - r) // stride + 1
         y = torch.empty(1, p, p, o)
-        schedule = "prepacked_avx512_small" if p < 8 and o >= 64 else "prepacked_avx512"
+        schedule = "prepacked_small_avx512" if p < 8 and o >= 64 else "prepacked_avx512"
         lib = self.kernel(f"{schedule}_{stride}_{padding}", ["conv2d_nhwc", "--target", "avx512", "--schedule", f"conv2d_nhwc/{schedule}",
                                                              "--option", f"stride={stride}", f"padding={padding}"])
         packed = lib.packed("w", desc(w))

@@ -201,7 +201,7 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
     for (const std::string &name : library.names()) {
         const size_t at = name.find(mark);
         if (at == std::string::npos) continue;
-        const std::string beside = name.substr(at + mark.size()), target = beside.substr(0, beside.find("_small")), folder = name.substr(0, at);
+        const std::string small = "small_", rest = name.substr(at + mark.size()), target = rest.substr(rest.starts_with(small) ? small.size() : 0), folder = name.substr(0, at);
         const size_t slash = folder.find('/');
         const Numerics numerics = slash == std::string::npos ? Numerics() : numerics_named(folder.substr(slash + 1));
         pairs.push_back({name, folder + "/" + target, target, algorithms.at(folder.substr(0, slash))(numerics)});
