@@ -10,7 +10,7 @@ namespace tessera::test {
 
 namespace {
 
-constexpr int kinds = 14;
+constexpr int kinds = 16;
 
 // Makes the algorithm and the text that makes it side by side.
 class Maker {
@@ -31,8 +31,14 @@ public:
 
 private:
     std::vector<Tile> tiles;
+    Tile state;
 
     Dim dim(const std::string &name) { return f.dim(name); }
+
+    const Tile &stored() {
+        if (!state) state = f.state("stored", {dim("M"), dim("N")}), text += "Tile stored = f.state(\"stored\", {M, N});\n";
+        return state;
+    }
 
     void tile(const Tile &t, const std::string &made) {
         text += "Tile t" + std::to_string(tiles.size()) + " = " + made + ";\n";
@@ -121,6 +127,14 @@ private:
             if (over.empty()) return;
             std::vector<Tile> parts = f.fold(welford_monoid(DType::f32), {a}, {over});
             return named(parts[1] + parts[2], "[&] { auto p = f.fold(welford_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}); return p[1] + p[2]; }()");
+        }
+        case 13: return named(a * 0.5 + stored(), ta + " * 0.5 + stored");
+        case 14: {  // the state gets new values, of which some may come of its old ones
+            if (!has(a, "M") || !has(a, "N") || a.dims().size() != 2) return;
+            const bool adds = s.choice % 2;
+            f.update(name, stored(), {f.index(dim("M")), f.index(dim("N"))}, adds ? a + stored() : a);
+            text += "f.update(\"" + name + "\", stored, {f.index(M), f.index(N)}, " + ta + (adds ? " + stored" : "") + ");\n";
+            return;
         }
         default: return named(cast(DType::f32, cast(DType::bf16, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
         }
