@@ -1,7 +1,6 @@
 #include "compiler/order.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "algorithms/error.h"
 #include "algorithms/simplify.h"

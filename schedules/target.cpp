@@ -199,6 +199,8 @@ std::vector<Target> targets_named(const std::string &list) {
     for (std::string name; std::getline(words, name, ',');) {
         const Target target = target_named(name);
         for (const Target &other : targets) {
+            if (target.is_gpu() && other.is_gpu() && other.name != target.name)
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + other.name + "' and '" + target.name + "'. Generate two libraries.");
             if (other.features == target.features && other.arch == target.arch)
                 throw UserError("target.repeated", "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
             if (other.arch != target.arch)

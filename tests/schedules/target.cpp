@@ -107,6 +107,7 @@ TEST_CASE("targets that cannot share a library: the words") {
     check_words([] { targets_named("avx2,x86-64,avx2"); }, {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
     check_words([] { targets_named("avx2,arm64"); },
                 {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
+    check_words([] { targets_named("cuda-sm80,cuda-sm86"); }, {"error[target.mixed-arch]: targets 'cuda-sm80,cuda-sm86': one library is for one GPU target, got 'cuda-sm80' and 'cuda-sm86'. Generate two libraries."});
     check_words([] { targets_named("avx2+avx_vnni,avx512"); }, {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
                                                                "expected one whose features all others have. Add it, such as x86-64."});
     check_words([] { targets_named("avx2,,avx512"); }, {"error[target.unknown]: there is no target ''"});
