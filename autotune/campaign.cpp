@@ -94,6 +94,7 @@ private:
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
         if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
+        if (options_.measure.cold) document["caches"] = "cold";
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
         for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));

@@ -121,6 +121,8 @@ std::pair<double, double> Conversation::time(long calls, long base_calls) {
     return {own / static_cast<double>(calls), other / static_cast<double>(base_calls)};
 }
 
+void Conversation::time_cold() { say("cold 1\n"); }
+
 void Conversation::compare(const Ran &ran, const Inputs &inputs, uint64_t seed) {
     bool interpreted = false;
     aside([&] {

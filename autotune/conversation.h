@@ -43,6 +43,8 @@ public:
     void compare(const Ran &ran, const Inputs &inputs, uint64_t seed);
     // Seconds of one call of the candidate and of one of the base, each repeated so often.
     std::pair<double, double> time(long calls, long base_calls);
+    // From here on each call that is timed finds nothing of its data in the caches.
+    void time_cold();
     // Does something else while the program waits.
     void aside(const std::function<void()> &work);
 

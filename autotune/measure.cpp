@@ -236,15 +236,16 @@ struct Measurer::State {
     }
 
     void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
-        constexpr double least = 1e-3;  // seconds of calls in one round
+        const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
         constexpr size_t fewest = 6, most = 400;
         const DimExtents extents = all_extents(subject.algorithm, subject.extents);
         Inputs inputs = random_inputs(program, extents, subject.seed + 2 * i);
         Conversation talk(subject, program, command_of(program_path(i), runner), limits_of(runner), folder.path() / fmt::format("said{}", i));
+        if (options.cold) talk.time_cold();
         const Conversation::Ran first = talk.run_on(inputs);
         result.workspace_bytes = first.workspace_bytes;
         std::vector<double> own, ratios;
-        auto calls_for = [](double seconds) { return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000); };
+        auto calls_for = [least](double seconds) { return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000); };
         auto [own_s, base_s] = talk.time(calls_for(first.seconds), 1);
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);

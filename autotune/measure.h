@@ -25,6 +25,7 @@ struct MeasureOptions {
     int jobs = 1;                             // programs built at a time
     double seconds = 0.4;                     // for timing one candidate
     double precision = 0.01;                  // of the ratio: half its 95% interval
+    bool cold = false;                        // each call that is timed finds nothing of its data in the caches; of one caller
     Limits compile;
     double widest = 0.05;     // interval of a ratio that is believed; a wider one is measured again, twice at most
     double run_limit_s = 20;  // for all that one program does

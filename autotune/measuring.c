@@ -8,6 +8,7 @@
  *   tensor <i> <bytes>, then bytes  what argument i holds before a run
  *   threads <n>                     that a kernel may use
  *   clock <0|1>                     1: time is what this thread had of its processor, so that other programs take nothing of it
+ *   cold <0|1>                      1: each call that is timed finds nothing of its data in the caches
  *   callers <n>                     that are timed side by side, each with arguments and a workspace of its own
  *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>" and, where status is 0, for each written
  *                                   argument "tensor <i> <bytes>", then bytes; which is 0, the candidate, or 1, the other
@@ -27,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/evict.h"
 #include "tessera.h"
 
 extern const int measured_arguments, measured_parameters;
@@ -222,6 +224,20 @@ static double seconds_side_by_side(int which, long calls) {
     return took;
 }
 
+static int cold;
+
+/* Each call by itself, since the caches are warm after one. */
+static double seconds_of_cold_calls(int which, long calls) {
+    double took = 0;
+    for (long c = 0; c < calls; c++) {
+        if (evict_caches() != 0) fail("out of memory");
+        const double start = now();
+        measured_call(which, tensors[which], parameters, &context, NULL);
+        took += now() - start;
+    }
+    return took;
+}
+
 static double seconds_of(int which, long calls) {
     if (calls < 1) return 0;
     if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
@@ -229,6 +245,7 @@ static double seconds_of(int which, long calls) {
     measured_call(which, tensors[which], parameters, &context, &bytes);
     context.workspace = scratch[which], context.workspace_bytes = bytes;
     if (callers > 1) return seconds_side_by_side(which, calls);
+    if (cold) return seconds_of_cold_calls(which, calls);
     const double start = now();
     for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
     return now() - start;
@@ -277,6 +294,8 @@ int main(void) {
         } else if (strcmp(line, "clock") == 0 && sscanf(rest, "%ld", &a) == 1) {
             struct timespec t;
             ticking = a == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+        } else if (strcmp(line, "cold") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            cold = a == 1;
         } else if (strcmp(line, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
             callers = a;
         } else if (strcmp(line, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {

@@ -4,13 +4,14 @@
 Each task has a shape that no shipped model was trained on, and campaigns of its own: 8 and 16 trials with the shipped cost
 model; 16 and 64 without any; 64 by random search; 256 from nothing, without model or shipped schedule. Each ends with its winner timed again
 beside the base, interleaved, and that ratio is what counts. `best` is the best that any of them, or the shipped schedule, reached; the
-columns are shares of it, and `shipped` is the share of the shipped schedule. The last three tasks have none: their base is plain loops.
+columns are shares of it, and `shipped` is the share of the shipped schedule. `long` is a search of 1,000 trials with the model, for the best known. The last three tasks have none: their base is plain loops.
 A second table has the trials after which the longer campaigns had measured 97 % of what 16 trials with the model reached.
 
---trials changes 256. --out FILE keeps every campaign and --from FILE prints the tables of such files again, together. --rate says
-how fast the search itself is: candidates a second from their decisions to their scores, scores alone, and the search's share of a
+--trials changes 256, --long changes 1,000. --out FILE keeps every campaign and --from FILE prints the tables of such files again, together; --keep FOLDER
+keeps their records and artifacts. --rate says how fast the search itself is: candidates a second from their decisions to their scores, scores alone, and the search's share of a
 campaign of 32 trials."""
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -39,14 +40,14 @@ TASKS = {  # arguments, shape, work of a call, its unit
 UNSEEN = {"city_block", "swiglu", "log_partition"}
 CAMPAIGNS = {"8, model": ["--trials", "8"], "16, model": ["--trials", "16"], "16": ["--trials", "16", "--model", "none"],
              "64": ["--trials", "64", "--model", "none"], "random": ["--trials", "64", "--model", "roofline", "--exploration", "1"],
-             "nothing": ["--model", "none", "--unseeded"]}
+             "long": [], "nothing": ["--model", "none", "--unseeded"]}
 ENOUGH = 0.97  # of what 16 trials with the model reach
 
 
-def campaign(options, name, more):
+def campaign(options, name, more, keep=None):
     arguments, shape, _, _ = TASKS[name]
     generator = options.unseen if arguments[0] in UNSEEN else options.generator
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([generator, "tune", *arguments, "--shape", *(f"{d}={n}" for d, n in shape.items()), "--target", options.target,
                               *more, "--quiet", "--json", "--records", os.path.join(folder, "tune.db"), "--out", os.path.join(folder, "out")],
                              capture_output=True, text=True)
@@ -55,8 +56,14 @@ def campaign(options, name, more):
     return json.loads(run.stdout)
 
 
-def tune(options, name, more):
-    result = campaign(options, name, more)
+def tune(options, name, column):
+    more = CAMPAIGNS[column]
+    if "--trials" not in more:
+        more = [*more, "--trials", str(options.long if column == "long" else options.trials)]
+    keep = options.keep and os.path.join(options.keep, f"{name}, {column}")
+    if keep:
+        os.makedirs(keep)
+    result = campaign(options, name, more, keep)
     measured = [t["ratio"] for t in result["trials"][1:] if t["verdict"] == "measured"]
     # Where nothing beat the base there is no artifact, and a campaign that may not begin from the base has what it measured.
     speed = result["ratio"][1] if result["improved"] else max(measured, default=0) if "--unseeded" in more else 1.0
@@ -111,7 +118,7 @@ def table(results):
 
 def reaching(results):
     """How many trials the longer campaigns take to what few trials with the model reach."""
-    columns = ["64", "random", "nothing"]
+    columns = ["64", "random", "long", "nothing"]
     print(f"{'trials to ' + format(ENOUGH, '.0%') + ' of 16, model':30}" + "".join(f"{c:>11}" for c in columns))
     for task in dict.fromkeys(r["task"] for r in results):
         runs = {r["campaign"]: r for r in results if r["task"] == task}
@@ -128,27 +135,30 @@ def reaching(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help="those whose name begins so; default: all")
-    parser.add_argument("--generator", required=True)
-    parser.add_argument("--unseen", required=True, help="the generator of what has no schedule")
+    parser.add_argument("--generator")
+    parser.add_argument("--unseen", help="the generator of what has no schedule")
     parser.add_argument("--target", default="host")
     parser.add_argument("--trials", type=int, default=256)
+    parser.add_argument("--long", type=int, default=1000)
     parser.add_argument("--campaigns", nargs="+", choices=CAMPAIGNS, default=list(CAMPAIGNS))
     parser.add_argument("--rate", action="store_true")
     parser.add_argument("--out")
+    parser.add_argument("--keep")
     parser.add_argument("--from", dest="files", nargs="+", default=[])
     options = parser.parse_args()
     tasks = [name for name in TASKS if not options.tasks or any(name.startswith(t) for t in options.tasks)]
     if not tasks:
         sys.exit(f"no task begins with any of {options.tasks}; there are: {', '.join(TASKS)}")
+    if not options.files and not (options.generator and options.unseen):
+        sys.exit("--generator and --unseen are needed unless --from names files; ./tessera tuning passes them")
     if options.rate:
         return rates(options, tasks)
     results = [json.loads(line) for file in options.files for line in open(file)]
     if not options.files:
         for name in tasks:
             for column in options.campaigns:
-                more = CAMPAIGNS[column]
                 try:
-                    result = tune(options, name, more if "--trials" in more else [*more, "--trials", str(options.trials)])
+                    result = tune(options, name, column)
                 except RuntimeError as error:
                     print(f"{name}, {column}: {error}", file=sys.stderr, flush=True)
                     continue

@@ -12,8 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
-#include "generators/comparison.h"
+#include "bench/evict.h"
 #include "bench/work.h"
+#include "generators/comparison.h"
 
 namespace tessera {
 
@@ -26,7 +27,7 @@ struct BenchOptions {
     std::vector<std::string> extents;
     double seconds = 1;
     int32_t threads = 1;
-    bool json = false;
+    bool json = false, cold = false;
     Limits compile, run{300};
 };
 
@@ -45,8 +46,8 @@ private:
     void *data_;
 };
 
-// Seconds for one call, sorted; each from as many calls as take a tenth of a millisecond.
-std::vector<double> times(const std::function<void()> &call, double seconds) {
+// Seconds for one call, sorted; each from as many calls as take a tenth of a millisecond or, with cold caches, from one.
+std::vector<double> times(const std::function<void()> &call, double seconds, bool cold) {
     using Clock = std::chrono::steady_clock;
     auto run = [&](int64_t calls) {
         const auto start = Clock::now();
@@ -54,10 +55,13 @@ std::vector<double> times(const std::function<void()> &call, double seconds) {
         return std::chrono::duration<double>(Clock::now() - start).count();
     };
     int64_t calls = 1;
-    while (run(calls) < 1e-4) calls *= 2;
+    while (!cold && run(calls) < 1e-4) calls *= 2;
     std::vector<double> all;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    while (all.size() < 5 || Clock::now() < end) all.push_back(run(calls) / static_cast<double>(calls));
+    while (all.size() < 5 || Clock::now() < end) {
+        if (cold && evict_caches() != 0) throw UserError("bench.memory", "--cold-caches: expected memory of twice the size of the largest cache, got none. Leave it out.");
+        all.push_back(run(calls) / static_cast<double>(calls));
+    }
     std::sort(all.begin(), all.end());
     return all;
 }
@@ -98,7 +102,7 @@ ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, cons
     check(kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes));
     const Aligned workspace(context.workspace_bytes);
     context.workspace = context.workspace_bytes ? workspace.data() : nullptr;
-    const std::vector<double> all = times([&] { check(kernel.run(arguments, inputs.parameters, context)); }, options.seconds);
+    const std::vector<double> all = times([&] { check(kernel.run(arguments, inputs.parameters, context)); }, options.seconds, options.cold);
     const double median = all[all.size() / 2];
     const Work work = work_of(p.bound, program, extents);
     ordered_json result = {{"samples", all.size()}, {"median_s", median}, {"min_s", all.front()}};
@@ -124,11 +128,12 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
     if (options.json) {
         ordered_json whole = {{"format", "tessera-bench"}, {"version", 1}, {"kernel", p.kernel.name}, {"target", p.target.name}, {"numerics", p.declared.numerics.name},
                               {"schedule", schedule}, {"extents", shape}, {"threads", options.threads}};
+        if (options.cold) whole["caches"] = "cold";
         whole.update(r);
         std::cout << whole.dump(2) << "\n";
         return exit_ok;
     }
-    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}\n", p.kernel.name, p.target.name, p.declared.numerics.name, schedule, to_string(shape), options.threads, options.threads == 1 ? "" : "s");
+    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.kernel.name, p.target.name, p.declared.numerics.name, schedule, to_string(shape), options.threads, options.threads == 1 ? "" : "s", options.cold ? ", cold caches" : "");
     std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", r["median_s"].get<double>() * 1e6, r["min_s"].get<double>() * 1e6, r["samples"].get<size_t>());
     if (r.contains("gflops")) std::cout << fmt::format("; {:.1f} GFLOP/s", r["gflops"].get<double>());
     std::cout << fmt::format("; {:.1f} GB/s of arguments\n", r["gbytes_per_s"].get<double>());
@@ -144,6 +149,7 @@ Command bench_command(CLI::App &app, const Registry &registry) {
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic")->type_name("DIM=EXTENT");
     add_seconds(*line, "--seconds", options->seconds, "How long to measure");
+    line->add_flag("--cold-caches", options->cold, "Time calls that find nothing of their data in the caches, as when other work runs between them");
     line->add_option("--threads", options->threads, "Threads that the kernel may use")->check(CLI::Range(1, 4096))->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
     add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that timing may take");

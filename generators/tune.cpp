@@ -61,7 +61,7 @@ void check_deterministic(const Asked &asked) {
     const TuneOptions &options = asked.tune;
     if (!options.deterministic) return;
     for (const auto &[given, name] : {std::pair(asked.seconds, "--budget-s"), std::pair(options.campaign.resume, "--resume"),
-                                      std::pair(!options.runners.empty(), "--runner")})
+                                      std::pair(!options.runners.empty(), "--runner"), std::pair(options.campaign.measure.cold, "--cold-caches")})
         if (given)
             throw UserError("command.arguments", std::string("tune: ") + name +
                                                      " is for a search that measures; --deterministic measures nothing, and its budget is "
@@ -77,6 +77,9 @@ int tune(const Registry &registry, const Asked &asked) {
                         "leave it out.");
     if (options.dry_run && options.json)
         throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
+    if (options.campaign.measure.cold && options.campaign.goal.metric == Metric::throughput)
+        throw UserError("command.arguments",
+                        "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. Leave out the one or the other.");
     const bool many = asked.all || !asked.campaign.empty();
     if (asked.all && !asked.campaign.empty())
         throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
@@ -171,6 +174,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
     add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
+    line->add_flag("--cold-caches", c.measure.cold, "Time calls that find nothing of their data in the caches, as when other work runs between them");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
     line->add_option("--metric", c.goal.metric,
                      "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "

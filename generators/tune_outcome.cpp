@@ -82,6 +82,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
                            {"trials", r.trials.size()},
                            {"versions", run.task.identity["versions"]},
                            {"worth", worth_json(r)}};
+    if (run.options.campaign.measure.cold) choice["caches"] = "cold";
     if (!run.task.space.ahead.empty()) choice["prepack"] = run.task.space.ahead;
     const Goal &goal = run.options.campaign.goal;
     if (goal.metric == Metric::latency) return choice;

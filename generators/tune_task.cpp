@@ -168,6 +168,8 @@ static void check_gpu(const Target &target, const TuneOptions &options) {
         throw UserError("command.arguments", fmt::format("tune: target '{}': --metric throughput is of processors, whose threads call at one time. Leave "
                                                          "it out.",
                                                          target.name));
+    if (options.campaign.measure.cold)
+        throw UserError("command.arguments", fmt::format("tune: target '{}': --cold-caches is of processors. Leave it out.", target.name));
     if (options.dry_run) return;
     if (target.arch != "opencl")
         throw UserError("tune.gpu", fmt::format("target '{}': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists "

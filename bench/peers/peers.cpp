@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "bench/bandwidth.h"
 #include "bench/peak.h"
 #include "bench/steady.h"
 #include "bench/timing.h"
@@ -159,25 +160,34 @@ static void attention(double peak) {
     }
 }
 
-// The peer of a memory-bound kernel is memcpy of the same bytes: as much read, as much written.
+// The peers of a memory-bound kernel copy as many bytes: memcpy, whose stores go past the cache, and a loop of vector loads and stores,
+// which like the kernel reads each line of its result before it writes it.
 static void bandwidth() {
-    fmt::print("\n{:<26}{:>10}{:>10}{:>8}  {}\n", "bandwidth", "GB/s", "copy", "ratio", "95% interval");
-    auto row = [](const std::string &name, double bytes, const Contest &c) {
-        fmt::print("{:<26}{:>10.1f}{:>10.1f}{:>8.3f}  {:.3f}..{:.3f}\n", name, bytes / c.seconds[0] * 1e-9, bytes / c.seconds[1] * 1e-9, c.ratio[1], c.lower[1], c.upper[1]);
+    fmt::print("\n{:<22}{:>7}{:>9}{:>7}  {:<14}{:>7}{:>7}  {}\n", "bandwidth, GB/s", "", "memcpy", "ratio", "95% interval", "loop", "ratio", "95% interval");
+    auto row = [](const std::string &name, double elements, const std::function<void()> &kernel, Floats &to, const Floats &from) {
+        const double bytes = 8 * elements;
+        const int vector_bytes = peak_run(PEAK_F32, 64, 1) > 0 ? 64 : peak_run(PEAK_F32, 32, 1) > 0 ? 32 : 16;
+        Contest c = contest({kernel, [&] { std::memcpy(to.data(), from.data(), 4 * from.size()); },
+                             [&] { bandwidth_copy(to.data(), from.data(), 4 * from.size(), vector_bytes, 1); }},
+                            20, 3);
+        fmt::print("{:<22}{:>7.1f}", name, bytes / c.seconds[0] * 1e-9);
+        for (size_t peer : {1, 2})
+            fmt::print("{:>{}.1f}{:>7.3f}  {:<14}", bytes / c.seconds[peer] * 1e-9, peer == 1 ? 9 : 7, c.ratio[peer], fmt::format("{:.3f}..{:.3f}", c.lower[peer], c.upper[peer]));
+        fmt::print("\n");
     };
-    {
-        int64_t m = 1024, n = 4096;
+    for (int64_t m : {1024, 16384}) {
+        int64_t n = 4096;
         Floats x = random_floats(m * n), y(m * n), z(m * n);
         TessTensorDesc dx = desc(x, {m, n}), dy = desc(y, {m, n});
         Call call(1, nullptr, [&](const TessContext *c, uint64_t *b) { return softmax_workspace(&dx, &dy, c, b); });
-        row("softmax 1024x4096", 8.0 * m * n, contest({[&] { check(softmax(&dx, &dy, &call.context)); }, [&] { std::memcpy(z.data(), x.data(), 4 * x.size()); }}, 20, 2));
+        row(fmt::format("softmax {}x{}", m, n), static_cast<double>(m * n), [&] { check(softmax(&dx, &dy, &call.context)); }, z, x);
     }
-    {
-        int64_t m = 4096, n = 768;
+    for (int64_t m : {4096, 65536}) {
+        int64_t n = 768;
         Floats x = random_floats(m * n), g = random_floats(n), b = random_floats(n), y(m * n), z(m * n);
         TessTensorDesc dx = desc(x, {m, n}), dg = desc(g, {n}), db = desc(b, {n}), dy = desc(y, {m, n});
         Call call(1, nullptr, [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, 1e-5f, c, bytes); });
-        row("layernorm 4096x768", 8.0 * m * n, contest({[&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, [&] { std::memcpy(z.data(), x.data(), 4 * x.size()); }}, 20, 2));
+        row(fmt::format("layernorm {}x{}", m, n), static_cast<double>(m * n), [&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, z, x);
     }
 }
 

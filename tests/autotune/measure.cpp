@@ -178,6 +178,24 @@ TEST_CASE("several callers are timed side by side, each with data of its own") {
     }
 }
 
+// The sum of two rows that lie in a cache takes less time than to fetch them.
+TEST_CASE("calls are timed with cold caches") {
+    const Subject s = {bind_extents(library::column_sum({}), {{"M", 2}, {"N", 32768}}), target_named("x86-64"), {}, 1, 5};
+    Knobs vector;
+    vector.vector = {{"N", 4}};
+    const TileProgram rows = lower(s.algorithm, {{"y", vector}}, s.target);
+    MeasureOptions options = quick();
+    auto seconds = [&](bool cold) {
+        options.cold = cold;
+        Measurement of;
+        Measurer(s, options, rows).measure({rows}, 0, [&](size_t, const Measurement &m) { of = m; });
+        INFO(of.message);
+        CHECK(of.verdict == Verdict::measured);
+        return of.seconds;
+    };
+    CHECK(seconds(true) > 1.2 * seconds(false));
+}
+
 TEST_CASE("a runner on which the base fails too is given up, and its trials are given to another") {
     const Subject s = subject("x86-64");
     const TemporaryFolder folder;

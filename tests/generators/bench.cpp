@@ -24,6 +24,17 @@ TEST_CASE("bench times a kernel and counts its rates") {
     CHECK_THAT(text.out, Catch::StartsWith("layernorm on ") && Catch::Contains(", f32, schedule none, M=4 N=4, 1 thread\n  median ") && Catch::Contains(" GFLOP/s; ") && Catch::EndsWith(" GB/s of arguments\n"));
 }
 
+TEST_CASE("bench with cold caches is slower, and says so") {
+    auto seconds = [](std::vector<std::string> more) {
+        std::vector<std::string> line = {"bench", "matmul", "--schedule", "none", "--extents", "M=4", "N=256", "K=256", "--seconds", "0.1", "--json"};
+        line.insert(line.end(), more.begin(), more.end());
+        const auto result = nlohmann::json::parse(generator(line).out);
+        CHECK(result.contains("caches") == !more.empty());
+        return result["median_s"].get<double>();
+    };
+    CHECK(seconds({"--cold-caches"}) > seconds({}));
+}
+
 TEST_CASE("bench's errors") {
     check_refused({"bench", "matmul", "--schedule", "none"}, {"error[command.extents]: matmul: dim M has no extent; give one with --shape"});
     check_refused({"bench", "matmul", "--schedule", "none", "--extents", "M=1", "N=1", "K=1", "--threads", "0"}, {"error[command.arguments]: tessera-generator bench: --threads"});

@@ -194,6 +194,25 @@ TEST_CASE("tune makes the throughput of several callers large") {
                   {"error[command.arguments]: tune: target 'opencl': --metric throughput is of processors, whose threads call at one time. Leave it out."});
 }
 
+TEST_CASE("tune with cold caches says so, and is a campaign of its own") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> task = {"--trials", "7", "--shape", "M=48", "N=64", "K=32"};
+    auto tuned = [&](std::vector<std::string> more) {
+        more.insert(more.end(), task.begin(), task.end());
+        return generator(tune(folder, more));
+    };
+    const Outcome o = tuned({"--cold-caches"});
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    CHECK(read_schedule(folder.path() / "out/matmul/f32/x86-64/M48_N64_K32.json").document()["measured"]["caches"] == "cold");
+    CHECK(tuned({"--resume", "--name", "matmul/warm_x86-64"}).code == 0);
+    CHECK_FALSE(read_schedule(folder.path() / "out/matmul/warm_x86-64.json").document()["measured"].contains("caches"));
+    check_refused(tune(folder, {"--cold-caches", "--metric", "throughput", "--threads", "2"}), {"error[command.arguments]: tune: --cold-caches is for one caller"});
+    check_refused(tune(folder, {"--cold-caches", "--deterministic"}), {"error[command.arguments]: tune: --cold-caches is for a search that measures"});
+    check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--cold-caches"},
+                  {"error[command.arguments]: tune: target 'opencl': --cold-caches is of processors. Leave it out."});
+}
+
 TEST_CASE("a dry run lists the decisions of any algorithm's space") {
     const TemporaryFolder folder;
     const Outcome o = generator(tune(folder, {"--dry-run", "--shape", "M=48", "N=64", "K=32"}));
