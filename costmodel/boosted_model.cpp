@@ -62,13 +62,14 @@ public:
         TreeOptions options;
         // Few examples of one task carry small trees; many of many tasks carry deep ones.
         if (tasks.size() == 1) options = {30, 3, 0.2, 0.5, 2};
-        learnt_.emplace(train_trees(rows, options));
+        const std::string trained = train_trees(rows, options);
+        learnt_ = {trained, Forest(trained)};
     }
 
     void load(const std::filesystem::path &file) override {
         const std::string subject = "cost model '" + file.string() + "'";
         const std::string text = read_regular(file, {"model", "cost model", "Name one that `cost-model train` wrote.", json_max_bytes});
-            const json document = parse_json(text, subject);
+        const json document = parse_json(text, subject);
         auto refuse = [&](const std::string &id, const std::string &why) { throw UserError(id, subject + ": " + why); };
         for (const char *field : {"format", "features", "forest", "sha256"})
             if (!document.is_object() || !document.contains(field) || !document.at(field).is_string())
@@ -77,8 +78,7 @@ public:
         if (document.at("features") != feature_hash()) refuse("model.features", "it was trained on another table of features than this version's; train it again from its data.");
         const std::string forest = document.at("forest");
         if (sha256(forest) != document.at("sha256")) refuse("model.format", "its forest is not the one whose hash it states; the file was changed or cut. Restore it, or train it again.");
-        check_trees(forest, subject);
-        loaded_.emplace(forest);
+        loaded_ = {forest, Forest(checked_forest(forest, subject))};
         learnt_.reset();
         examples_.clear();
     }
@@ -96,8 +96,7 @@ public:
 
 private:
     struct Trees {
-        explicit Trees(std::string model) : text(std::move(model)), forest(text) {}
-        std::string text;
+        std::string text;  // as it was loaded or trained
         Forest forest;
     };
     std::optional<Trees> loaded_, learnt_;

@@ -3,6 +3,7 @@
 #include <xgboost/c_api.h>
 
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -51,6 +52,51 @@ std::vector<float> values_of(const std::vector<const Featured *> &rows) {
         all.insert(all.end(), f->values.begin(), f->values.end());
     }
     return all;
+}
+
+// A tree of which only what predicts is kept: who is whose child, what is compared with what, and the leaves' values. `refuse` throws.
+json checked_tree(const json &tree, size_t number, const std::function<void(const std::string &)> &refuse) {
+    constexpr int64_t no_parent = 2147483647;
+    auto bad = [&](const std::string &what) { refuse(fmt::format("{} in tree {}", what, number)); };
+    const size_t features = feature_table().size(), nodes = tree.at("left_children").size();
+    if (tree.at("id") != number || nodes == 0 || tree.at("tree_param").at("num_nodes") != std::to_string(nodes)) bad("nodes as it says");
+    for (const char *list : {"left_children", "right_children", "split_indices", "split_conditions", "default_left", "split_type"})
+        if (!tree.at(list).is_array() || tree.at(list).size() != nodes) bad(std::string("an entry of '") + list + "' for each node");
+    if (!tree.at("categories").empty()) bad("no categories");
+    auto integers = [&](const char *list) {
+        for (const json &value : tree.at(list))
+            if (!value.is_number_integer()) bad(std::string("integers as '") + list + "'");
+        return tree.at(list).get<std::vector<int64_t>>();
+    };
+    std::vector<int64_t> left = integers("left_children"), right = integers("right_children"), feature = integers("split_indices"), parent(nodes, no_parent);
+    std::vector<int> to_left;
+    std::vector<double> value;
+    for (size_t n = 0; n < nodes; n++) {
+        const json &number_there = tree.at("split_conditions")[n], &side = tree.at("default_left")[n];
+        if (tree.at("split_type")[n] != 0) bad("splits of numbers");
+        if (!number_there.is_number() || !std::isfinite(static_cast<float>(number_there.get<double>()))) bad("numbers to compare with");
+        if (!side.is_boolean() && side != 0 && side != 1) bad("a side for what is missing");
+        value.push_back(number_there.get<double>()), to_left.push_back(side == true || side == 1 ? 1 : 0);
+        if (left[n] == -1 && right[n] == -1) {
+            feature[n] = 0;
+            continue;
+        }
+        for (int64_t child : {left[n], right[n]}) {
+            // Children come after their parent, so that no path is a circle.
+            if (child <= static_cast<int64_t>(n) || child >= static_cast<int64_t>(nodes) || parent[static_cast<size_t>(child)] != no_parent) bad("children that are nodes of its own");
+            parent[static_cast<size_t>(child)] = static_cast<int64_t>(n);
+        }
+        if (feature[n] < 0 || feature[n] >= static_cast<int64_t>(features)) bad("splits by a feature of the table");
+    }
+    for (size_t n = 1; n < nodes; n++)
+        if (parent[n] == no_parent) bad("nodes with a parent");
+    const std::vector<double> none(nodes, 0);
+    json param = {{"num_deleted", "0"}, {"num_feature", std::to_string(features)}, {"num_nodes", std::to_string(nodes)}, {"size_leaf_vector", "0"}};
+    json checked = {{"id", number}, {"tree_param", param}, {"left_children", left}, {"right_children", right}, {"parents", parent}, {"split_indices", feature},
+                    {"split_conditions", value}, {"default_left", to_left}, {"split_type", std::vector<int>(nodes, 0)},
+                    {"base_weights", none}, {"loss_changes", none}, {"sum_hessian", none}};
+    for (const char *list : {"categories", "categories_nodes", "categories_segments", "categories_sizes"}) checked[list] = json::array();
+    return checked;
 }
 
 }  // namespace
@@ -113,51 +159,39 @@ std::vector<double> Forest::sums(const std::vector<Featured> &candidates) const 
     return std::vector<double>(scores, scores + rows.size());
 }
 
-void check_trees(const std::string &model, const std::string &subject) {
+std::string checked_forest(const std::string &model, const std::string &subject) {
     auto refuse = [&](const std::string &expected) {
         throw UserError("model.format", subject + ": expected " + expected + ", as XGBoost's JSON has it. Train it again.");
     };
     const json document = parse_json(model, subject);
-    const size_t features = feature_table().size();
+    const std::string features = std::to_string(feature_table().size());
+    json forest = json::array();
     try {
-        const json &learner = document.at("learner"), &booster = learner.at("gradient_booster"), &forest = booster.at("model");
+        const json &learner = document.at("learner"), &booster = learner.at("gradient_booster"), &given = booster.at("model");
         if (booster.at("name") != "gbtree" || learner.at("objective").at("name") != "rank:pairwise") refuse("a forest for ranking");
-        if (learner.at("learner_model_param").at("num_feature") != std::to_string(features)) refuse(fmt::format("a forest over {} features", features));
-        const json &trees = forest.at("trees"), &info = forest.at("tree_info");
-        if (forest.at("gbtree_model_param").at("num_trees") != std::to_string(trees.size()) || info.size() != trees.size()) refuse("as many trees as it says");
+        if (learner.at("learner_model_param").at("num_feature") != features) refuse("a forest over " + features + " features");
+        const json &trees = given.at("trees"), &info = given.at("tree_info");
+        if (!trees.is_array() || given.at("gbtree_model_param").at("num_trees") != std::to_string(trees.size()) || info.size() != trees.size()) refuse("as many trees as it says");
         for (const json &group : info)
             if (group != 0) refuse("trees for one score");
-        for (size_t t = 0; t < trees.size(); t++) {
-            const json &tree = trees[t];
-            const size_t nodes = tree.at("left_children").size();
-            const auto bad = [&](const std::string &what) { refuse(fmt::format("{} in tree {}", what, t)); };
-            if (tree.at("id") != t || nodes == 0 || tree.at("tree_param").at("num_nodes") != std::to_string(nodes) || tree.at("tree_param").at("num_feature") != std::to_string(features) ||
-                tree.at("tree_param").at("size_leaf_vector") != "0" || tree.at("tree_param").at("num_deleted") != "0")
-                bad("nodes as it says");
-            for (const char *list : {"right_children", "parents", "split_indices", "split_conditions", "default_left", "base_weights", "loss_changes", "sum_hessian", "split_type"})
-                if (tree.at(list).size() != nodes) bad(std::string("an entry of '") + list + "' for each node");
-            for (const char *list : {"categories", "categories_nodes", "categories_segments", "categories_sizes"})
-                if (!tree.at(list).empty()) bad("no categories");
-            std::vector<int64_t> parent(nodes, -1);
-            for (size_t n = 0; n < nodes; n++) {
-                const int64_t left = tree.at("left_children")[n].get<int64_t>(), right = tree.at("right_children")[n].get<int64_t>();
-                if (tree.at("split_type")[n] != 0) bad("splits of numbers");
-                if (left == -1 && right == -1) continue;
-                for (int64_t child : {left, right}) {
-                    // Children come after their parent, so that no path is a circle.
-                    if (child <= static_cast<int64_t>(n) || child >= static_cast<int64_t>(nodes) || parent[static_cast<size_t>(child)] >= 0) bad("children that are nodes of its own");
-                    parent[static_cast<size_t>(child)] = static_cast<int64_t>(n);
-                }
-                const int64_t feature = tree.at("split_indices")[n].get<int64_t>();
-                if (feature < 0 || feature >= static_cast<int64_t>(features)) bad("splits by a feature of the table");
-                if (!tree.at("split_conditions")[n].is_number()) bad("numbers to compare with");
-            }
-            for (size_t n = 1; n < nodes; n++)
-                if (parent[n] < 0) bad("nodes with a parent");
-        }
+        for (const json &tree : trees) forest.push_back(checked_tree(tree, forest.size(), refuse));
     } catch (const json::exception &error) {
         refuse(std::string("the fields of a forest (") + error.what() + ")");
     }
+    return json{{"version", {1, 6, 0}},
+                {"learner",
+                 {{"attributes", json::object()},
+                  {"feature_names", json::array()},
+                  {"feature_types", json::array()},
+                  {"learner_model_param", {{"base_score", "0E0"}, {"num_class", "0"}, {"num_feature", features}, {"num_target", "1"}}},
+                  {"objective", {{"name", "rank:pairwise"}, {"lambda_rank_param", {{"fix_list_weight", "0"}, {"num_pairsample", "1"}}}}},
+                  {"gradient_booster",
+                   {{"name", "gbtree"},
+                    {"model",
+                     {{"gbtree_model_param", {{"num_parallel_tree", "1"}, {"num_trees", std::to_string(forest.size())}, {"size_leaf_vector", "0"}}},
+                      {"tree_info", std::vector<int>(forest.size(), 0)},
+                      {"trees", forest}}}}}}}}
+        .dump();
 }
 
 }  // namespace tessera

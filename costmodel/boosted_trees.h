@@ -1,8 +1,8 @@
 // Gradient-boosted trees (Chen and Guestrin, "XGBoost", KDD 2016) over the feature table: the only file that knows XGBoost. A
 // model is its JSON text.
 //
-// XGBoost reads what a model says without looking whether it is there, so that a crafted one reads outside of its arrays; every
-// model is therefore checked, node by node, before XGBoost sees it.
+// XGBoost reads what a model says without looking whether it is there, so that a crafted one reads outside of its arrays; what XGBoost
+// sees of a model from outside is therefore written anew, of what was checked node by node.
 #pragma once
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &opt
 // The trees of a model, ready to be summed.
 class Forest {
 public:
-    // The text must have passed check_trees.
+    // Of train_trees or checked_forest.
     explicit Forest(const std::string &model);
     // What the trees add for each candidate.
     std::vector<double> sums(const std::vector<Featured> &candidates) const;
@@ -41,7 +41,8 @@ private:
     std::shared_ptr<const Loaded> loaded_;
 };
 
-// UserError model.format: the text is no forest over as many features as the table has; `subject` names it.
-void check_trees(const std::string &model, const std::string &subject);
+// The forest that a text from outside says, as a text that predicts the same and has nothing else in it. UserError model.format: it is no
+// forest over as many features as the table has; `subject` names it.
+std::string checked_forest(const std::string &model, const std::string &subject);
 
 }  // namespace tessera
