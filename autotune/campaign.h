@@ -18,6 +18,8 @@
 
 namespace tessera {
 
+constexpr int most_trials = 1000000;  // of one campaign: no limit
+
 struct CampaignOptions {
     int trials = 64;               // candidates to measure
     double seconds = 0;            // to search for at most; 0 for no limit

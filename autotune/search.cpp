@@ -194,7 +194,9 @@ std::vector<Candidate> Search::propose(size_t count) {
         batch.back().resolved = resolved_hash(batch.back().program);
     };
     for (size_t i = 0; i < planted && batch.size() < count; i++) take(i);
-    const size_t explored = static_cast<size_t>(std::lround(options_.exploration * static_cast<double>(count)));
+    to_explore_ += options_.exploration * static_cast<double>(count);
+    const size_t explored = std::min(count, static_cast<size_t>(to_explore_ + 1e-9));
+    to_explore_ -= static_cast<double>(explored);
     order.resize(pool.size());
     for (size_t i = 0; i < order.size(); i++) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by_score(pool[a], pool[b]); });

@@ -31,7 +31,7 @@ struct SearchOptions {
     uint64_t seed = 1;
     int population = 192;       // candidates that are scored for each batch
     int generations = 3;
-    double exploration = 0.12;  // of each batch: samples, whatever their score
+    double exploration = 0.12;  // of all that is proposed: samples, whatever their score
 };
 
 class Search {
@@ -71,6 +71,7 @@ private:
         double goodness = 0;
     };
     std::vector<Parent> parents_;          // measured, best first
+    double to_explore_ = 0;                // samples that are due, with the fraction that batches leave
     size_t made_ = 0, refused_ = 0, scored_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;

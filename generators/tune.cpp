@@ -140,7 +140,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_option("--threads", options->threads, "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
-    line->add_option("--trials", c.trials, "Most candidates to measure")->check(integer_in(1, 1000000))->capture_default_str();
+    line->add_option("--trials", c.trials, "Most candidates to measure")->check(integer_in(1, most_trials))->default_str("64, or as many as --budget-s allows");
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
@@ -148,7 +148,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
     line->add_option("--exploration", c.search.exploration, "Share of each batch that is samples of the space, whatever their score; 1 is random search")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(number_in(0, 1))
         ->capture_default_str();
     line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
     line->add_option("--prepack", options->prepack,
@@ -194,6 +194,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     c.measure.jobs = std::max(1, this_machine().threads);
     return {line, [=, &registry] {
                 asked->trials = line->count("--trials") > 0, asked->seconds = line->count("--budget-s") > 0;
+                if (asked->seconds && !asked->trials) asked->tune.campaign.trials = most_trials;
                 asked->least_speed = line->count("--least-speed") > 0;
                 return tune(registry, *asked);
             }};

@@ -75,7 +75,7 @@ class SharedSearch {
 public:
     SharedSearch(const Registry &registry, const TuneOptions &options, const CampaignFile &file)
         : options_(options), records_(options.records), seconds_(file.seconds.value_or(0)) {
-        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : 64 * file.tasks.size();
+        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : seconds_ > 0 ? size_t{most_trials} : 64 * file.tasks.size();
         options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
         options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
         options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
@@ -103,7 +103,7 @@ public:
             const Progress &p = parts_[*next].campaign->progress();
             note_progress(shares[*next], p);
             if (!options_.kernel.quiet)
-                std::cerr << fmt::format("{:5} of {} trials  {}: {} trials{}\n", trials(), budget, parts_[*next].name(), p.trials,
+                std::cerr << fmt::format("{}  {}: {} trials{}\n", trials_text(static_cast<int>(trials()), static_cast<int>(budget)), parts_[*next].name(), p.trials,
                                          p.best_seconds > 0 ? fmt::format(", best {:.3f} of the base's speed, {}", p.best_ratio,
                                                                           time_text(p.best_seconds))
                                                             : "");

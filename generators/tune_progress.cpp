@@ -15,6 +15,10 @@ std::string time_text(double seconds) {
                             : fmt::format("{:.2f} s", seconds);
 }
 
+std::string trials_text(int trials, int budget) {
+    return budget == most_trials ? fmt::format("{:4} trials", trials) : fmt::format("{:4} of {} trials", trials, budget);
+}
+
 std::string verdicts_text(const std::map<Verdict, int> &verdicts) {
     std::string text;
     for (const auto &[verdict, count] : verdicts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name_of(verdict));
@@ -48,7 +52,7 @@ void ProgressLine::show(const Progress &p) {
         best = fmt::format("best {}, {}{}  ", gain_text(p.best_ratio, metric_), time_text(p.best_seconds),
                            bound_text(p.bound_seconds, p.best_seconds, calibrated_));
     const std::string text =
-        fmt::format("{:4} of {} trials  {}{}  {:.0f} s", p.trials, p.budget, best, verdicts_text(p.verdicts), p.elapsed_s);
+        fmt::format("{}  {}{}  {:.0f} s", trials_text(p.trials, p.budget), best, verdicts_text(p.verdicts), p.elapsed_s);
     if (terminal_) std::cerr << "\r\033[K" << text << std::flush;
     else if (p.best_ratio > best_ * 1.005 || p.trials / 16 != trials_ / 16) std::cerr << text << "\n";
     else return;

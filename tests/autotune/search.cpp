@@ -68,6 +68,22 @@ TEST_CASE("exploration alone is random search") {
     }
 }
 
+// Of ten batches of two, an eighth is two or three candidates: what the best by score alone would not have been.
+TEST_CASE("small batches explore too") {
+    auto proposed = [](double exploration) {
+        const auto model = roofline_model();
+        SearchOptions options = few(7);
+        options.exploration = exploration;
+        Search search(space(), options, *model);
+        std::vector<std::string> all;
+        for (int round = 0; round < 10; round++)
+            for (const Candidate &c : search.propose(2)) all.push_back(c.resolved);
+        return all;
+    };
+    CHECK(proposed(0.12) != proposed(0));
+    CHECK(proposed(0.12).size() == 20);
+}
+
 TEST_CASE("a planted schedule is proposed first, as the space has it") {
     const auto model = roofline_model();
     Search search(space(), few(1), *model);

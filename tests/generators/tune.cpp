@@ -194,6 +194,21 @@ TEST_CASE("tune makes the throughput of several callers large") {
                   {"error[command.arguments]: tune: target 'opencl': --metric throughput is of processors, whose threads call at one time. Leave it out."});
 }
 
+TEST_CASE("seconds alone are the budget where no trials are given") {
+    const TemporaryFolder folder;
+    const std::string words = "--budget-s 3 --shape M=2 N=8 K=8";
+    std::vector<std::string> line = tune(folder, {"--json"});
+    for (std::istringstream in(words); !in.eof();) in >> line.emplace_back();
+    const Outcome o = generator(line);
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    const auto result = nlohmann::json::parse(o.out);
+    CHECK((result["elapsed_s"] >= 3.0 || result["trials"].size() > 64));
+    line.insert(line.end(), {"--trials", "3"});
+    CHECK(nlohmann::json::parse(generator(line).out)["trials"].size() == 3);
+    check_refused(tune(folder, {"--exploration", "nan"}), {"--exploration: expected a number in 0 ..= 1, got 'nan'"});
+}
+
 TEST_CASE("tune with cold caches says so, and is a campaign of its own") {
     const TemporaryFolder folder;
     const std::vector<std::string> task = {"--trials", "7", "--shape", "M=48", "N=64", "K=32"};
