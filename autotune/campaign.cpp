@@ -82,6 +82,7 @@ private:
     std::unique_ptr<Claim> claim_;
     std::map<int64_t, Trial> recorded_;
     std::vector<std::pair<Candidate, Measurement>> ranked_;  // measured, best first
+    std::optional<Measurement> control_;                     // the base beside itself, where that is surely not 1
     Clock::time_point begin_ = Clock::now();
 
     bool stopped() const { return options_.stop && options_.stop->load(); }
@@ -209,18 +210,36 @@ private:
         for (const auto &[c, m] : ranked_)
             if (static_cast<int>(finalists.size()) < options_.finalists && c.resolved != result_.base.resolved) finalists.push_back(c);
         if (finalists.empty()) return;
-        measurer_->confirm();
-        const std::vector<Measurement> again = measured_again(finalists);
+        measurer_->never_stop();
+        std::vector<Candidate> beside = finalists;
+        beside.push_back(result_.base);
+        std::vector<Measurement> again = measured_again(beside, true);
         result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
+        if (const Measurement &base = again.back(); base.verdict == Verdict::measured && (base.lower > 1 || base.upper < 1)) {
+            control_ = base;
+            if (options_.measure.warn)
+                options_.measure.warn(fmt::format("{}: the schedule to beat, measured beside itself, is at {:.3f} of its own speed ({:.3f} to {:.3f}); the ratios of others are divided by that",
+                                                  task_.name, base.ratio, base.lower, base.upper));
+        }
+        again.pop_back();
+        correct(again);
         for (size_t i = 0; i < again.size(); i++) result_.finalists.push_back({finalists[i].resolved, again[i]});
         for (size_t i = 0; i < again.size(); i++)
             if (again[i].verdict == Verdict::measured && gain(again[i]) > result_.gain)
                 result_.best = finalists[i], result_.measurement = again[i], result_.gain = gain(again[i]), result_.improved = true;
+        // At the pace that the base was measured at: the machine's changes meanwhile.
+        if (result_.improved) result_.measurement.seconds = result_.base_seconds / result_.measurement.ratio;
         if (result_.improved && !stopped()) ablate();
     }
 
-    // What the records have of it is not measured once more.
-    std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates) {
+    // Where the base beside itself is surely not as fast, what measures favours a side, and what it says of others is worth that much less.
+    void correct(std::vector<Measurement> &all) const {
+        if (control_)
+            for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;
+    }
+
+    // What the records have of it is not measured once more. Finalists are measured in several processes.
+    std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, bool finally = false) {
         const std::map<std::string, Measurement> known = records_.measured_again(id_);
         std::vector<Measurement> all(candidates.size());
         std::vector<TileProgram> programs;
@@ -228,10 +247,12 @@ private:
         for (size_t i = 0; i < candidates.size(); i++)
             if (auto m = known.find(candidates[i].resolved); m != known.end()) all[i] = m->second;
             else open.push_back(i), programs.push_back(candidates[i].program);
-        measurer_->measure(programs, 0, [&](size_t n, const Measurement &m) {
+        const auto keep = [&](size_t n, const Measurement &m) {
             all[open[n]] = m;
             if (m.verdict != Verdict::unmeasured) records_.add_again(id_, candidates[open[n]].resolved, m);
-        });
+        };
+        if (finally) measurer_->confirm(programs, candidates.size(), keep);
+        else measurer_->measure(programs, 0, keep);
         return all;
     }
 
@@ -249,12 +270,13 @@ private:
             if (without) candidates.push_back(*without), worth.gain = 1;
             result_.worth.push_back(worth);
         }
-        const std::vector<Measurement> all = measured_again(candidates);
+        std::vector<Measurement> all = measured_again(candidates);
+        correct(all);
         size_t next = 0;
         for (Worth &w : result_.worth) {
             if (w.gain == 0) continue;
             const Measurement &m = all[next++];
-            w.gain = 0;
+            w.gain = 0, w.without = m.verdict;
             if (m.verdict != Verdict::measured && m.verdict != Verdict::slow) continue;
             if (!is_for_speed()) {
                 w.gain = w.lower = w.upper = result_.gain / gain(m);
@@ -264,6 +286,12 @@ private:
         }
     }
 };
+
+std::string worth_text(const Worth &worth) {
+    if (worth.gain > 0) return fmt::format("{:.3f}", worth.gain);
+    if (worth.without == Verdict::refused) return "the others need it";
+    return worth.without == Verdict::unmeasured ? "not measured" : std::string("without it: ") + name_of(worth.without);
+}
 
 Campaign::Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
     : state_(std::make_unique<State>(task, options, model, records, std::move(show))) {}

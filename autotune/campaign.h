@@ -24,7 +24,7 @@ struct CampaignOptions {
     int trials = 64;               // candidates to measure
     double seconds = 0;            // to search for at most; 0 for no limit
     int batch = 8;                 // candidates that are built together, before the model learns from them
-    int finalists = 4;             // of the best, measured again against each other
+    int finalists = 4;             // of the best, measured again in several processes
     int ablations = 10;            // most knobs whose worth is measured
     SearchOptions search;
     MeasureOptions measure;
@@ -52,9 +52,12 @@ struct Progress {
 
 struct Worth {
     std::string stage, knob;
-    double gain = 0;  // the winner's speed, or what bytes it saves, over that with the base's knob; 0 where it cannot do without
+    double gain = 0;  // the winner's speed, or what bytes it saves, over that with the base's knob; 0 where that is not known
     double lower = 0, upper = 0;
+    Verdict without = Verdict::refused;  // of the winner with the base's knob; refused where the other knobs do not fit that
 };
+// "1.250", or why there is no number.
+std::string worth_text(const Worth &worth);
 
 struct CampaignResult {
     Candidate base, best;

@@ -25,6 +25,7 @@
 #include "bench/output_folder.h"
 #include "compiler/c_names.h"
 #include "compiler/emit_gpu.h"
+#include "compiler/object_file.h"
 #include "compiler/verify_tiles.h"
 
 namespace tessera {
@@ -60,6 +61,33 @@ Centre centre_of(std::vector<double> values) {
     return {at(std::floor(n / 2)), at(std::floor(n / 2 - half)), at(std::ceil(n / 2 + half))};
 }
 
+// Of Student's t with four degrees of freedom: where its distribution function, which has a closed form, is `p`.
+double quantile_of_t4(double p) {
+    auto distribution = [](double t) {
+        const double s = 1 + t * t / 4;
+        return 0.5 + 0.375 * t / std::sqrt(s) * (1 - t * t / (12 * s));
+    };
+    double low = 0, high = 1e4;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        (distribution(middle) < p ? low : high) = middle;
+    }
+    return low;
+}
+
+constexpr size_t processes = 5;  // for an interval of theirs
+
+// The geometric mean of the ratios that processes saw and, taken together for so many comparisons, its 95% interval.
+Centre centre_of_processes(const std::vector<double> &ratios, size_t comparisons) {
+    require(ratios.size() == processes, "an interval is of five processes");
+    double mean = 0, squares = 0;
+    for (double r : ratios) mean += std::log(r) / processes;
+    for (double r : ratios) squares += (std::log(r) - mean) * (std::log(r) - mean);
+    const double error = std::sqrt(squares / (processes - 1) / processes);
+    const double half = quantile_of_t4(1 - 0.025 / static_cast<double>(std::max<size_t>(comparisons, 1))) * error;
+    return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+}
+
 }  // namespace
 
 struct Measurer::State {
@@ -69,6 +97,7 @@ struct Measurer::State {
     OwnedFolder folder;
     std::optional<Clock::time_point> end;
     std::set<size_t> broken;  // runners
+    size_t comparisons = 0;   // that are believed together; 0 while one process tells
 
     bool stopped() const {
         return (options.stop && options.stop->load()) || (options.abandon && options.abandon->load()) || (end && Clock::now() >= *end);
@@ -180,6 +209,17 @@ struct Measurer::State {
         compile(arguments);
     }
 
+    // What a program that links it loads, but for what every kernel has alike: the check of its arguments.
+    uint64_t code_bytes(const fs::path &code) const {
+        std::ifstream in(code, std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+        if (subject.target.is_gpu()) return loaded_bytes(bytes);
+        uint64_t all = 0;
+        for (const auto &[name, object] : members_of(bytes))
+            if (!name.ends_with(".entry.o")) all += loaded_bytes(object);
+        return all;
+    }
+
     fs::path program_path(size_t i) const { return folder.path() / ("candidate" + std::to_string(i)); }
 
     // In a process with limits: the library, then the program.
@@ -191,7 +231,7 @@ struct Measurer::State {
         for (const std::string &suffix : packs_of(program)) more.push_back("-Wl,-u,tessera_candidate" + suffix);
         more.push_back(code.string());
         link(program_path(i), more);
-        std::ofstream(folder.path() / fmt::format("bytes{}", i)) << fs::file_size(code);
+        std::ofstream(folder.path() / fmt::format("bytes{}", i)) << code_bytes(code);
         fs::remove(code);
     }
 
@@ -235,12 +275,21 @@ struct Measurer::State {
         return {options.run_limit_s, limited ? options.run_memory_bytes : 0, [this] { return stopped(); }};
     }
 
-    void run_one(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
+    // A program to run, with the name that its files have.
+    struct Run {
+        const TileProgram &program;
+        std::filesystem::path path;
+        size_t seed;
+        bool compares = true;  // its results
+        int most = 3;          // times that what is known badly is measured again
+    };
+
+    void run_one(const Run &run, const std::string &runner, double best, Measurement &result) const {
         const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
         constexpr size_t fewest = 6, most = 400;
         const DimExtents extents = all_extents(subject.algorithm, subject.extents);
-        Inputs inputs = random_inputs(program, extents, subject.seed + 2 * i);
-        Conversation talk(subject, program, command_of(program_path(i), runner), limits_of(runner), folder.path() / fmt::format("said{}", i));
+        Inputs inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed);
+        Conversation talk(subject, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
         if (options.cold) talk.time_cold();
         const Conversation::Ran first = talk.run_on(inputs);
         result.workspace_bytes = first.workspace_bytes;
@@ -259,7 +308,7 @@ struct Measurer::State {
             ratio = centre_of(ratios);
             if (!checked && ratio.upper < 0.5 * best) break;
             if (!checked) {
-                talk.compare(first, inputs, subject.seed + i);
+                if (run.compares) talk.compare(first, inputs, subject.seed + run.seed);
                 checked = true;
                 continue;
             }
@@ -269,18 +318,18 @@ struct Measurer::State {
         result.seconds = median(own), result.ratio = ratio.median, result.lower = ratio.lower, result.upper = ratio.upper;
         result.verdict = Verdict::slow;
         if (!checked) return;
-        talk.aside([&] { inputs = random_inputs(program, extents, subject.seed + 2 * i + 1); });
-        talk.compare(talk.run_on(inputs), inputs, subject.seed + i + 1);
         result.verdict = Verdict::measured;
+        if (!run.compares) return;
+        talk.aside([&] { inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed + 1); });
+        talk.compare(talk.run_on(inputs), inputs, subject.seed + run.seed + 1);
     }
 
     // What is known badly is measured again, as far as it may matter; the closest counts.
-    void run_until_known(const TileProgram &program, size_t i, const std::string &runner, double best, Measurement &result) const {
-        constexpr int most = 3;
-        for (int n = 0; n < most && !(n > 0 && stopped()); n++) {
+    void run_until_known(const Run &run, const std::string &runner, double best, Measurement &result) const {
+        for (int n = 0; n < run.most && !(n > 0 && stopped()); n++) {
             Measurement again = result;
             try {
-                run_one(program, i, runner, best, again);
+                run_one(run, runner, best, again);
             } catch (const Failed &why) {
                 if (n > 0 && why.verdict == Verdict::unmeasured) return;
                 again.verdict = why.verdict, again.message = why.message;
@@ -293,14 +342,35 @@ struct Measurer::State {
         }
     }
 
+    // In processes of its own, for an interval that holds from one to the next: where a process's memory comes to lie, and what else runs
+    // meanwhile, changes ratios by more than their spread within one.
+    void run_in_processes(Run run, const std::string &runner, size_t comparisons, Measurement &result) const {
+        std::vector<double> seconds, ratios;
+        run.most = 1;
+        for (size_t n = 0; n < processes; n++) {
+            Measurement one = result;
+            run_until_known(run, runner, 0, one);
+            if (one.verdict != Verdict::measured) {
+                result = one;
+                return;
+            }
+            seconds.push_back(one.seconds), ratios.push_back(one.ratio);
+            result.workspace_bytes = one.workspace_bytes;
+            run.compares = false;  // it is the same program
+        }
+        const Centre centre = centre_of_processes(ratios, comparisons);
+        result.verdict = Verdict::measured;
+        result.seconds = median(seconds), result.ratio = centre.median, result.lower = centre.lower, result.upper = centre.upper;
+    }
+
     // Why the base fails on the runner too; nothing where it does not.
-    std::optional<std::string> broken_by(const std::string &runner) const {
+    std::optional<std::string> broken_by(const std::string &runner, const fs::path &log) const {
         constexpr int tries = 2;
         std::string why;
         for (int n = 0; n < tries; n++) {
             try {
                 const Inputs inputs = random_inputs(base, all_extents(subject.algorithm, subject.extents), subject.seed);
-                Conversation talk(subject, base, command_of(folder.path() / "base", runner), limits_of(runner), folder.path() / "said");
+                Conversation talk(subject, base, command_of(folder.path() / "base", runner), limits_of(runner), log);
                 talk.compare(talk.run_on(inputs), inputs, subject.seed);
                 return std::nullopt;
             } catch (const Failed &failed) {
@@ -346,9 +416,11 @@ struct Measurer::State {
                 Measurement &result = results[*i];
                 if (result.verdict != Verdict::refused && result.verdict != Verdict::uncompiled) {
                     const Measurement before = result;
-                    run_until_known(programs[*i], *i, options.runners[runner], best, result);
+                    const Run run{programs[*i], program_path(*i), *i};
+                    if (comparisons > 0) run_in_processes(run, options.runners[runner], comparisons, result);
+                    else run_until_known(run, options.runners[runner], best, result);
                     if (result.verdict == Verdict::crashed || result.verdict == Verdict::wrong)
-                        if (const auto why = broken_by(options.runners[runner])) {
+                        if (const auto why = broken_by(options.runners[runner], program_path(*i).string() + ".base")) {
                             result = before;
                             return give_up(runner, *i, *why);
                         }
@@ -369,7 +441,7 @@ struct Measurer::State {
     }
 };
 
-Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, base, {}, {}, {}, {}}) {
+Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, base, {}, {}, {}, 0, {}}) {
     if (state_->cc().empty()) throw UserError("command.cc", "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
     auto check_stopped = [&] {
         if (state_->stopped()) throw UserError("tune.stopped", subject.algorithm.name + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
@@ -400,11 +472,15 @@ void Measurer::measure(const std::vector<TileProgram> &programs, double best, co
 
 void Measurer::end_at(std::chrono::steady_clock::time_point time) { state_->end = time; }
 
-void Measurer::confirm() {
-    state_->options.seconds *= 3;
-    state_->options.precision /= 3;
+void Measurer::never_stop() {
     state_->options.stop = nullptr;
     state_->end.reset();
+}
+
+void Measurer::confirm(const std::vector<TileProgram> &programs, size_t comparisons, const std::function<void(size_t, const Measurement &)> &done) {
+    state_->comparisons = comparisons;
+    measure(programs, 0, done);
+    state_->comparisons = 0;
 }
 
 }  // namespace tessera

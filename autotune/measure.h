@@ -30,8 +30,8 @@ struct MeasureOptions {
     double widest = 0.05;     // interval of a ratio that is believed; a wider one is measured again, twice at most
     double run_limit_s = 20;  // for all that one program does
     uint64_t run_memory_bytes = uint64_t{16} << 30;
-    const std::atomic<bool> *stop = nullptr;        // once it is set, what compiles or runs is ended, until `confirm`
-    const std::atomic<bool> *abandon = nullptr;     // the same, also after `confirm`
+    const std::atomic<bool> *stop = nullptr;        // once it is set, what compiles or runs is ended, until `never_stop`
+    const std::atomic<bool> *abandon = nullptr;     // the same, also after `never_stop`
     std::function<void(const std::string &)> warn;  // is told of a runner that is given up
 };
 
@@ -55,10 +55,13 @@ public:
     // clearly below half of it is timed no longer. A runner that fails where the base fails on it too is given up, and what it had is
     // given to another; UserError tune.runner when none is left.
     void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
-    // At that time it is stopped, until `confirm`.
+    // At that time it is stopped, until `never_stop`.
     void end_at(std::chrono::steady_clock::time_point time);
-    // From here on everything is timed for longer, and more closely, whether stopped or not.
-    void confirm();
+    // From here on nothing stops it but `abandon`.
+    void never_stop();
+    // Measures each in five processes of its own, and gives the 95% intervals of what processes see (Student's t of their logarithms), which
+    // hold together for so many comparisons (Bonferroni).
+    void confirm(const std::vector<TileProgram> &programs, size_t comparisons, const std::function<void(size_t, const Measurement &)> &done);
 
 private:
     struct State;

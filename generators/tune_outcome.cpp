@@ -50,7 +50,7 @@ static ordered_json worth_json(const CampaignResult &r) {
     for (const Worth &w : r.worth) {
         ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
         if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
-        else one["gain"] = nullptr;
+        else one["gain"] = nullptr, one["without"] = name_of(w.without);
         worth.push_back(one);
     }
     return worth;
@@ -183,7 +183,7 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"task", task.name},
                                 {"improved", r.improved},
                                 {"artifact", file},
-                                {"bound_s", r.base.features.bound},
+                                {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
                                 {"base_s", r.base_seconds},
                                 {"best_s", r.measurement.seconds},
                                 {"ratio", {r.measurement.lower, r.measurement.ratio, r.measurement.upper}},
@@ -246,7 +246,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
                                                                      ? "the tuned speed over the speed without it"
                                                                      : "the bytes without it over the tuned bytes");
     for (const Worth &w : r.worth)
-        text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, w.gain > 0 ? fmt::format("{:.3f}", w.gain) : "the others need it");
+        text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
     return text + "wrote " + file.string() + "\n";
 }
 

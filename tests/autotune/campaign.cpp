@@ -9,6 +9,7 @@
 #include "bench/output_folder.h"
 #include "compiler/lower.h"
 #include "tests/autotune/kernels.h"
+#include "tests/bench/shell.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;
@@ -98,6 +99,36 @@ TEST_CASE("a finished campaign is replayed without measuring anything again") {
     }
     REQUIRE(second.worth.size() == first.worth.size());
     for (size_t i = 0; i < first.worth.size(); i++) CHECK(second.worth[i].gain == first.worth[i].gain);
+}
+
+// A runner that says a tenth of what the candidate took, also where that is the base itself.
+TEST_CASE("a runner that favours the candidate makes nothing faster than it is") {
+    const TemporaryFolder folder;
+    const auto runner = folder.path() / "runner";
+    write_file(runner, R"(#!/usr/bin/env python3
+import subprocess, sys
+program = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE)
+while True:
+    line = program.stdout.readline()
+    if not line: break
+    data = program.stdout.read(int(line.split()[2])) if line.startswith(b"tensor ") else b""
+    if line.startswith(b"took "): line = b"took %.9g %s\n" % (float(line.split()[1]) / 10, line.split()[2])
+    sys.stdout.buffer.write(line + data)
+    sys.stdout.buffer.flush()
+)");
+    std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
+    CampaignTask same = task();
+    same.base.reset();  // the space's most likely schedule, which is good
+    std::vector<std::string> said;
+    CampaignOptions options = quick(5);
+    options.ablations = 0, options.measure.runners = {runner.string()}, options.measure.warn = [&](const std::string &text) { said.push_back(text); };
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    const CampaignResult r = run_campaign(same, options, *model, records, {});
+    CHECK(r.trials[0].measurement.ratio > 5);
+    CHECK(r.measurement.ratio < 3);
+    REQUIRE(said.size() == 1);
+    CHECK_THAT(said[0], Catch::Contains("the schedule to beat, measured beside itself, is at ") && Catch::Contains("the ratios of others are divided by that"));
 }
 
 TEST_CASE("a base that cannot be measured ends the campaign, which then goes on from there") {

@@ -47,7 +47,8 @@ TEST_CASE("a candidate is timed beside the base, and is right") {
         CHECK(m.seconds > 0);
         CHECK(m.lower <= m.ratio);
         CHECK(m.ratio <= m.upper);
-        CHECK(m.code_bytes > 1000);
+        CHECK(m.code_bytes > 200);
+        CHECK(m.code_bytes < 5000);
         CHECK(m.compile_s > 0);
     }
     CHECK(all[1].ratio > all[0].ratio);
@@ -126,6 +127,32 @@ TEST_CASE("kernels for OpenCL are measured on a device of this machine, and are 
 #endif
 }
 
+// A scan of one row is nothing that blocks could be sampled of, and too long to interpret; its first elements are small beside its last.
+TEST_CASE("what is compared with the base is compared with what lies around it") {
+    const DimExtents row = {{"M", 1}, {"N", 40000000}};
+    const Subject s = {bind_extents(library::cumulative_sum({}), row), target_named("x86-64"), {}, 1, 5};
+    const TileProgram plain = lower(s.algorithm, {}, s.target);
+    const TemporaryFolder folder;
+    MeasureOptions options = quick();
+    options.runners = {proxy(folder, "zeros", "'candidate' in sys.argv[1] and data", "n = globals().get('n', 0) + 1; data[:64 * (n % 2)] = bytes(64 * (n % 2))")};
+    Measurement of;
+    Measurer(s, options, plain).measure({plain}, 0, [&](size_t, const Measurement &m) { of = m; });
+    CHECK(of.verdict == Verdict::wrong);
+    CHECK_THAT(of.message, Catch::Contains("of y is 0; the base gives "));
+}
+
+TEST_CASE("times that no call takes are not believed") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
+    for (const char *times : {"inf inf", "1e-310 1", "nan 1", "1 0", "-1 1"}) {
+        MeasureOptions options = quick();
+        options.runners = {proxy(folder, "lies", "'candidate' in sys.argv[1] and line.startswith(b'took ')", "line = b'took " + std::string(times) + "\\n'")};
+        const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
+        CHECK(m.verdict == Verdict::crashed);
+        CHECK_THAT(m.message, Catch::Contains("it answered 'took "));
+    }
+}
+
 TEST_CASE("what a candidate computes wrongly is found") {
     const Subject s = subject("x86-64");
     const TemporaryFolder folder;
@@ -176,6 +203,38 @@ TEST_CASE("several callers are timed side by side, each with data of its own") {
         CHECK(m.verdict == Verdict::measured);
         CHECK(m.seconds > 0);
     }
+}
+
+// Divides the candidate's times by the number of processes that there were.
+static const char *divided = R"(w = line.split()
+        if w[0] == b'ran': open(sys.argv[0] + '.count', 'a').write('.')
+        else: line = b'took %.9g %s\n' % (float(w[1]) / os.path.getsize(sys.argv[0] + '.count'), w[2]))";
+
+TEST_CASE("confirmed intervals hold from one process to the next") {
+    const Subject s = subject("x86-64");
+    const TileProgram base = program(s, 1, s.target.vector_bytes / 4);
+    const TemporaryFolder folder;
+    auto confirmed = [&](const std::string &runner) {
+        MeasureOptions options = quick();
+        options.runners = {runner};
+        Measurement of;
+        Measurer(s, options, base).confirm({base}, 1, [&](size_t, const Measurement &m) { of = m; });
+        INFO(of.message);
+        CHECK(of.verdict == Verdict::measured);
+        return of;
+    };
+    const Measurement fair = confirmed("");
+    CHECK(fair.lower < fair.ratio);
+    CHECK(fair.ratio < fair.upper);
+    CHECK(fair.ratio > 0.5);
+    CHECK(fair.ratio < 2);
+
+    // A runner that divides the candidate's times by 1, 2, 3 and so on from process to process.
+    const std::string uneven = proxy(folder, "uneven", "line.startswith((b'ran ', b'took '))", divided);
+    const Measurement wide = confirmed(uneven);
+    CHECK(wide.ratio > 1.8);
+    CHECK(wide.upper / wide.lower > 3);
+    CHECK(wide.lower < 2);
 }
 
 // The sum of two rows that lie in a cache takes less time than to fetch them.
