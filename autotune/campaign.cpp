@@ -43,7 +43,7 @@ struct Campaign::State {
         const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed, options_.goal.callers};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
-        if (result_.trials.empty()) throw UserError("tune.stopped", task_.name + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
+        if (result_.trials.empty()) stopped_before_the_base(task_.name);
         if (result_.trials[0].measurement.verdict != Verdict::measured)
             throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + result_.trials[0].measurement.message + ". Mend the runner or the schedule, or name another with --schedule.");
         if (options_.seconds > 0) measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));

@@ -20,8 +20,6 @@ static constexpr std::byte pattern{0xa5};
 static constexpr size_t neighbours = 16;
 static constexpr double most_steps = 3e8;  // of the interpreter: about a second
 
-static Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
-
 Conversation::Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits, const std::filesystem::path &log)
     : subject_(subject),
       program_(program),
@@ -29,7 +27,7 @@ Conversation::Conversation(const Subject &subject, const TileProgram &program, c
       extents_(all_extents(program, all_extents(subject.algorithm, subject.extents))),
       packings_(packings_of(subject.algorithm, program, subject.target)),
       process_(command, limits.memory_bytes, log, limits.stopped),
-      end_(after(limits.seconds)) {
+      end_(LineProcess::after(limits.seconds)) {
     say_limit();
     say(fmt::format("threads {}\n", subject.threads));
     // A kernel that runs on the calling thread alone takes the time that this thread gets.

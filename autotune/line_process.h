@@ -14,6 +14,7 @@ namespace tessera {
 class LineProcess {
 public:
     using Clock = std::chrono::steady_clock;
+    static Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 
     // Runs a command of the shell's. `memory_bytes` of address space at most, 0 for no limit. What it writes to stderr goes to
     // `log`. Once `stopped` says so, nothing waits for it any longer.

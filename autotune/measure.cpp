@@ -37,8 +37,6 @@ using Clock = LineProcess::Clock;
 
 namespace {
 
-Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
-
 double median(std::vector<double> values) {
     if (values.empty()) return 0;
     auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -298,7 +296,7 @@ struct Measurer::State {
         auto [own_s, base_s] = talk.time(calls_for(first.seconds), 1);
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
-        const auto enough = after(options.seconds);
+        const auto enough = LineProcess::after(options.seconds);
         Centre ratio;
         bool checked = false;
         for (size_t round = 0; round < most; round++) {
@@ -441,10 +439,14 @@ struct Measurer::State {
     }
 };
 
+void stopped_before_the_base(const std::string &task) {
+    throw UserError("tune.stopped", task + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
+}
+
 Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, base, {}, {}, {}, 0, {}}) {
     if (state_->cc().empty()) throw UserError("command.cc", "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
     auto check_stopped = [&] {
-        if (state_->stopped()) throw UserError("tune.stopped", subject.algorithm.name + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
+        if (state_->stopped()) stopped_before_the_base(subject.algorithm.name);
     };
     try {
         state_->prepare();

@@ -44,6 +44,9 @@ struct Measurement {
     double compile_s = 0;
 };
 
+// Throws UserError tune.stopped.
+[[noreturn]] void stopped_before_the_base(const std::string &task);
+
 class Measurer {
 public:
     // `base` is what candidates are compared with. Throws as LimitedProcess when it cannot be compiled; UserError command.cc;

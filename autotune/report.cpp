@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "autotune/plot.h"
+#include "bench/time_text.h"
 #include "costmodel/roofline.h"
 
 namespace tessera {
@@ -37,12 +38,6 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 pre { background: var(--panel); border: 1px solid var(--rule); border-radius: .5rem; padding: .8rem; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace; }
 summary { cursor: pointer; } .key { margin-right: 1rem; } .key::before { content: "\25CF\00A0"; }
 )";
-
-std::string time_of(double s) {
-    return s < 1e-6 ? fmt::format("{:.1f} ns", s * 1e9) : s < 1e-3 ? fmt::format("{:.2f} us", s * 1e6)
-                                                      : s < 1      ? fmt::format("{:.3f} ms", s * 1e3)
-                                                                   : fmt::format("{:.2f} s", s);
-}
 
 bool timed(const Trial &t) { return t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow; }
 
@@ -79,11 +74,11 @@ private:
         std::string all;
         if (r_.improved) {
             all += figure(fmt::format("{:.3f}", r_.measurement.ratio), fmt::format("of the base's speed; 95 %: {:.3f} to {:.3f}", r_.measurement.lower, r_.measurement.upper));
-            all += figure(time_of(tuned_s()), "tuned");
+            all += figure(time_text(tuned_s()), "tuned");
         }
-        all += figure(time_of(r_.base_seconds), report_.base);
+        all += figure(time_text(r_.base_seconds), report_.base);
         if (report_.target.measured && bound_s() > 0)
-            all += figure(fmt::format("{:.0f} %", 100 * bound_s() / (r_.improved ? tuned_s() : r_.base_seconds)), "of the roofline's bound, " + time_of(bound_s()));
+            all += figure(fmt::format("{:.0f} %", 100 * bound_s() / (r_.improved ? tuned_s() : r_.base_seconds)), "of the roofline's bound, " + time_text(bound_s()));
         all += figure(std::to_string(r_.trials.size()), fmt::format("trials in {:.0f} s; {} schedules made and judged", r_.progress.elapsed_s, r_.made));
         const std::string words = !r_.improved ? "Nothing that is surely faster was found." : report_.artifact.empty() ? ""
                                                                                                                        : "Written to <code>" + escaped(report_.artifact) + "</code>.";
@@ -117,25 +112,6 @@ private:
         return section("Search", keys + "<br>The line is what is surely reached: the largest lower end of an interval. Failures stand at 0.", svg_of(plot));
     }
 
-    // Ranks, the mean one for equal values.
-    static std::vector<double> ranks(const std::vector<double> &values) {
-        std::vector<double> all;
-        for (double v : values) {
-            double below = 0, equal = 0;
-            for (double other : values) below += other < v, equal += other == v;
-            all.push_back(below + equal / 2);
-        }
-        return all;
-    }
-
-    static double rank_correlation(const std::vector<double> &a, const std::vector<double> &b) {
-        const std::vector<double> x = ranks(a), y = ranks(b);
-        const double n = static_cast<double>(x.size()), mean = n / 2;
-        double xy = 0, xx = 0, yy = 0;
-        for (size_t i = 0; i < x.size(); i++) xy += (x[i] - mean) * (y[i] - mean), xx += (x[i] - mean) * (x[i] - mean), yy += (y[i] - mean) * (y[i] - mean);
-        return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-    }
-
     std::string predictions() const {
         Plot draft{"seconds that the roofline's draft predicts, against measured ones", "seconds that the draft predicts", "seconds measured", true, true, {}, {}};
         Plot model{"the model's score, against measured speed", "the model's score when it was proposed", "speed over the base's", false, false, {}, {}};
@@ -145,7 +121,7 @@ private:
             if (!timed(t)) continue;
             const double seconds = r_.base_seconds / t.measurement.ratio;
             const std::string mark = t.number == winner_ ? "winner" : name_of(t.measurement.verdict);
-            draft.points.push_back({t.draft, seconds, mark, fmt::format("trial {}: {} predicted, {} measured", t.number, time_of(t.draft), time_of(seconds))});
+            draft.points.push_back({t.draft, seconds, mark, fmt::format("trial {}: {} predicted, {} measured", t.number, time_text(t.draft), time_text(seconds))});
             low = std::min({low, t.draft, seconds}), high = std::max({high, t.draft, seconds});
             drafts.push_back(-t.draft);
             speeds.push_back(t.measurement.ratio);

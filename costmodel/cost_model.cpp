@@ -41,7 +41,11 @@ std::vector<double> ranks_of(const std::vector<double> &values) {
     return ranks;
 }
 
-double correlation_of(const std::vector<double> &a, const std::vector<double> &b) {
+}  // namespace
+
+double rank_correlation(const std::vector<double> &x, const std::vector<double> &y) {
+    if (x.empty()) return 0;
+    const std::vector<double> a = ranks_of(x), b = ranks_of(y);
     const double n = static_cast<double>(a.size());
     const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n, mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
     double both = 0, own_a = 0, own_b = 0;
@@ -51,8 +55,6 @@ double correlation_of(const std::vector<double> &a, const std::vector<double> &b
     }
     return own_a > 0 && own_b > 0 ? both / std::sqrt(own_a * own_b) : 0;
 }
-
-}  // namespace
 
 std::unique_ptr<CostModel> roofline_model() { return std::make_unique<RooflineModel>(); }
 
@@ -65,7 +67,7 @@ Ranking ranking_of(const std::vector<double> &scores, const std::vector<Example>
         predicted.push_back(scores[i]), speeds.push_back(1 / examples[i].seconds);
         fastest = std::max(fastest, speeds.back());
     }
-    if (speeds.size() > 1) ranking.correlation = correlation_of(ranks_of(predicted), ranks_of(speeds));
+    ranking.correlation = rank_correlation(predicted, speeds);
     std::vector<size_t> order(examples.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });

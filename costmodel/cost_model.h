@@ -35,9 +35,12 @@ std::unique_ptr<CostModel> roofline_model();
 // Trees on top of the draft (boosted_trees.h).
 std::unique_ptr<CostModel> boosted_model();
 
+// Spearman's, between -1 and 1, with mean ranks for equal values; 0 where a list has fewer than two different ones.
+double rank_correlation(const std::vector<double> &a, const std::vector<double> &b);
+
 // How well scores order the candidates of one task.
 struct Ranking {
-    double correlation = 0;  // Spearman's, of scores and speeds, over those that did not fail
+    double correlation = 0;  // rank_correlation of scores and speeds, over those that did not fail
     double best_of[4] = {};  // the fastest among the k best scores over the fastest of all, for k = 1, 8, 16, 64
 };
 Ranking ranking_of(const std::vector<double> &scores, const std::vector<Example> &examples);

@@ -8,6 +8,7 @@
 
 #include "algorithms/error.h"
 #include "autotune/task_share.h"
+#include "bench/time_text.h"
 #include "generators/command.h"
 #include "generators/interruption.h"
 #include "generators/tune_outcome.h"

@@ -12,6 +12,7 @@
 #include "autotune/shape_cases.h"
 #include "autotune/tuned_schedule.h"
 #include "bench/output_folder.h"
+#include "bench/time_text.h"
 #include "compiler/lower.h"
 #include "generators/program_record.h"
 #include "generators/tune_progress.h"

@@ -6,14 +6,9 @@
 
 #include <fmt/format.h>
 
-namespace tessera {
+#include "bench/time_text.h"
 
-std::string time_text(double seconds) {
-    return seconds < 1e-6   ? fmt::format("{:.1f} ns", seconds * 1e9)
-           : seconds < 1e-3 ? fmt::format("{:.2f} us", seconds * 1e6)
-           : seconds < 1    ? fmt::format("{:.3f} ms", seconds * 1e3)
-                            : fmt::format("{:.2f} s", seconds);
-}
+namespace tessera {
 
 std::string trials_text(int trials, int budget) {
     return budget == most_trials ? fmt::format("{:4} trials", trials) : fmt::format("{:4} of {} trials", trials, budget);

@@ -7,7 +7,6 @@
 
 namespace tessera {
 
-std::string time_text(double seconds);                              // "1.25 ms"
 std::string trials_text(int trials, int budget);                    // "  12 of 64 trials", "  12 trials" where only time ends them
 std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measured, 1 crashed"
 // How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.

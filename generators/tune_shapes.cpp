@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "bench/time_text.h"
 #include "generators/command.h"
 #include "generators/interruption.h"
 #include "generators/tune_outcome.h"
