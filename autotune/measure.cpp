@@ -23,6 +23,7 @@
 #include "bench/caller.h"
 #include "bench/inputs.h"
 #include "bench/output_folder.h"
+#include "bench/shell_words.h"
 #include "compiler/c_names.h"
 #include "compiler/emit_gpu.h"
 #include "compiler/object_file.h"
@@ -265,8 +266,9 @@ struct Measurer::State {
 
     // Drivers keep what they compiled: here among what goes with this object.
     std::string command_of(const fs::path &program, const std::string &runner) const {
-        const std::string cache = subject.target.is_gpu() && runner.empty() ? "env POCL_CACHE_DIR='" + (folder.path() / "driver").string() + "' " : "";
-        return cache + (runner.empty() ? "" : runner + " ") + "'" + program.string() + "'";
+        const bool is_driven_here = subject.target.is_gpu() && runner.empty();
+        const std::string cache = is_driven_here ? "env " + shell_word("POCL_CACHE_DIR=" + (folder.path() / "driver").string()) + " " : "";
+        return cache + (runner.empty() ? "" : runner + " ") + shell_word(program.string());
     }
     ConversationLimits limits_of(const std::string &runner) const {
         const bool limited = runner.empty() && !subject.target.is_gpu();  // drivers reserve address space by the terabyte
