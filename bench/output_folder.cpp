@@ -24,7 +24,7 @@ static fs::path unique_folder(fs::path pattern) {
 OutputFolder::OutputFolder(const fs::path &destination) : destination_(destination) {
     std::error_code error;
     fs::create_directories(destination, error);
-    if (error && !fs::is_directory(destination))
+    if (std::error_code unknown; error && !fs::is_directory(destination, unknown))
         throw UserError("output.folder", "folder '" + destination.string() + "': expected one to write to; " + error.message() + ". Choose another, or correct its permissions.");
     scratch_ = unique_folder(destination / ".tessera-");
 }
@@ -49,8 +49,7 @@ std::string OutputFolder::read(const std::string &file) const { return read_file
 
 void OutputFolder::publish(const std::string &file) const { publish(file, destination_ / file); }
 
-// The end of a chain of links, which need not be there.
-static fs::path behind_links(fs::path place) {
+fs::path behind_links(fs::path place) {
     constexpr int most_links = 40;  // as Linux follows
     std::error_code error;
     for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(place, error)); i++) {

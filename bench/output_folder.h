@@ -44,6 +44,9 @@ private:
     std::filesystem::path path_;
 };
 
+// The end of a chain of links, which need not be there.
+std::filesystem::path behind_links(std::filesystem::path place);
+
 std::string read_file(const std::filesystem::path &file);  // InternalError when it cannot be read
 
 }  // namespace tessera

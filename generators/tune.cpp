@@ -109,7 +109,7 @@ int tune(const Registry &registry, const Asked &asked) {
     CampaignFile campaign;
     if (asked.all) {
         std::vector<std::string> folders = options.kernel.schedule_dirs;
-        if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
+        if (std::error_code unknown; std::filesystem::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
         campaign.tasks = tasks_of(registry.library(schedule_folders(folders)));
         campaign.skips_foreign = true;
     } else {

@@ -33,16 +33,12 @@ static PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
     return p;
 }
 
-// A schedule for the kernel that resolves to these stages, as a child of the base's where that can be found by its name wherever the
-// artifact is used.
+// A schedule for the kernel that resolves to these stages.
 static Schedule schedule_of(const TuneRun &run, const std::map<std::string, Knobs> &stages) {
     const PreparedKernel &p = run.prepared;
-    const std::vector<std::string> known = run.library.names();
-    const bool named = p.schedule && std::find(known.begin(), known.end(), p.schedule->name()) != known.end() &&
-                       run.library.find(p.schedule->name()) == *p.schedule;
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
-    const Schedule tuned = tuned_schedule(name, stages, named ? p.schedule : std::nullopt, run.library, features);
+    const Schedule tuned = tuned_schedule(name, stages, parent_of(run), run.library, features);
     return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
 }
 
@@ -144,10 +140,14 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     Judge judge(run.options.model);
     const auto reached = std::find_if(shapes.rbegin(), shapes.rend(), [](const TunedShape &s) { return s.result.has_value(); });
     const DimExtents &recorded = shapes[last].result ? run.extents : reached->run->extents;
-    ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge)), each = ordered_json::array();
+    ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
+    ordered_json each = ordered_json::array(), unreached = ordered_json::array();
     for (const TunedShape &s : shapes) {
         texts.push_back(condition_text(case_for(cases, s.run->extents).when));
-        if (!s.result) continue;
+        if (!s.result) {
+            unreached.push_back(s.run->extents);
+            continue;
+        }
         require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) == winner_of(*s.result).resolved,
                 "an artifact resolves to the programs that were measured");
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
@@ -156,6 +156,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
         each.push_back(one);
     }
     measured["shapes"] = each;
+    if (!unreached.empty()) measured["unreached"] = unreached;
     return tuned.with_measured(measured);
 }
 

@@ -13,7 +13,7 @@ struct TunedShape {
     std::optional<CampaignResult> result;
 };
 // What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape that was not reached
-// keeps the base, and `measured` does not name it. `cases` gets for each shape where its schedule runs, in words, unless there is none.
+// keeps the base, and `measured` names it apart. `cases` gets for each shape where its schedule runs, in words, unless there is none.
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
 
 // <folder>/<name>.json. UserError as OutputFolder.

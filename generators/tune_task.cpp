@@ -18,6 +18,8 @@
 
 namespace tessera {
 
+namespace fs = std::filesystem;
+
 // "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072".
 static std::string shape_name(const Algorithm &algorithm, const std::vector<DimExtents> &shapes) {
     std::string name;
@@ -32,7 +34,7 @@ static std::string shape_name(const Algorithm &algorithm, const std::vector<DimE
 }
 
 // The file of the model that a campaign begins with; nothing for 'none', 'roofline', or where none ships for the target.
-static std::optional<std::filesystem::path> model_file(const std::string &choice, const Target &target) {
+static std::optional<fs::path> model_file(const std::string &choice, const Target &target) {
     if (choice == "none" || choice == "roofline") return std::nullopt;
     if (!choice.empty()) return choice;
     for (const std::string &name : nearest_targets(target))
@@ -212,20 +214,71 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     if (!options.campaign.plant || options.deterministic) return run;
     std::vector<std::string> folders = options.kernel.schedule_dirs;
-    if (std::filesystem::is_directory(options.out)) folders.insert(folders.begin(), options.out);
+    if (std::error_code unknown; fs::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
     for (const Relative &r : relatives_of(run->prepared, run->extents, registry.library(schedule_folders(folders))))
         run->task.relatives.push_back(r.stages), run->relatives.push_back(r.name);
     return run;
 }
 
+std::optional<Schedule> parent_of(const TuneRun &run) {
+    const std::optional<Schedule> &base = run.prepared.schedule;
+    const std::vector<std::string> known = run.library.names();
+    const bool is_named = base && std::find(known.begin(), known.end(), base->name()) != known.end();
+    return is_named && run.library.find(base->name()) == *base ? base : std::nullopt;
+}
+
+static void check_extends_others(const TuneRun &run, const std::string &name) {
+    const std::optional<Schedule> parent = parent_of(run);
+    if (!parent) return;
+    for (const Schedule &s : run.library.ancestry(*parent))
+        if (s.name() == name)
+            throw UserError("schedule.cycle",
+                            fmt::format("tune: artifact '{}': expected a name that is none of those that it will extend, got that of {}the schedule "
+                                        "to beat, '{}'. Give it another with --name, or beat another with --schedule.",
+                                        name, name == parent->name() ? "" : "an ancestor of ", parent->name()));
+}
+
+// What is written to one of these names ends up in the other, whether anything is there yet or not.
+static bool is_one_place(const fs::path &a, const fs::path &b) {
+    auto end_of = [](const fs::path &place) {
+        std::error_code error;
+        const fs::path end = fs::weakly_canonical(behind_links(fs::absolute(place, error)), error);
+        return error ? place : end;
+    };
+    return end_of(a) == end_of(b);
+}
+
+static void check_places_differ(const TuneOptions &options, const fs::path &artifact) {
+    struct Place {
+        std::string what;
+        fs::path path;
+    };
+    std::vector<Place> places = {{"the artifact '" + artifact.string() + "'", artifact}};
+    if (!options.page.empty()) places.push_back({"--report '" + options.page + "'", options.page});
+    const size_t files = places.size();
+    if (!options.deterministic)
+        for (const char *beside : {"", "-wal", "-shm", "-journal"})
+            places.push_back({"--records '" + options.records + "'", options.records + beside});
+    for (size_t i = 0; i < files; i++)
+        for (size_t j = i + 1; j < places.size(); j++)
+            if (is_one_place(places[i].path, places[j].path))
+                throw UserError("output.place", places[j].what + ": expected a place of its own, got that of " + places[i].what +
+                                                    ", and one would destroy the other. Name another.");
+}
+
 void check_output(const TuneRun &run) {
-    const Schedule named(artifact_name(run.options, run.prepared, {run.extents}));
-    const OutputFolder out((std::filesystem::path(run.options.out) / named.name()).parent_path());
-    if (!run.options.page.empty()) {
-        if (std::filesystem::is_directory(run.options.page))
-            throw UserError("output.write", "--report '" + run.options.page + "': expected a file to write, got a folder. Name a file in it.");
-        const OutputFolder page(std::filesystem::absolute(run.options.page).parent_path());
-    }
+    const TuneOptions &options = run.options;
+    const Schedule named(artifact_name(options, run.prepared, {run.extents}));
+    check_extends_others(run, named.name());
+    check_places_differ(options, fs::path(options.out) / (named.name() + ".json"));
+    const OutputFolder out((fs::path(options.out) / named.name()).parent_path());
+    if (options.page.empty()) return;
+    std::error_code error;
+    const fs::file_type there = fs::status(options.page, error).type();
+    const std::string expected = "--report '" + options.page + "': expected a file to write";
+    if (there == fs::file_type::directory) throw UserError("output.write", expected + ", got a folder. Name a file in it.");
+    if (there == fs::file_type::none) throw UserError("output.write", expected + "; " + error.message() + ". Name another.");
+    const OutputFolder page(fs::absolute(options.page).parent_path());
 }
 
 }  // namespace tessera

@@ -55,7 +55,10 @@ struct TuneRun {
 // Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, tune.extents of an empty dim, check_size, model_for, check_restrictions
 // and, where nothing else runs the kernel, check_runs_here.
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &options);
-// The same of names and folders: UserError schedule.name, output.folder.
+// The schedule to beat, where it can be found by its name wherever the artifact is used: the artifact is a child of it.
+std::optional<Schedule> parent_of(const TuneRun &run);
+// What can be refused of names and places: UserError schedule.name, schedule.cycle, output.folder, output.write, and output.place where
+// two outputs would be one file.
 void check_output(const TuneRun &run);
 
 }  // namespace tessera

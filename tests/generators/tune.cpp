@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/shell_words.h"
 #include "schedules/merge.h"
 #include "tests/generators/harness.h"
 
@@ -281,6 +282,66 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"records", "merge", (folder.path() / "a.db").string()}, {"error[command.arguments]", "name one or more"});
 }
 
+TEST_CASE("tune measures where temporary files have odd names") {
+    const TemporaryFolder folder;
+    const auto odd = folder.path() / "t m'p$x";
+    std::filesystem::create_directories(odd);
+    std::vector<std::string> words = tune(folder, {"--trials", "3", "--shape", "M=48", "N=64", "K=32", "--json"});
+    words[0] = TESSERA_GENERATOR, words.insert(words.begin() + 1, "tune");
+    const Outcome o = shell("TMPDIR=" + shell_word(odd.string()) + " " + shell_words(words));
+    INFO(o.out << o.err);
+    REQUIRE(o.code == 0);
+    const nlohmann::json trials = nlohmann::json::parse(o.out)["trials"];
+    CHECK(trials.size() == 3);
+    for (const auto &trial : trials) CHECK((trial["verdict"] == "measured" || trial["verdict"] == "slow"));
+    CHECK(std::filesystem::is_empty(odd));
+}
+
+TEST_CASE("outputs of tune that would destroy one another, or an artifact that would extend itself, are refused before anything is measured") {
+    namespace fs = std::filesystem;
+    const TemporaryFolder folder;
+    const std::vector<std::string> shape = {"--shape", "M=48", "N=64", "K=32"};
+    const std::string out = (folder.path() / "out").string(), records = (folder.path() / "tune.db").string();
+    auto refuse = [&](std::vector<std::string> more, const std::vector<std::string> &parts) {
+        more.insert(more.end(), shape.begin(), shape.end());
+        check_refused(tune(folder, more), parts);
+        CHECK(!fs::exists(records));
+    };
+    const std::string own = ": expected a place of its own, got that of ", end = ", and one would destroy the other. Name another.";
+    for (const char *suffix : {"", "-wal", "-shm", "-journal"})
+        refuse({"--report", records + suffix}, {"error[output.place]: --records '" + records + "'" + own + "--report '" + records + suffix + "'" + end});
+    fs::create_symlink("tune.db", folder.path() / "page.html");
+    refuse({"--report", (folder.path() / "page.html").string()}, {"error[output.place]"});
+    const std::string artifact = out + "/matmul/f32/x86-64/M48_N64_K32.json";
+    refuse({"--report", out + "/./matmul/f32/../f32/x86-64/M48_N64_K32.json"}, {"error[output.place]: --report '", own + "the artifact '" + artifact + "'" + end});
+    std::vector<std::string> words = tune(folder, shape);
+    *std::find(words.begin(), words.end(), records) = artifact;
+    check_refused(words, {"error[output.place]: --records '" + artifact + "'" + own + "the artifact '" + artifact + "'" + end});
+    CHECK(!fs::exists(artifact));
+
+    fs::create_symlink("loop", folder.path() / "loop");
+    const std::string loop = (folder.path() / "loop").string();
+    refuse({"--report", loop}, {"error[output.write]: --report '" + loop + "': expected a file to write; Too many levels of symbolic links. Name another."});
+    words = tune(folder, shape);
+    *std::find(words.begin(), words.end(), out) = loop;
+    check_refused(words, {"error[output.folder]: folder '" + loop + "/matmul/f32/x86-64': expected one to write to; Too many levels of symbolic links."});
+    check_refused({"tune", "--all", "--quiet", "--out", loop}, {"error[tune.all]"}, 2, Registry());
+    check_refused({"generate", "matmul", "--target", "avx2", "--quiet", "--out", loop}, {"error[output.folder]: folder '" + loop + "'"});
+
+    const fs::path dir = folder.path() / "out/matmul";
+    fs::create_directories(dir);
+    write_file(dir / "old.json", Schedule("matmul/old").stage("y", StageKnobs().vector({{"N", 4}})).text());
+    write_file(dir / "young.json", Schedule("matmul/young").extends("matmul/old").text());
+    for (const auto &[name, whose] : {std::pair("matmul/young", "the schedule to beat, 'matmul/young'"), std::pair("matmul/old", "an ancestor of the schedule to beat, 'matmul/young'")}) {
+        words = tune(folder, {"--schedule-dir", out, "--name", name});
+        *std::find(words.begin(), words.end(), (folder.path() / "slow.json").string()) = "matmul/young";
+        words.insert(words.end(), shape.begin(), shape.end());
+        check_refused(words, {std::string("error[schedule.cycle]: tune: artifact '") + name + "': expected a name that is none of those that it will extend, got that of " + whose +
+                              ". Give it another with --name, or beat another with --schedule."});
+        CHECK(!fs::exists(records));
+    }
+}
+
 TEST_CASE("a campaign that is told to end leaves nothing behind") {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.path() / "tmp");
@@ -320,5 +381,6 @@ TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
     REQUIRE(measured["shapes"].size() == 1);
     CHECK(measured["shapes"][0]["extents"] == nlohmann::json::object({{"M", 64}}));
     CHECK(measured["task"]["extents"] == nlohmann::json::object({{"M", 64}}));
+    CHECK(measured["unreached"] == nlohmann::json::array({{{"M", 512}}}));
     CHECK(generator({"check", (folder.path() / "out").string()}).code == 0);
 }
