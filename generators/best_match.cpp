@@ -5,13 +5,12 @@
 #include <set>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
-
 #include "algorithms/error.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
 #include "compiler/verify_tiles.h"
 #include "generators/prepare.h"
+#include "generators/tuning_record.h"
 #include "schedules/check.h"
 #include "schedules/merge.h"
 #include "schedules/pattern.h"
@@ -45,11 +44,6 @@ const char *name_of(Match::How how) {
     return "?";
 }
 
-bool is_predicted(const Schedule &schedule) {
-    const nlohmann::json document = schedule.document();
-    return document.contains("measured") && document["measured"].contains("chosen_by");
-}
-
 namespace {
 
 constexpr int64_t most_apart = 4;
@@ -73,22 +67,25 @@ struct Anchor {
     }
 };
 
-// What was tuned for this algorithm on this target: the measured first, nearest shape first.
+// What was tuned for this algorithm on this target: the measured first, nearest shape first. `unreadable` gets the others, with why.
 std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
-                            const Library &library, const std::vector<std::string> &names) {
+                            const Library &library, const std::vector<std::string> &names, std::vector<std::string> &unreadable) {
     const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";
     std::vector<Anchor> all;
     for (const std::string &name : names) {
         if (!name.starts_with(folder)) continue;
-        const Schedule schedule = library.find(name);
-        const auto provenance = provenance_of(schedule);
-        if (!provenance || schedule.document()["measured"].contains("metric")) continue;  // tuned for something else than speed
-        const KernelTask &task = provenance->task;
-        const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
-        if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;
-        Anchor anchor{schedule, task, is_predicted(schedule), shape_distance(task.fixed, fixed)};
-        for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
-        all.push_back(anchor);
+        try {
+            const Schedule schedule = library.find(name);
+            const auto provenance = provenance_of(schedule);
+            const auto record = tuning_record_of(schedule);
+            if (!provenance || record->goal.metric != Metric::latency) continue;  // tuned for something else than the speed of one call
+            const KernelTask &task = provenance->task;
+            const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
+            if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;
+            Anchor anchor{schedule, task, record->is_predicted, shape_distance(task.fixed, fixed)};
+            for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
+            all.push_back(anchor);
+        } catch (const UserError &error) { unreadable.push_back(name + ": " + error.what()); }
     }
     std::sort(all.begin(), all.end());
     return all;
@@ -153,7 +150,7 @@ Match matched(const Algorithm &declared, const Target &target, const Library &li
 
 Match best_match(const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target, const Library &library) {
     return matched(declared, target, library, [&](Match &match, const std::vector<std::string> &names) {
-        for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library, names)) {
+        for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library, names, match.passed_over)) {
             if (const std::string why = refusal(anchor.schedule, declared, fixed, target, library); !why.empty()) {
                 match.passed_over.push_back(anchor.schedule.name() + ": " + why);
                 continue;

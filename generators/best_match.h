@@ -7,8 +7,8 @@
 //            them where they fit their stages
 //
 // What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
-// threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies is passed over, and so is one that takes operands packed ahead of time, which changes
-// the kernel's arguments.
+// threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies or cannot be
+// read is passed over, and so is one that takes operands packed ahead of time, which changes the kernel's arguments.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -25,9 +25,6 @@ namespace tessera {
 
 // The target's name, then those of the targets whose features it has too, nearest first.
 std::vector<std::string> nearest_targets(const Target &target);
-
-// Whether a cost model chose the artifact alone (tune --deterministic).
-bool is_predicted(const Schedule &schedule);
 
 struct Match {
     enum class How { named, exact, nearest, family, none } how = How::none;

@@ -8,6 +8,7 @@
 #include "algorithms/error.h"
 #include "algorithms/json_parse.h"
 #include "algorithms/json_reader.h"
+#include "generators/tuning_record.h"
 #include "schedules/regular_file.h"
 
 namespace tessera {
@@ -59,8 +60,9 @@ std::vector<CampaignEntry> tasks_of(const Library &library) {
     for (const std::string &name : library.names()) {
         const Schedule schedule = library.find(name);
         const auto provenance = provenance_of(schedule);
-        const auto measured = [&](const char *field) { return schedule.document()["measured"].contains(field); };
-        if (provenance && !measured("metric") && !measured("shapes") && !measured("prepack")) all[json_of(provenance->task).dump()].task = provenance->task;
+        const auto record = tuning_record_of(schedule);
+        if (provenance && record->goal.metric == Metric::latency && record->shapes.empty() && record->prepack.empty())
+            all[json_of(provenance->task).dump()].task = provenance->task;
     }
     if (all.empty())
         throw UserError("tune.all",

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
-#include "generators/best_match.h"
+#include "bench/shell_words.h"
 #include "generators/checked_artifacts.h"
 
 namespace tessera {
@@ -41,31 +41,29 @@ std::string folder_of(const CheckedArtifact &a) {
     return file.ends_with(end) ? file.substr(0, file.size() - end.size()) : "";
 }
 
-// What was to be small where that was not time, and whether anything was measured.
-std::string goal_options(const CheckedArtifact &a) {
-    const Schedule schedule = read_schedule(a.file);
-    const nlohmann::json &measured = schedule.document()["measured"];
-    if (is_predicted(schedule)) return " --deterministic";
-    if (!measured.contains("metric")) return "";
-    return fmt::format(" --metric {} --least-speed {}", measured["metric"]["name"].get<std::string>(),
-                       measured["metric"]["least_speed"].get<double>());
+bool is_folder(const std::string &path) {
+    std::error_code unknown;
+    return std::filesystem::is_directory(path, unknown);
 }
 
-// The line that tunes an artifact again, to where it lies.
+// The line that tunes an artifact again as it was tuned, to where it lies. It is pasted into a shell, and artifacts are from anybody.
 std::string tune_line(const CheckedArtifact &a, const CheckOptions &options) {
-    const KernelTask &t = a.now->task;
-    std::string line = fmt::format("tune {} --numerics {} --target {}", t.algorithm, t.numerics, t.target);
-    auto add = [&](const char *option, const std::map<std::string, int64_t> &values) {
-        if (!values.empty()) line += option;
-        for (const auto &[name, value] : values) line += fmt::format(" {}={}", name, value);
-    };
-    add(" --option", t.options), add(" --shape", t.fixed), add(" --extents", t.extents);
-    line += (t.threads > 1 ? fmt::format(" --threads {}", t.threads) : "") + goal_options(a) + " --name " + a.name;
-    if (const std::string folder = folder_of(a); !folder.empty()) line += " --out " + folder;
+    std::vector<std::string> words = tuning_words(a.now->task, *a.tuned);
+    auto add = [&](const std::string &option, const std::string &value) { words.insert(words.end(), {option, value}); };
+    if (!a.base.empty()) add("--schedule", a.base);
+    add("--name", a.name);
+    if (const std::string folder = folder_of(a); !folder.empty()) add("--out", folder);
     for (const std::string &path : options.paths)
-        if (std::filesystem::is_directory(path)) line += " --schedule-dir " + path;
-    for (const std::string &dir : options.schedule_dirs) line += " --schedule-dir " + dir;
-    return line;
+        if (is_folder(path)) add("--schedule-dir", path);
+    for (const std::string &dir : options.schedule_dirs) add("--schedule-dir", dir);
+    return shell_words(words);
+}
+
+std::string again_text(const CheckedArtifact &a, const CheckOptions &options) {
+    if (!a.tuned) return "  " + a.name + ": " + to_string(a.now->task) + "\n";
+    std::string text = "  " + tune_line(a, options) + "\n";
+    if (a.lost_base.empty()) return text;
+    return text + "    tuned from '" + a.lost_base + "', which is in none of the folders: name its file with --schedule\n";
 }
 
 // Rows for what somebody has to look at; the rest are counted.
@@ -107,8 +105,7 @@ std::string text_of(const std::vector<CheckedArtifact> &checked, const CheckOpti
     const std::vector<ToMeasure> again = to_measure(checked);
     if (!again.empty()) text += fmt::format("to measure again ({}):\n", again.size());
     for (const ToMeasure &group : again) {
-        const CheckedArtifact &first = checked[group.artifacts[0]];
-        text += "  " + (first.measured ? tune_line(first, options) : first.name + ": " + to_string(first.now->task)) + "\n";
+        text += again_text(checked[group.artifacts[0]], options);
         for (size_t i = 1; i < group.artifacts.size(); i++) text += "    the same program: " + checked[group.artifacts[i]].name + "\n";
     }
     return text;
@@ -138,12 +135,11 @@ std::string json_text(const std::vector<CheckedArtifact> &checked) {
     }
     const ordered_json all = {
         {"format", "tessera-check"}, {"version", 1}, {"counts", counts}, {"schedules", artifacts}, {"measure_again", again}};
-    return all.dump(2) + "\n";
+    return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // file names are of any bytes
 }
 
 int check(const Registry &registry, const CheckOptions &options) {
     std::error_code unknown;
-    auto is_folder = [&](const std::string &path) { return std::filesystem::is_directory(path, unknown); };
     for (const std::string &path : options.paths)
         if (options.record && std::filesystem::exists(std::filesystem::symlink_status(path, unknown)) && !is_folder(path))
             throw UserError("command.arguments", "check: --record keeps the programs of a whole folder beside them, and '" + path +

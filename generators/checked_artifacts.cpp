@@ -10,6 +10,7 @@
 #include "algorithms/json_parse.h"
 #include "algorithms/json_reader.h"
 #include "bench/output_folder.h"
+#include "generators/best_match.h"
 #include "schedules/merge.h"
 #include "schedules/regular_file.h"
 
@@ -173,6 +174,22 @@ void compare(CheckedArtifact &a) {
                 a.counts.push_back({name, before, after->second});
 }
 
+// What tune begins with where it is not told; nothing also where that is broken.
+std::string own_base(const PreparedKernel &p, const Library &library) {
+    try {
+        const auto family = family_match(p.declared, p.target, library).schedule;
+        return family ? family->name() : "";
+    } catch (const UserError &) { return ""; }
+}
+
+void find_base(CheckedArtifact &a, const PreparedKernel &p, const Library &library) {
+    if (!a.tuned || !a.tuned->base || *a.tuned->base == own_base(p, library)) return;
+    const std::vector<std::string> known = library.names();
+    if (a.tuned->base->empty()) a.base = "none";
+    else if (std::binary_search(known.begin(), known.end(), *a.tuned->base)) a.base = *a.tuned->base;
+    else a.lost_base = *a.tuned->base;
+}
+
 CheckedArtifact checked(const Registry &registry, const Found &found, const Lock &lock, const std::vector<std::string> &dirs,
                         Judge &judge) {
     CheckedArtifact a;
@@ -188,6 +205,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
         const Library library = registry.library(schedule_folders(dirs));
         const auto task = task_for(registry, schedule, library);
         if (!task) return a;
+        a.tuned = tuning_record_of(schedule);
         if ((a.recorded = provenance_of(schedule))) a.measured = true;
         else if (auto row = lock.find(a.name); row != lock.end() && row->second.task == *task) a.recorded = row->second;
         KernelOptions options;
@@ -198,6 +216,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
         a.now = provenance_of(p, task->extents, task->threads, judge);
         a.now->task.options = task->options;  // standard values are not listed where the artifact does not
         compare(a);
+        if (a.state == State::changed) find_base(a, p, library);
     } catch (const UserError &error) { a.state = State::broken, a.message = error.what(); }
     return a;
 }
@@ -238,15 +257,20 @@ std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std
 }
 
 std::vector<ToMeasure> to_measure(const std::vector<CheckedArtifact> &checked) {
-    auto key = [](const Provenance &p) { return p.resolved + " " + to_string(p.task); };
+    // One program is measured otherwise for another goal, and with cold caches; who chose it makes no difference.
+    auto key = [](const CheckedArtifact &a) {
+        TuningRecord how = a.tuned.value_or(TuningRecord());
+        how.is_predicted = false, how.candidates = 0;
+        return a.now->resolved + " " + to_string(a.now->task) + " " + join(tuning_words(a.now->task, how), " ");
+    };
     std::set<std::string> known;
     for (const CheckedArtifact &a : checked)
-        if (a.state == State::unchanged && a.measured) known.insert(key(*a.now));
+        if (a.state == State::unchanged && a.measured) known.insert(key(a));
     std::map<std::string, ToMeasure> groups;
     for (size_t i = 0; i < checked.size(); i++) {
         const CheckedArtifact &a = checked[i];
-        if (a.state != State::changed || known.count(key(*a.now))) continue;
-        ToMeasure &group = groups[key(*a.now)];
+        if (a.state != State::changed || known.count(key(a))) continue;
+        ToMeasure &group = groups[key(a)];
         group.effect = group.artifacts.empty() ? a.effect.value_or(1) : std::min(group.effect, a.effect.value_or(1));
         group.artifacts.push_back(i);
     }

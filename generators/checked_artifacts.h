@@ -12,6 +12,7 @@
 
 #include "generators/program_record.h"
 #include "generators/registry.h"
+#include "generators/tuning_record.h"
 
 namespace tessera {
 
@@ -24,6 +25,9 @@ struct CheckedArtifact {
     std::string message;  // what is broken
     std::optional<Provenance> recorded, now;
     bool measured = false;            // the record is the artifact's own
+    std::optional<TuningRecord> tuned;
+    std::string base;                 // the schedule that it was tuned from, or "none"; "" where tune begins with that by itself
+    std::string lost_base;            // one that is in none of the folders
     std::vector<std::string> causes;  // of a change: "its own fields", "ancestor 'matmul/avx2'", "the algorithm", "the compiler"
     struct Count {
         std::string name;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/error.h"
 #include "algorithms/hash.h"
 #include "algorithms/json_reader.h"
 #include "schedules/canonical.h"
@@ -67,8 +68,7 @@ ordered_json json_of(const Provenance &p) {
     return all;
 }
 
-std::optional<Provenance> provenance_from_json(const json &measured, const std::string &subject) {
-    const JsonReader reader(measured, subject, "/measured");
+static std::optional<Provenance> read_provenance(const JsonReader &reader) {
     const auto task = reader.find("task"), resolved = reader.find("resolved");
     if (!task || !resolved) return std::nullopt;
     Provenance p;
@@ -79,7 +79,7 @@ std::optional<Provenance> provenance_from_json(const json &measured, const std::
         if (const auto ancestors = from->find("ancestors"))
             for (const JsonReader &pair : ancestors->items()) {
                 const std::vector<std::string> two = pair.texts();
-                if (two.size() != 2) pair.fail("json.value", "expected [name, hash]");
+                if (two.size() != 2) pair.fail("json.value", "expected [name, hash], got an array of " + std::to_string(two.size()) + ".");
                 p.ancestors.emplace_back(two[0], two[1]);
             }
     }
@@ -92,10 +92,25 @@ std::optional<Provenance> provenance_from_json(const json &measured, const std::
     return p;
 }
 
-std::optional<Provenance> provenance_of(const Schedule &schedule) {
+std::optional<Provenance> provenance_from_json(const json &measured, const std::string &subject) {
+    return read_provenance(JsonReader(measured, subject, "/measured"));
+}
+
+void read_measured(const Schedule &schedule, const std::function<void(const JsonReader &)> &read) {
     const json &document = schedule.document();
-    if (!document.contains("measured")) return std::nullopt;
-    return provenance_from_json(document["measured"], schedule.file() ? schedule.file()->string() : schedule.name());
+    const auto measured = document.find("measured");
+    if (measured == document.end()) return;
+    try {
+        read(JsonReader(*measured, schedule.file() ? schedule.file()->string() : schedule.name(), "/measured"));
+    } catch (const UserError &error) {
+        throw UserError(error.id(), error.message() + " Tune the schedule again, or take its 'measured' out.");
+    }
+}
+
+std::optional<Provenance> provenance_of(const Schedule &schedule) {
+    std::optional<Provenance> provenance;
+    read_measured(schedule, [&](const JsonReader &reader) { provenance = read_provenance(reader); });
+    return provenance;
 }
 
 std::string to_string(const KernelTask &t) {

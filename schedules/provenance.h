@@ -6,6 +6,7 @@
 //                 "predicted": {"draft_s", "score", "model": hash, "features": hash}, "counts": {name: number}, anything }
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "schedules/artifact.h"
 
 namespace tessera {
+
+class JsonReader;
 
 // One kernel as it is tuned, checked and looked up.
 struct KernelTask {
@@ -57,6 +60,9 @@ KernelTask task_from_json(const nlohmann::json &document, const std::string &sub
 nlohmann::ordered_json json_of(const Provenance &provenance);
 std::optional<Provenance> provenance_from_json(const nlohmann::json &measured, const std::string &subject);
 std::optional<Provenance> provenance_of(const Schedule &schedule);
+
+// Has `read` read a schedule's `measured`, where it has one; what it refuses is refused with what to do about it.
+void read_measured(const Schedule &schedule, const std::function<void(const JsonReader &)> &read);
 
 // "matmul/f32 M=512 N=768 on avx512"
 std::string to_string(const KernelTask &task);
