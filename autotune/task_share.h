@@ -15,11 +15,11 @@ struct TaskShare {
 };
 
 // Seconds, times the weight, that one more trial promises to save: in part what the last parts of the search saved, in part what is
-// left at best, which shrinks with each trial.
+// left at best, which shrinks with each trial. Of what nothing but the base was measured, all of the base's time is hoped for.
 double expected_gain(const TaskShare &task);
 
-// The open task that promises most; the first of equals. One of which nothing but the base was measured comes first. Nothing where
-// none is open.
+// The open task that promises most; the first of equals. Those of which nothing but the base was measured come before all others.
+// Nothing where none is open.
 std::optional<size_t> next_task(const std::vector<TaskShare> &tasks);
 
 }  // namespace tessera
