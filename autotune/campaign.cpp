@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "algorithms/printable.h"
 #include "autotune/tuned_schedule.h"
 
 namespace tessera {
@@ -23,6 +25,14 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 nlohmann::ordered_json without_relatives(nlohmann::ordered_json document) {
     document.erase("relatives");
     return document;
+}
+
+std::vector<std::string> differing_fields(const nlohmann::ordered_json &a, const nlohmann::ordered_json &b) {
+    std::vector<std::string> names;
+    for (const auto *one : {&a, &b})
+        for (const auto &[name, value] : one->items())
+            if (one == &a ? !b.contains(name) || b[name] != value : !a.contains(name)) names.push_back(name);
+    return names;
 }
 
 }  // namespace
@@ -52,7 +62,7 @@ struct Campaign::State {
     bool step(size_t most) {
         if (is_over()) return false;
         const auto start = Clock::now();
-        const size_t left = std::min(most, static_cast<size_t>(options_.trials) - result_.trials.size());
+        const size_t left = std::min(most, static_cast<size_t>(trials_) - result_.trials.size());
         std::vector<Candidate> batch = search_.propose(static_cast<size_t>(options_.batch));  // whatever is left, so that more trials go on from here
         if (batch.size() > left) batch.resize(left);
         result_.search_s += since(start);
@@ -64,6 +74,7 @@ struct Campaign::State {
     const Progress &progress() const { return result_.progress; }
 
     CampaignResult conclude() {
+        result_.stopped = stopped() && static_cast<int>(result_.trials.size()) < trials_;
         finish();
         return result_;
     }
@@ -78,6 +89,8 @@ private:
     std::vector<std::map<std::string, Knobs>> relatives_;
     std::unique_ptr<Measurer> measurer_;
     CampaignResult result_;
+    int trials_ = 0;                    // to measure, or to take from the records
+    std::optional<int64_t> other_way_;  // from this number on the recorded trials are not its own
     int64_t id_ = 0;
     std::unique_ptr<Claim> claim_;
     std::map<int64_t, Trial> recorded_;
@@ -87,7 +100,7 @@ private:
 
     bool stopped() const { return options_.stop && options_.stop->load(); }
     bool over_time() const { return options_.seconds > 0 && since(begin_) >= options_.seconds; }
-    bool is_over() const { return stopped() || static_cast<int>(result_.trials.size()) >= options_.trials || over_time(); }
+    bool is_over() const { return stopped() || static_cast<int>(result_.trials.size()) >= trials_ || over_time(); }
 
     void open() {
         nlohmann::ordered_json document = task_.identity;
@@ -96,17 +109,24 @@ private:
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
         if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
         if (options_.measure.cold) document["caches"] = "cold";
+        if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
         for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
-        const std::string same = without_relatives(document).dump();
+        const nlohmann::ordered_json own = without_relatives(document);
+        const std::string same = own.dump();
         std::string last, id;
+        std::vector<std::string> unlike;  // fields in which the most like campaign of the task is another one
         json seeds;
         for (const CampaignRow &row : records_.campaigns()) {
             nlohmann::ordered_json other = nlohmann::ordered_json::parse(row.document, nullptr, false);
             if (!other.is_object() || !other.contains("id")) continue;
             other.erase("id");
-            if (without_relatives(other).dump() == same) last = row.key, seeds = json(other.value("relatives", nlohmann::ordered_json::array()));
+            const nlohmann::ordered_json theirs = without_relatives(other);
+            if (theirs.dump() == same) last = row.key, seeds = json(other.value("relatives", nlohmann::ordered_json::array()));
+            else if (const auto fields = differing_fields(own, theirs);
+                     row.task() == printable(task_.name) && (unlike.empty() || fields.size() <= unlike.size()))
+                unlike = fields;
         }
         // A name that no campaign of another machine has, so that records can be merged.
         std::random_device chance;
@@ -118,7 +138,17 @@ private:
         }
         id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
         claim_ = std::make_unique<Claim>(records_, id_);
-        for (Trial &t : records_.trials(id_)) recorded_[t.number] = t;
+        for (const Trial &t : records_.trials(id_))
+            if (is_credible(t)) recorded_[t.number] = t;
+        int recorded = 0;
+        while (recorded_.count(recorded)) recorded++;
+        trials_ = std::max(options_.trials, recorded);
+        result_.progress.recorded = recorded;
+        if (!options_.resume || !options_.note) return;
+        if (!last.empty()) options_.note(fmt::format("{}: goes on with {} recorded trials", task_.name, recorded));
+        else options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
+                                       unlike.empty() ? "the records have no campaign of this task"
+                                                      : "the recorded campaign of this task differs in " + printable(join(unlike))));
     }
 
     Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {
@@ -128,15 +158,33 @@ private:
         return t;
     }
 
+    // Where the records have another program than what is proposed, they and the search part: the rest of them is of no use, and goes
+    // with the first trial that is measured in its place.
+    void part_from_records(int64_t number) {
+        recorded_.erase(recorded_.lower_bound(number), recorded_.end());
+        other_way_ = number, trials_ = std::max(options_.trials, static_cast<int>(number));
+        if (options_.measure.warn)
+            options_.measure.warn(fmt::format("{}: the campaign goes another way than its records from trial {} on, since the program, the target or "
+                                              "the compiler changed; trials from there on are measured anew, in place of the recorded ones",
+                                              task_.name, number));
+    }
+
     // Measures what is not in the records yet, and learns from all of it.
-    void handle(const std::vector<Candidate> &batch) {
+    void handle(std::vector<Candidate> batch) {
         const size_t first = result_.trials.size();
+        for (size_t i = 0; i < batch.size(); i++) {
+            const auto known = recorded_.find(static_cast<int64_t>(first + i));
+            if (known == recorded_.end() || known->second.resolved == batch[i].resolved) continue;
+            if (stopped() || over_time()) batch.resize(i);  // proposing was cut short, and says nothing
+            else part_from_records(known->first);
+        }
+        batch.resize(std::min(batch.size(), static_cast<size_t>(trials_) - first));
         std::vector<Measurement> results(batch.size());
         std::vector<size_t> open;
         for (size_t i = 0; i < batch.size(); i++) {
             auto known = recorded_.find(static_cast<int64_t>(first + i));
             const bool counts = known != recorded_.end() && (first + i > 0 || known->second.measurement.verdict == Verdict::measured);
-            if (counts && known->second.resolved == batch[i].resolved) results[i] = known->second.measurement;
+            if (counts) results[i] = known->second.measurement;
             else open.push_back(i);
         }
         std::vector<TileProgram> programs;
@@ -147,7 +195,7 @@ private:
             const size_t i = open[n];
             results[i] = m;
             if (first + i == 0 && m.verdict != Verdict::measured) return;  // the campaign cannot begin; another time it may
-            records_.add(id_, {trial_of(batch[i], static_cast<int64_t>(first + i), m)});
+            records_.add(id_, {trial_of(batch[i], static_cast<int64_t>(first + i), m)}, std::exchange(other_way_, std::nullopt));
             shown(results);
         });
         result_.measure_s += since(start);
@@ -182,7 +230,8 @@ private:
 
     void shown(const std::vector<Measurement> &now) {
         Progress p;
-        p.budget = options_.trials, p.elapsed_s = since(begin_), p.bound_seconds = result_.base.features.bound, p.best_ratio = best_ratio();
+        p.recorded = result_.progress.recorded;
+        p.budget = trials_, p.elapsed_s = since(begin_), p.bound_seconds = result_.base.features.bound, p.best_ratio = best_ratio();
         for (const Trial &t : result_.trials) p.verdicts[t.measurement.verdict]++;
         for (const Measurement &m : now)
             if (m.verdict != Verdict::unmeasured) {

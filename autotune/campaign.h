@@ -30,8 +30,9 @@ struct CampaignOptions {
     MeasureOptions measure;
     Goal goal;                     // what is to be small
     bool plant = true;             // the base is a parent; otherwise it is only what candidates are compared with
-    bool resume = false;           // go on with the last campaign of the same key
+    bool resume = false;           // go on with the last campaign of the same key, all of whose trials count, be they more than `trials`
     const std::atomic<bool> *stop = nullptr;  // ends the search where it is
+    std::function<void(const std::string &)> note;  // is told with what it goes on
 };
 
 // What is tuned, from what, with what knowledge.
@@ -45,6 +46,7 @@ struct CampaignTask {
 
 struct Progress {
     int trials = 0, budget = 0;
+    int recorded = 0;              // trials that the records had when it began
     double best_ratio = 0;         // gain_over of the best
     double best_seconds = 0, base_seconds = 0, bound_seconds = 0, elapsed_s = 0;
     std::map<Verdict, int> verdicts;
@@ -66,6 +68,7 @@ struct CampaignResult {
     double base_seconds = 0;
     double gain = 1;               // gain_over of the best
     bool improved = false;         // the best is not the base, and its gain is surely above 1
+    bool stopped = false;          // before all trials of its budget
     bool confirmed = true;         // the best was measured again, unless that was stopped too
     std::vector<Trial> trials;
     std::vector<std::pair<std::string, Measurement>> finalists;  // by the hash of the program, as they were measured again

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/printable.h"
 #include "autotune/packing_programs.h"
 #include "autotune/sampled.h"
 #include "bench/caller.h"
@@ -46,7 +47,7 @@ Conversation::Conversation(const Subject &subject, const TileProgram &program, c
 void Conversation::fail(const std::string &why) {
     const std::string how = process_.ended();
     if (limits_.stopped && limits_.stopped()) throw Failed{Verdict::unmeasured, "it was stopped"};
-    throw Failed{Verdict::crashed, why.empty() ? how : why + "; " + how};
+    throw Failed{Verdict::crashed, printable(why.empty() ? how : why + "; " + how, true)};
 }
 
 void Conversation::say(const std::string &text) {

@@ -2,13 +2,15 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
 #include "algorithms/json_parse.h"
+#include "algorithms/printable.h"
 #include "autotune/owner.h"
 
 namespace tessera {
@@ -57,6 +59,7 @@ struct Records::State {
     void run(const std::string &sql) const {
         if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail_writing();
     }
+    std::map<std::string, Measurement> measured_again(int64_t campaign) const;
 };
 
 namespace {
@@ -94,7 +97,7 @@ public:
     // Of the columns from there on; InternalError for a verdict that there is not.
     Measurement measurement(int column) const {
         Measurement m;
-        m.verdict = verdict_named(text(column)), m.message = text(column + 1);
+        m.verdict = verdict_named(text(column)), m.message = printable(text(column + 1), true);
         m.seconds = real(column + 2), m.ratio = real(column + 3), m.lower = real(column + 4), m.upper = real(column + 5);
         m.workspace_bytes = static_cast<uint64_t>(integer(column + 6)), m.code_bytes = static_cast<uint64_t>(integer(column + 7)), m.compile_s = real(column + 8);
         return m;
@@ -128,6 +131,9 @@ Measurement measurement_in(const fs::path &file, const Statement &row, int colum
 Records::Records(const fs::path &file, bool read_only) : state_(new State{file, nullptr}) {
     State &s = *state_;
     std::error_code unknown;
+    if (file.empty() || file == ":memory:")
+        throw UserError("records.open", "records '" + file.string() + "': expected the name of a file that keeps what is measured; what has "
+                                        "this name is gone when the command ends. Name another with --records.");
     if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
         throw UserError("records.open", "records '" + file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another with --records.");
     if (!read_only && file.has_parent_path()) {
@@ -135,7 +141,9 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
         fs::create_directories(file.parent_path(), ignored);
     }
     const int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(file.c_str(), &s.db, flags, nullptr) != SQLITE_OK)
+    // SQLite takes a name that begins with "file:" for more than a name.
+    const fs::path name = file.is_absolute() ? file : "." / file;
+    if (sqlite3_open_v2(name.c_str(), &s.db, flags, nullptr) != SQLITE_OK)
         s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it", "Check its path and permissions, or name another with --records.");
     sqlite3_busy_timeout(s.db, 20000);
     sqlite3_db_config(s.db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -166,29 +174,96 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
 
 Records::~Records() = default;
 
-int64_t Records::campaign(const std::string &key, const nlohmann::ordered_json &document) {
-    State &s = *state_;
-    Statement insert(s.db, "insert into campaign(key, document) values(?, ?) on conflict(key) do nothing");
-    insert.bind(key).bind(document.dump()).step();
-    if (!insert.ok()) s.fail_writing();
-    Statement find(s.db, "select id from campaign where key = ?");
-    if (!find.bind(key).step()) s.fail_writing();
+namespace {
+
+// What is done while it lives is done when it is committed, and otherwise not at all.
+class Transaction {
+public:
+    explicit Transaction(sqlite3 *db)
+        : db_(db), begun_(sqlite3_exec(db, "begin immediate", nullptr, nullptr, nullptr) == SQLITE_OK), open_(begun_) {}
+    ~Transaction() {
+        if (open_) sqlite3_exec(db_, "rollback", nullptr, nullptr, nullptr);
+    }
+    Transaction(const Transaction &) = delete;
+    Transaction &operator=(const Transaction &) = delete;
+    bool begun() const { return begun_; }
+    bool commit() {
+        open_ = sqlite3_exec(db_, "commit", nullptr, nullptr, nullptr) != SQLITE_OK;
+        return !open_;
+    }
+
+private:
+    sqlite3 *db_;
+    bool begun_, open_;
+};
+
+bool is_measure(double value) { return std::isfinite(value) && value >= 0; }
+
+bool inserted(sqlite3 *db, int64_t campaign, const Trial &t) {
+    Statement insert(db, std::string("insert or replace into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(t.measurement);
+    insert.bind(t.features).bind(t.draft).bind(t.bound).bind(t.score).step();
+    return insert.ok();
+}
+
+bool inserted_again(sqlite3 *db, int64_t campaign, const std::string &resolved, const Measurement &m) {
+    Statement insert(db, std::string("insert or replace into again(campaign, ") + again_columns + ") values(?,?,?,?,?,?,?,?,?,?,?)");
+    insert.bind(campaign).bind(resolved).bind(m).step();
+    return insert.ok();
+}
+
+// The number of the campaign of this key, begun if there is none.
+std::optional<int64_t> begun_campaign(sqlite3 *db, const std::string &key, const std::string &document) {
+    Statement insert(db, "insert into campaign(key, document) values(?, ?) on conflict(key) do nothing");
+    insert.bind(key).bind(document).step();
+    Statement find(db, "select id from campaign where key = ?");
+    if (!insert.ok() || !find.bind(key).step()) return std::nullopt;
     return find.integer(0);
 }
 
-void Records::add(int64_t campaign, const std::vector<Trial> &trials) {
+std::optional<Owner> owner_of(sqlite3 *db, int64_t campaign) {
+    Statement find(db, "select host, boot, process, started from claim where campaign = ?");
+    if (!find.bind(campaign).step()) return std::nullopt;
+    return Owner{find.text(0), find.text(1), find.integer(2), find.text(3)};
+}
+
+}  // namespace
+
+bool is_credible(const Measurement &m) {
+    const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
+    for (double value : {m.seconds, m.ratio, m.lower, m.upper, m.compile_s})
+        if (!is_measure(value)) return false;
+    return !timed || (m.seconds > 0 && m.ratio > 0 && m.lower > 0 && m.upper > 0);
+}
+
+bool is_credible(const Trial &t) {
+    return t.number >= 0 && is_credible(t.measurement) && is_measure(t.draft) && is_measure(t.bound) && std::isfinite(t.score) &&
+           std::all_of(t.features.begin(), t.features.end(), [](float value) { return std::isfinite(value); });
+}
+
+std::string CampaignRow::task() const {
+    const nlohmann::json all = nlohmann::json::parse(document, nullptr, false);
+    return all.is_object() && all.contains("task") && all["task"].is_string() ? printable(all["task"].get<std::string>()) : "unknown";
+}
+
+int64_t Records::campaign(const std::string &key, const nlohmann::ordered_json &document) {
+    const auto campaign = begun_campaign(state_->db, key, document.dump());
+    if (!campaign) state_->fail_writing();
+    return *campaign;
+}
+
+void Records::add(int64_t campaign, const std::vector<Trial> &trials, std::optional<int64_t> other_way) {
     State &s = *state_;
-    s.run("begin immediate");
-    for (const Trial &t : trials) {
-        Statement insert(s.db, std::string("insert into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing");
-        insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(t.measurement);
-        insert.bind(t.features).bind(t.draft).bind(t.bound).bind(t.score).step();
-        if (insert.ok()) continue;
-        const std::string why = sqlite3_errmsg(s.db);
-        sqlite3_exec(s.db, "rollback", nullptr, nullptr, nullptr);
-        throw UserError("records.write", "records '" + s.file.string() + "': expected to write to it; " + why + ". Make room, or correct its permissions; what was committed before is kept, and the same command goes on from there.");
+    Transaction all(s.db);
+    if (!all.begun()) s.fail_writing();
+    if (other_way) {
+        Statement forget(s.db, "delete from trial where campaign = ? and number >= ?");
+        forget.bind(campaign).bind(*other_way).step();
+        if (!forget.ok()) s.fail_writing();
     }
-    s.run("commit");
+    for (const Trial &t : trials)
+        if (!inserted(s.db, campaign, t)) s.fail_writing();
+    if (!all.commit()) s.fail_writing();
 }
 
 void Records::set_base(int64_t campaign, double seconds) {
@@ -212,18 +287,22 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
 }
 
 void Records::add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement) {
-    Statement insert(state_->db, std::string("insert into again(campaign, ") + again_columns + ") values(?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing");
-    insert.bind(campaign).bind(resolved).bind(measurement).step();
-    if (!insert.ok()) state_->fail_writing();
+    if (!inserted_again(state_->db, campaign, resolved, measurement)) state_->fail_writing();
+}
+
+std::map<std::string, Measurement> Records::State::measured_again(int64_t campaign) const {
+    std::map<std::string, Measurement> all;
+    if (Statement there(db, "select 1 from sqlite_schema where name = 'again'"); !there.step()) return all;
+    Statement q(db, std::string("select ") + again_columns + " from again where campaign = ?");
+    q.bind(campaign);
+    while (q.step()) all[q.text(0)] = measurement_in(file, q, 1);
+    if (!q.ok()) fail("records.read", "to read what was measured again", "Restore it, or name another with --records.");
+    return all;
 }
 
 std::map<std::string, Measurement> Records::measured_again(int64_t campaign) const {
-    std::map<std::string, Measurement> all;
-    if (Statement there(state_->db, "select 1 from sqlite_schema where name = 'again'"); !there.step()) return all;
-    Statement q(state_->db, std::string("select ") + again_columns + " from again where campaign = ?");
-    q.bind(campaign);
-    while (q.step()) all[q.text(0)] = measurement_in(state_->file, q, 1);
-    if (!q.ok()) state_->fail("records.read", "to read its finalists", "Restore it, or name another with --records.");
+    std::map<std::string, Measurement> all = state_->measured_again(campaign);
+    std::erase_if(all, [](const auto &one) { return !is_credible(one.second); });
     return all;
 }
 
@@ -239,44 +318,79 @@ std::vector<CampaignRow> Records::campaigns() const {
 
 void Records::merge(const fs::path &other) {
     const Records from(other, true);
+    State &s = *state_;
+    auto refuse = [&](const CampaignRow &row, const std::string &what) {
+        throw UserError("records.format", "records '" + other.string() + "': campaign '" + row.task() + "': " + what +
+                                              ", so the file is damaged, and nothing of it was merged. Restore it, or leave it out.");
+    };
+    Transaction all(s.db);
+    if (!all.begun()) s.fail_writing();
     for (const CampaignRow &row : from.campaigns()) {
-        const int64_t id = campaign(row.key, nlohmann::ordered_json::parse(row.document, nullptr, false));
-        add(id, from.trials(row.id));
-        for (const auto &[resolved, measurement] : from.measured_again(row.id)) add_again(id, resolved, measurement);
-        if (row.base_seconds > 0) set_base(id, row.base_seconds);
+        if (!nlohmann::json::parse(row.document, nullptr, false).is_object()) refuse(row, "it has no document that says what was tuned");
+        if (!is_measure(row.base_seconds)) refuse(row, "its base has a time that cannot have been measured");
+        const std::vector<Trial> theirs = from.trials(row.id);
+        const std::map<std::string, Measurement> again = from.state_->measured_again(row.id);
+        for (const Trial &t : theirs)
+            if (!is_credible(t)) refuse(row, "trial " + std::to_string(t.number) + " has times, ratios or features that cannot have been measured");
+        for (const auto &[resolved, m] : again)
+            if (!is_credible(m))
+                refuse(row, "what was measured again of " + quotable(resolved) + " has times or ratios that cannot have been measured");
+        const std::optional<int64_t> here = begun_campaign(s.db, row.key, row.document);
+        if (!here) s.fail_writing();
+        const int64_t id = *here;
+        std::map<int64_t, std::string> ours;
+        for (const Trial &t : trials(id)) ours[t.number] = t.resolved;
+        const auto goes_another_way = std::find_if(theirs.begin(), theirs.end(), [&](const Trial &t) {
+            return ours.count(t.number) && ours.at(t.number) != t.resolved;
+        });
+        const std::map<std::string, Measurement> known = s.measured_again(id);
+        for (auto t = theirs.begin(); t != goes_another_way; ++t)
+            if (!ours.count(t->number) && !inserted(s.db, id, *t)) s.fail_writing();
+        for (const auto &[resolved, m] : again)
+            if (!known.count(resolved) && !inserted_again(s.db, id, resolved, m)) s.fail_writing();
+        Statement base(s.db, "update campaign set base_seconds = ? where id = ? and base_seconds = 0");
+        base.bind(row.base_seconds).bind(id).step();
+        if (!base.ok()) s.fail_writing();
     }
+    if (!all.commit()) s.fail_writing();
 }
 
-int64_t Records::prune(int64_t fewest) {
-    Statement q(state_->db, "delete from campaign where (select count(*) from trial where trial.campaign = campaign.id and verdict in ('measured', 'slow')) < ?");
-    q.bind(fewest).step();
-    if (!q.ok()) state_->fail_writing();
-    return sqlite3_changes(state_->db);
+Pruned Records::prune(int64_t fewest) {
+    State &s = *state_;
+    Transaction all(s.db);
+    if (!all.begun()) s.fail_writing();
+    std::vector<int64_t> thin;
+    Statement find(s.db, "select id from campaign where "
+                         "(select count(*) from trial where trial.campaign = campaign.id and verdict in ('measured', 'slow')) < ?");
+    find.bind(fewest);
+    while (find.step()) thin.push_back(find.integer(0));
+    if (!find.ok()) s.fail_writing();
+    Pruned pruned;
+    for (int64_t id : thin) {
+        if (const auto owner = owner_of(s.db, id); owner && is_alive(*owner)) {
+            pruned.claimed++;
+            continue;
+        }
+        Statement remove(s.db, "delete from campaign where id = ?");
+        remove.bind(id).step();
+        if (!remove.ok()) s.fail_writing();
+        pruned.removed++;
+    }
+    if (!all.commit()) s.fail_writing();
+    return pruned;
 }
 
 Claim::Claim(Records &records, int64_t campaign) : records_(records), campaign_(campaign) {
     const Records::State &s = *records.state_;
     const Owner here = this_process();
-    s.run("begin immediate");
-    std::optional<Owner> other;
-    {
-        Statement find(s.db, "select host, boot, process, started from claim where campaign = ?");
-        if (find.bind(campaign).step()) other = Owner{find.text(0), find.text(1), find.integer(2), find.text(3)};
-    }
-    if (other && is_alive(*other)) {
-        s.run("rollback");
+    Transaction all(s.db);
+    if (!all.begun()) s.fail_writing();
+    if (const std::optional<Owner> other = owner_of(s.db, campaign); other && is_alive(*other))
         throw UserError("records.claimed", "records '" + s.file.string() + "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(other->process) + " of '" +
                                                quotable(other->host) + "' does. Wait for it, or begin another one without --resume.");
-    }
-    {
-        Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
-        take.bind(campaign).bind(here.host).bind(here.boot).bind(here.process).bind(here.started).step();
-        if (!take.ok()) {
-            sqlite3_exec(s.db, "rollback", nullptr, nullptr, nullptr);
-            s.fail_writing();
-        }
-    }
-    s.run("commit");
+    Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
+    take.bind(campaign).bind(here.host).bind(here.boot).bind(here.process).bind(here.started).step();
+    if (!take.ok() || !all.commit()) s.fail_writing();
 }
 
 Claim::~Claim() {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,17 +30,28 @@ struct Trial {
     double draft = 0, bound = 0, score = 0;  // what was predicted
 };
 
+// Whether it can be what was measured: finite numbers, none below 0, and times and ratios above 0 of what was timed.
+bool is_credible(const Measurement &measurement);
+bool is_credible(const Trial &trial);
+
 struct CampaignRow {
     int64_t id = 0;
     std::string key, document;  // JSON: what is tuned, where, with what
     int64_t trials = 0, measured = 0;
     double best_ratio = 0, base_seconds = 0;
+
+    std::string task() const;  // its name in the document, as a terminal may show it; "unknown" where there is none
+};
+
+struct Pruned {
+    int64_t removed = 0;
+    int64_t claimed = 0;  // stay, since somebody works on them
 };
 
 class Records {
 public:
-    // Opens the file, and makes it if there is none. UserError records.open, records.format: not a database of ours, or of another
-    // version. Every call throws UserError records.write or records.read when the file system does not play along; what was committed
+    // Opens the file, and makes it if there is none. UserError records.open, also for what SQLite would keep in memory; records.format: not
+    // a database of ours, or of another version. Every call throws UserError records.write or records.read when the file system does not play along; what was committed
     // before stays.
     explicit Records(const std::filesystem::path &file, bool read_only = false);
     ~Records();
@@ -48,17 +60,20 @@ public:
 
     // The campaign of this key; begun if there is none.
     int64_t campaign(const std::string &key, const nlohmann::ordered_json &document);
-    void add(int64_t campaign, const std::vector<Trial> &trials);  // all or none
+    // All or none, each in place of what has its number. What is there from number `other_way` on goes: the campaign proposes something
+    // else from there.
+    void add(int64_t campaign, const std::vector<Trial> &trials, std::optional<int64_t> other_way = {});
     void set_base(int64_t campaign, double seconds);
     std::vector<Trial> trials(int64_t campaign) const;
-    // By the hash of the tile program; what is there stays.
+    // By the hash of the tile program, in place of what is there.
     void add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement);
-    std::map<std::string, Measurement> measured_again(int64_t campaign) const;
+    std::map<std::string, Measurement> measured_again(int64_t campaign) const;  // what is credible
     std::vector<CampaignRow> campaigns() const;
-    // Copies what the other file has and this one has not.
+    // Copies what the other file has and this one has not, or nothing of it: UserError records.format where it has what is not credible.
+    // What is here stays as it is, and a campaign that has other trials there is not continued with them.
     void merge(const std::filesystem::path &other);
-    // Removes campaigns with fewer than so many measured trials; gives how many.
-    int64_t prune(int64_t fewest);
+    // Removes campaigns with fewer than so many measured trials, but none that somebody works on.
+    Pruned prune(int64_t fewest);
 
 private:
     friend class Claim;

@@ -82,7 +82,8 @@ private:
         all += figure(std::to_string(r_.trials.size()), fmt::format("trials in {:.0f} s; {} schedules made and judged", r_.progress.elapsed_s, r_.made));
         const std::string words = !r_.improved ? "Nothing that is surely faster was found." : report_.artifact.empty() ? ""
                                                                                                                        : "Written to <code>" + escaped(report_.artifact) + "</code>.";
-        return "<p>" + words + "</p>\n<div class=\"figures\">\n" + all + "</div>\n";
+        const std::string stopped = r_.stopped ? fmt::format("Stopped after {} trials. ", r_.trials.size()) : "";
+        return "<p>" + stopped + words + "</p>\n<div class=\"figures\">\n" + all + "</div>\n";
     }
 
     std::string curve() const {

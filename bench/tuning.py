@@ -48,8 +48,9 @@ def campaign(options, name, more, keep=None):
     arguments, shape, _, _ = TASKS[name]
     generator = options.unseen if arguments[0] in UNSEEN else options.generator
     with contextlib.nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder:
+        records = [] if "--deterministic" in more else ["--records", os.path.join(folder, "tune.db")]
         run = subprocess.run([generator, "tune", *arguments, "--shape", *(f"{d}={n}" for d, n in shape.items()), "--target", options.target,
-                              *more, "--quiet", "--json", "--records", os.path.join(folder, "tune.db"), "--out", os.path.join(folder, "out")],
+                              *more, "--quiet", "--json", *records, "--out", os.path.join(folder, "out")],
                              capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())

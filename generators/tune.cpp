@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -27,7 +28,10 @@ namespace {
 struct Asked {
     TuneOptions tune;
     std::string campaign;
-    bool all = false, trials = false, seconds = false, least_speed = false;  // what the command line says itself
+    bool all = false;
+    std::set<std::string> given;  // options that the command line has
+
+    bool has(const std::string &option) const { return given.count(option) > 0; }
 };
 
 int tune_one(const Registry &registry, const TuneOptions &options) {
@@ -37,7 +41,7 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         return exit_ok;
     }
     check_output(*run);
-    if (!options.kernel.quiet && !run->relatives.empty()) std::cerr << "note: the search begins with " << join(run->relatives) << " too\n";
+    if (!options.kernel.quiet && !run->relatives.empty()) note("the search begins with " + join(run->relatives) + " too");
     CampaignResult result;
     if (options.deterministic) {
         result = choose_by_model(run->task, run->options.campaign, *run->model);
@@ -47,6 +51,7 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         CampaignOptions &campaign = run->options.campaign;
         campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
         campaign.measure.warn = warn;
+        if (!options.kernel.quiet) campaign.note = note;
         ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
         result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
     }
@@ -58,25 +63,33 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
 }
 
 void check_deterministic(const Asked &asked) {
-    const TuneOptions &options = asked.tune;
-    if (!options.deterministic) return;
-    for (const auto &[given, name] : {std::pair(asked.seconds, "--budget-s"), std::pair(options.campaign.resume, "--resume"),
-                                      std::pair(!options.runners.empty(), "--runner"), std::pair(options.campaign.measure.cold, "--cold-caches")})
-        if (given)
-            throw UserError("command.arguments", std::string("tune: ") + name +
+    if (!asked.tune.deterministic) return;
+    for (const std::string name : {"--budget-s", "--resume", "--records", "--runner", "--cc", "--jobs", "--measure-s", "--compile-limit-s",
+                                   "--run-limit-s", "--cold-caches"})
+        if (asked.has(name))
+            throw UserError("command.arguments", "tune: " + name +
                                                      " is for a search that measures; --deterministic measures nothing, and its budget is "
                                                      "--trials. Leave out the one or the other.");
+}
+
+void check_dry_run(const Asked &asked) {
+    if (!asked.tune.dry_run) return;
+    if (asked.tune.json)
+        throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
+    for (const std::string name : {"--resume", "--report"})
+        if (asked.has(name))
+            throw UserError("command.arguments",
+                            "tune: " + name + " is for a search; --dry-run only lists the decisions. Leave out the one or the other.");
 }
 
 int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
-    if (asked.least_speed && is_speed(options.campaign.goal.metric))
+    check_dry_run(asked);
+    if (asked.has("--least-speed") && is_speed(options.campaign.goal.metric))
         throw UserError("command.arguments",
                         "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
                         "leave it out.");
-    if (options.dry_run && options.json)
-        throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
     if (options.campaign.measure.cold && options.campaign.goal.metric == Metric::throughput)
         throw UserError("command.arguments",
                         "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. Leave out the one or the other.");
@@ -115,8 +128,8 @@ int tune(const Registry &registry, const Asked &asked) {
     } else {
         campaign = read_campaign(asked.campaign);
     }
-    if (asked.trials) campaign.trials = options.campaign.trials;
-    if (asked.seconds) campaign.seconds = options.campaign.seconds;
+    if (asked.has("--trials")) campaign.trials = options.campaign.trials;
+    if (asked.has("--budget-s")) campaign.seconds = options.campaign.seconds;
     return tune_many(registry, options, campaign);
 }
 
@@ -160,7 +173,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
             "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")
         ->type_name("FILE");
     line->add_option("--records", options->records, "The database of measurements")->capture_default_str()->type_name("FILE");
-    line->add_flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed");
+    line->add_flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
     line->add_option("--out", options->out, "The folder of schedules to write to")->capture_default_str()->type_name("DIR");
     line->add_option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
     line->add_option(
@@ -193,9 +206,9 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     c.measure.compile.seconds = 20;
     c.measure.jobs = std::max(1, this_machine().threads);
     return {line, [=, &registry] {
-                asked->trials = line->count("--trials") > 0, asked->seconds = line->count("--budget-s") > 0;
-                if (asked->seconds && !asked->trials) asked->tune.campaign.trials = most_trials;
-                asked->least_speed = line->count("--least-speed") > 0;
+                for (const CLI::Option *option : line->get_options())
+                    if (option->count() > 0) asked->given.insert(option->get_name());
+                if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = most_trials;
                 return tune(registry, *asked);
             }};
 }

@@ -55,6 +55,7 @@ struct SharedTask {
     CampaignEntry entry;
     std::unique_ptr<TuneRun> run;
     std::unique_ptr<Campaign> campaign;
+    size_t recorded = 0;  // trials that the records had
     std::string refusal;  // why it is left out
     CampaignResult result;
     std::filesystem::path file;
@@ -80,6 +81,7 @@ public:
         options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
         options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
         options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
+        if (!options.kernel.quiet) options_.campaign.note = note;
         if (trials < file.tasks.size())
             throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} tasks, got {}. Raise --trials "
                                                            "or the file's budget, or tune fewer kernels.",
@@ -96,7 +98,7 @@ public:
             shares.push_back(share_of(part));
             if (part.campaign) note_progress(shares.back(), part.campaign->progress());
         }
-        const size_t budget = static_cast<size_t>(options_.campaign.trials);
+        const size_t budget = this->budget();
         while (!is_stopped() && trials() < budget && !(seconds_ > 0 && since() >= seconds_)) {
             const auto next = next_task(shares);
             if (!next) break;
@@ -109,6 +111,7 @@ public:
                                                                           time_text(p.best_seconds))
                                                             : "");
         }
+        ends_before_ = is_stopped() && trials() < budget;
     }
 
     void finish() {
@@ -121,6 +124,13 @@ public:
     }
 
     const std::vector<SharedTask> &parts() const { return parts_; }
+    bool ends_before() const { return ends_before_; }  // it was stopped before all trials were measured
+    // All that the records have counts, be it more than was asked for.
+    size_t budget() const {
+        size_t recorded = 0;
+        for (const SharedTask &part : parts_) recorded += part.recorded;
+        return std::max(static_cast<size_t>(options_.campaign.trials), recorded);
+    }
     double since() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
 private:
@@ -130,6 +140,7 @@ private:
     Interruption interruption_;
     std::vector<SharedTask> parts_;
     Clock::time_point begin_ = Clock::now();
+    bool ends_before_ = false;
 
     bool is_stopped() const { return interruption_.asked()->load(); }
 
@@ -137,7 +148,7 @@ private:
         size_t wrong = 0, foreign = 0;
         std::string all;
         for (const CampaignEntry &entry : file.tasks) {
-            parts_.push_back({entry, nullptr, nullptr, "", {}, {}});
+            parts_.push_back({entry, nullptr, nullptr, 0, "", {}, {}});
             SharedTask &part = parts_.back();
             try {
                 const TuneOptions options = options_for(entry, options_);
@@ -160,6 +171,7 @@ private:
         try {
             TuneRun &run = *part.run;
             part.campaign = std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, nullptr);
+            part.recorded = static_cast<size_t>(part.campaign->progress().recorded);
         } catch (const UserError &error) {
             if (error.id().starts_with("records.")) throw;
             part.refusal = error.what();
@@ -185,7 +197,8 @@ double weighted_ratio(const std::vector<SharedTask> &parts) {
     return after > 0 ? before / after : 0;
 }
 
-std::string text_of(const std::vector<SharedTask> &parts, double seconds) {
+std::string text_of(const SharedSearch &search) {
+    const std::vector<SharedTask> &parts = search.parts();
     size_t width = 4, trials = 0;
     for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
     std::string text = fmt::format("{:{}}  {:>6}  {:>6}  {:>10}  {:>10}  {:>6}  {}\n", "task", width, "weight", "trials", "base", "tuned",
@@ -202,11 +215,13 @@ std::string text_of(const std::vector<SharedTask> &parts, double seconds) {
                             part.file.empty() ? "none: nothing that is surely faster was found" : part.file.string());
     }
     if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
-    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, seconds,
+    if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
+    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, search.since(),
                               weighted_ratio(parts));
 }
 
-std::string json_text(const std::vector<SharedTask> &parts, double seconds) {
+std::string json_text(const SharedSearch &search) {
+    const std::vector<SharedTask> &parts = search.parts();
     ordered_json tasks = ordered_json::array();
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
@@ -221,9 +236,10 @@ std::string json_text(const std::vector<SharedTask> &parts, double seconds) {
         tasks.push_back(one);
     }
     ordered_json all = {
-        {"format", "tessera-tune-many"}, {"version", 1}, {"tasks", tasks}, {"seconds", seconds}, {"speed", nullptr}};
+        {"format", "tessera-tune-many"}, {"version", 1}, {"stopped", search.ends_before()}, {"tasks", tasks}, {"seconds", search.since()},
+        {"speed", nullptr}};
     if (const double speed = weighted_ratio(parts); speed > 0) all["speed"] = speed;
-    return all.dump(2) + "\n";
+    return document_text(all);
 }
 
 }  // namespace
@@ -232,7 +248,7 @@ int tune_many(const Registry &registry, const TuneOptions &options, const Campai
     SharedSearch shared(registry, options, campaign);
     shared.search();
     shared.finish();
-    std::cout << (options.json ? json_text : text_of)(shared.parts(), shared.since());
+    std::cout << (options.json ? json_text : text_of)(shared);
     for (const SharedTask &part : shared.parts())
         if (!part.refusal.empty()) return exit_check_failed;
     return exit_ok;

@@ -184,6 +184,7 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"version", 1},
                                 {"task", task.name},
                                 {"improved", r.improved},
+                                {"stopped", r.stopped},
                                 {"artifact", file},
                                 {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
                                 {"base_s", r.base_seconds},
@@ -198,7 +199,7 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"refused", r.refused},
                                 {"trials", trials},
                                 {"finalists", finalists}};
-    return whole.dump(2) + "\n";
+    return document_text(whole);
 }
 
 static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
@@ -218,6 +219,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
     text += fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated),
                         p.schedule ? p.schedule->name() : "the space's most likely schedule");
+    if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     const Metric metric = run.options.campaign.goal.metric;
     const bool fast = is_speed(metric);

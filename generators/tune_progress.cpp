@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/time_text.h"
 
@@ -24,8 +26,21 @@ std::string bound_text(double bound, double seconds, bool calibrated) {
     return calibrated && seconds > 0 ? fmt::format(" ({:.0f} % of the bound)", 100 * bound / seconds) : "";
 }
 
+std::string stopped_text(size_t trials, size_t budget) {
+    const std::string of = budget == most_trials ? "" : fmt::format(" of {}", std::max(trials, budget));
+    return fmt::format("stopped after {}{} trials; --resume goes on from here", trials, of);
+}
+
+std::string document_text(const nlohmann::ordered_json &document) {
+    return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 void warn(const std::string &text) {
     std::cerr << "warning: " << text << "\n";
+}
+
+void note(const std::string &text) {
+    std::cerr << "note: " << text << "\n";
 }
 
 std::string gain_text(double gain, Metric metric) {

@@ -3,6 +3,8 @@
 #include <map>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "autotune/campaign.h"
 
 namespace tessera {
@@ -12,7 +14,12 @@ std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measu
 // How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.
 std::string bound_text(double bound, double seconds, bool calibrated);
 
+std::string stopped_text(size_t trials, size_t budget);             // "stopped after 9 of 30 trials; --resume goes on from here"
+// A document for standard output, whatever bytes the names of files in it have.
+std::string document_text(const nlohmann::ordered_json &document);
+
 void warn(const std::string &text);  // on stderr
+void note(const std::string &text);
 // "1.250 of the base's speed", "2.10 times less code than the base": a gain_over.
 std::string gain_text(double gain, Metric metric);
 

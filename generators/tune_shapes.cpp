@@ -84,7 +84,7 @@ public:
             campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
             campaign.measure.warn = warn;
             if (campaign.plant) plant_found(i);
-            if (!options_.kernel.quiet) std::cerr << "note: " << text_of(run.extents) << "\n";
+            if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
             try {
                 shapes_[i].result = run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
@@ -92,7 +92,8 @@ public:
                 if (error.id() != "tune.stopped" || i == 0) throw;
                 break;
             }
-            trials -= static_cast<int>(shapes_[i].result->trials.size());
+            // Recorded trials count, be they more than its part; each shape that is left has one all the same.
+            trials = std::max(trials - static_cast<int>(shapes_[i].result->trials.size()), left - 1);
         }
     }
 
@@ -120,7 +121,12 @@ private:
     }
 };
 
-std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file) {
+bool is_stopped(const std::vector<TunedShape> &shapes) {
+    return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return !s.result || s.result->stopped; });
+}
+
+std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file,
+                        int trials) {
     size_t width = 5, when = 4;
     for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
     for (const std::string &c : cases) when = std::max(when, c.size());
@@ -137,6 +143,11 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
         text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
                             r.improved ? fmt::format("{:.3f}", ratio) : "nothing better was found");
     }
+    if (is_stopped(shapes)) {
+        size_t all = 0;
+        for (const TunedShape &s : shapes) all += s.result ? s.result->trials.size() : 0;
+        text += stopped_text(all, static_cast<size_t>(trials)) + "\n";
+    }
     return text + (file.empty() ? "no artifact is written\n" : "wrote " + file.string() + "\n");
 }
 
@@ -151,7 +162,8 @@ std::string json_report(const std::vector<TunedShape> &shapes, const std::vector
         }
         all.push_back(one);
     }
-    return ordered_json{{"format", "tessera-tune-shapes"}, {"version", 1}, {"artifact", file}, {"shapes", all}}.dump(2) + "\n";
+    return document_text(ordered_json{
+        {"format", "tessera-tune-shapes"}, {"version", 1}, {"artifact", file}, {"stopped", is_stopped(shapes)}, {"shapes", all}});
 }
 
 }  // namespace
@@ -196,7 +208,7 @@ int tune_shapes(const Registry &registry, const TuneOptions &options) {
     std::vector<std::string> cases;
     const std::optional<Schedule> artifact = artifact_of(all.shapes(), cases);
     const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
-    std::cout << (options.json ? json_report : text_report)(all.shapes(), cases, file);
+    std::cout << (options.json ? json_report(all.shapes(), cases, file) : text_report(all.shapes(), cases, file, options.campaign.trials));
     return exit_ok;
 }
 

@@ -8,6 +8,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "algorithms/printable.h"
 #include "bench/machine.h"
 #include "bench/output_folder.h"
 #include "generators/devices.h"
@@ -121,6 +122,12 @@ static void check_not_empty(const PreparedKernel &p, const DimExtents &extents) 
                                                             p.declared.name, dim, extent, extent));
 }
 
+// As JSON can hold them.
+static std::vector<std::string> printable_all(std::vector<std::string> texts) {
+    for (std::string &text : texts) text = printable(text);
+    return texts;
+}
+
 CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
     CampaignTask task;
     const std::vector<std::string> ahead = packed_ahead(options, p);
@@ -144,9 +151,10 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"model", model_hash(options.model, p.target)},
                      {"features", feature_hash()},
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
-                     {"runners", options.runners},
+                     {"runners", printable_all(options.runners)},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
+    if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
     if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
 }

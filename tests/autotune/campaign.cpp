@@ -131,6 +131,98 @@ while True:
     CHECK_THAT(said[0], Catch::Contains("the schedule to beat, measured beside itself, is at ") && Catch::Contains("the ratios of others are divided by that"));
 }
 
+// The same search again, with all that is recorded.
+struct Resumed {
+    CampaignResult result;
+    std::vector<std::string> notes, warnings;  // of what there are records
+};
+static Resumed resume(Records &records, CampaignOptions options) {
+    Resumed r;
+    options.resume = true;
+    options.note = [&](const std::string &text) { r.notes.push_back(text); };
+    options.measure.warn = [&](const std::string &text) {
+        if (text.find("another way") != std::string::npos) r.warnings.push_back(text);
+    };
+    const auto model = boosted_model();
+    r.result = run_campaign(task(), options, *model, records, {});
+    return r;
+}
+
+TEST_CASE("all recorded trials count, however few are asked for") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    const CampaignResult first = run_campaign(task(), quick(9), *model, records, {});
+    CHECK_FALSE(first.stopped);
+    const Resumed again = resume(records, quick(3));
+    CHECK(hashes(again.result) == hashes(first));
+    CHECK(again.result.best.resolved == first.best.resolved);
+    CHECK(again.notes == std::vector<std::string>{"active/f32/x86-64 M16_N96_K64: goes on with 9 recorded trials"});
+    CHECK(again.warnings.empty());
+    CHECK(records.campaigns().at(0).trials == 9);
+
+    CampaignOptions other = quick(2);
+    other.search.seed = 7;
+    CHECK(resume(records, other).notes == std::vector<std::string>{"active/f32/x86-64 M16_N96_K64: nothing to resume: the recorded campaign of this task differs in seed; a new campaign begins"});
+    other = quick(2);
+    other.measure.seconds = 0.04;
+    CHECK(resume(records, other).notes.at(0).find("differs in measure_s; a new") != std::string::npos);  // the most like one
+    CHECK(records.campaigns().size() == 3);
+    Records none(folder.path() / "none.db");
+    CHECK(resume(none, quick(1)).notes.at(0).find("nothing to resume: the records have no campaign of this task; a new") != std::string::npos);
+}
+
+TEST_CASE("a campaign that goes another way than its records says so once, and keeps what it measures") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    const CampaignResult first = run_campaign(task(), quick(9), *model, records, {});
+    const int64_t id = records.campaigns().at(0).id;
+    Trial other = records.trials(id).at(4);
+    other.resolved = "sha256:of another compiler";
+    records.add(id, {other});
+
+    const Resumed parted = resume(records, quick(11));
+    REQUIRE(parted.warnings.size() == 1);
+    CHECK(parted.warnings[0].find("the campaign goes another way than its records from trial 4 on, since the program, the target or the compiler changed") != std::string::npos);
+    REQUIRE(parted.result.trials.size() == 11);
+    for (size_t i = 0; i < 4; i++) CHECK(parted.result.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
+    const std::vector<Trial> recorded = records.trials(id);
+    REQUIRE(recorded.size() == 11);
+    for (size_t i = 0; i < 11; i++) {
+        CHECK(recorded[i].resolved == parted.result.trials[i].resolved);
+        CHECK(recorded[i].measurement.seconds == parted.result.trials[i].measurement.seconds);
+    }
+
+    const Resumed again = resume(records, quick(11));
+    CHECK(again.warnings.empty());
+    for (size_t i = 0; i < 11; i++) CHECK(again.result.trials[i].measurement.seconds == recorded[i].measurement.seconds);
+
+    // Trials that were recorded on another way are no budget.
+    records.add(id, {other});
+    const Resumed fewer = resume(records, quick(2));
+    CHECK(fewer.result.trials.size() == 4);
+    CHECK(records.trials(id).size() == 11);  // nothing was measured in their place
+}
+
+TEST_CASE("a recorded trial that cannot have been measured is measured again") {
+    const TemporaryFolder folder;
+    Records records(folder.path() / "records.db");
+    auto model = boosted_model();
+    const CampaignResult first = run_campaign(task(), quick(5), *model, records, {});
+    const int64_t id = records.campaigns().at(0).id;
+    Trial damaged = records.trials(id).at(2);
+    damaged.measurement = first.trials[0].measurement, damaged.measurement.ratio = 0;
+    records.add(id, {damaged});
+    const Resumed again = resume(records, quick(5));
+    CHECK(again.warnings.empty());
+    CHECK(hashes(again.result) == hashes(first));
+    const std::vector<Trial> mended = records.trials(id);
+    CHECK(mended.size() == 5);
+    CHECK(is_credible(mended.at(2)));
+    CHECK(mended.at(1).measurement.seconds == first.trials[1].measurement.seconds);
+}
+
 TEST_CASE("a base that cannot be measured ends the campaign, which then goes on from there") {
     const TemporaryFolder folder;
     Records records(folder.path() / "records.db");
@@ -168,6 +260,8 @@ TEST_CASE("a campaign that is stopped ends in order with the best so far") {
     CHECK(r.trials.size() < 12);
     CHECK(static_cast<size_t>(records.campaigns().at(0).trials) == r.trials.size());
     CHECK(r.improved);  // the best is confirmed all the same
+    CHECK(r.stopped);
+    CHECK(r.progress.budget == 40);
 }
 
 TEST_CASE("what like kernels were given is among the first that are proposed") {

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <functional>
+
 #include <nlohmann/json.hpp>
 
 #include <signal.h>
@@ -19,7 +22,8 @@ static Trial trial(int64_t number, double ratio) {
     Trial t;
     t.number = number, t.schedule = "{\"y\":{}}", t.origin = "sample", t.resolved = "sha256:" + std::to_string(number);
     t.measurement.verdict = ratio > 0 ? Verdict::measured : Verdict::crashed;
-    t.measurement.ratio = ratio, t.measurement.message = ratio > 0 ? "" : "it ended by signal 11";
+    t.measurement.seconds = t.measurement.ratio = t.measurement.lower = t.measurement.upper = ratio;
+    t.measurement.message = ratio > 0 ? "" : "it ended by signal 11";
     t.features = {1, 2.5f, static_cast<float>(number)}, t.draft = 0.25, t.bound = 0.125, t.score = -1;
     return t;
 }
@@ -31,11 +35,11 @@ TEST_CASE("trials come back as they were added") {
         Records r(file);
         const int64_t id = r.campaign("key", {{"task", "matmul"}});
         CHECK(r.campaign("key", {}) == id);
-        r.add(id, {trial(0, 1), trial(1, 0)});
-        r.add(id, {trial(1, 5)});  // what is there stays
+        r.add(id, {trial(0, 1), trial(1, 5)});
+        r.add(id, {trial(1, 0)});  // what is there gives way
         r.set_base(id, 0.5);
-        r.add_again(id, "sha256:1", trial(1, 3).measurement);
-        r.add_again(id, "sha256:1", trial(1, 4).measurement);  // here too
+        r.add_again(id, "sha256:1", trial(1, 4).measurement);
+        r.add_again(id, "sha256:1", trial(1, 3).measurement);  // here too
     }
     Records r(file);
     const auto campaigns = r.campaigns();
@@ -74,8 +78,118 @@ TEST_CASE("records of other machines are merged, and thin ones pruned") {
     REQUIRE(a.campaigns().size() == 2);
     CHECK(a.campaigns()[1].trials == 2);
     CHECK(a.measured_again(a.campaigns()[1].id).at("sha256:1").ratio == 3);
-    CHECK(a.prune(2) == 1);
+    CHECK(a.prune(2).removed == 1);
     CHECK(a.campaigns().size() == 1);
+}
+
+static std::vector<std::string> hashes(const std::vector<Trial> &trials) {
+    std::vector<std::string> all;
+    for (const Trial &t : trials) all.push_back(t.resolved);
+    return all;
+}
+
+TEST_CASE("from where a campaign goes another way its records are the new ones") {
+    const TemporaryFolder folder;
+    Records r(folder.path() / "records.db");
+    const int64_t id = r.campaign("key", {{"id", "0"}});
+    r.add(id, {trial(0, 1), trial(1, 1), trial(2, 1), trial(3, 1)});
+    Trial other = trial(2, 2);
+    other.resolved = "sha256:other";
+    Trial unwritable = other;
+    unwritable.draft = NAN;
+    check_words([&] { r.add(id, {other, unwritable}, 1); }, {"error[records.write]"});
+    CHECK(r.trials(id).size() == 4);  // all or none
+    r.add(id, {other}, 2);
+    CHECK(hashes(r.trials(id)) == std::vector<std::string>{"sha256:0", "sha256:1", "sha256:other"});
+}
+
+TEST_CASE("what is merged changes nothing that is here, and continues no campaign that went another way") {
+    const TemporaryFolder folder;
+    Records here(folder.path() / "here.db");
+    const int64_t one = here.campaign("one", {{"task", "here"}}), two = here.campaign("two", {{"task", "here"}});
+    here.add(one, {trial(0, 1), trial(1, 1)}), here.set_base(one, 0.5), here.add_again(one, "sha256:0", trial(0, 7).measurement);
+    here.add(two, {trial(0, 1)});
+    {
+        Records there(folder.path() / "there.db");
+        Trial other = trial(1, 2);
+        other.resolved = "sha256:other";
+        const int64_t id = there.campaign("one", {{"task", "there"}}), more = there.campaign("two", {{"task", "there"}});
+        there.add(id, {trial(0, 3), other, trial(2, 3)}), there.set_base(id, 9), there.add_again(id, "sha256:0", trial(0, 8).measurement);
+        there.add(more, {trial(0, 3), trial(1, 3)}), there.set_base(more, 0.25);
+    }
+    here.merge(folder.path() / "there.db");
+    CHECK(hashes(here.trials(one)) == std::vector<std::string>{"sha256:0", "sha256:1"});
+    CHECK(here.trials(one)[0].measurement.ratio == 1);
+    CHECK(here.measured_again(one).at("sha256:0").ratio == 7);
+    CHECK(hashes(here.trials(two)) == std::vector<std::string>{"sha256:0", "sha256:1"});
+    const auto rows = here.campaigns();
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0].base_seconds == 0.5);
+    CHECK(rows[1].base_seconds == 0.25);  // it had none
+    CHECK(rows[0].task() == "here");
+}
+
+TEST_CASE("of a file that cannot have been measured nothing is merged") {
+    const TemporaryFolder folder;
+    Records here(folder.path() / "here.db");
+    int files = 0;
+    const auto refuse = [&](const Trial &second, const std::string &sql, const std::string &why) {
+        const auto file = folder.path() / ("there" + std::to_string(files++) + ".db");
+        {
+            Records there(file);
+            there.add(there.campaign("good", {{"task", "good"}}), {trial(0, 1), trial(1, 1)});
+            const int64_t bad = there.campaign("bad", {{"task", "bad\x1b[2J"}});
+            there.add(bad, {trial(0, 1), second});
+            there.add_again(bad, "sha256:0", trial(0, 1).measurement);
+        }
+        if (!sql.empty()) REQUIRE(shell("python3 -c \"import sqlite3; c = sqlite3.connect('" + file.string() + "'); c.execute('" + sql + "'); c.commit()\"").code == 0);
+        check_words([&] { here.merge(file); }, {"error[records.format]: records '" + file.string() + "': ", why});
+        CHECK(here.campaigns().empty());
+    };
+    const std::string said = "campaign 'bad\\u001b[2J': trial 1 has times, ratios or features that cannot have been measured, so the file is damaged, and nothing of it was merged. Restore it, or leave it out.";
+    const auto with = [](const std::function<void(Trial &)> &change) {
+        Trial t = trial(1, 1);
+        change(t);
+        return t;
+    };
+    refuse(with([](Trial &t) { t.measurement.ratio = 0; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.seconds = -1; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.upper = INFINITY; }), "", said);
+    refuse(with([](Trial &t) { t.features[0] = NAN; }), "", said);
+    refuse(with([](Trial &t) { t.features[1] = INFINITY; }), "", said);
+    refuse(with([](Trial &t) { t.bound = -1; }), "", said);
+    refuse(trial(1, 1), "update again set ratio = 0", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
+    refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");
+    refuse(trial(1, 1), "update campaign set document = 7 where id = 2", "it has no document that says what was tuned");
+    refuse(trial(1, 1), "update trial set verdict = 7 where campaign = 2", "expected a verdict, got '7'; the file is damaged. Restore it.");
+}
+
+TEST_CASE("pruning leaves a campaign that somebody works on") {
+    const TemporaryFolder folder;
+    Records here(folder.path() / "records.db");
+    const int64_t id = here.campaign("key", {{"id", "0"}});
+    here.campaign("idle", {{"id", "1"}});
+    {
+        Records there(folder.path() / "records.db");
+        const Claim claim(there, id);
+        const Pruned pruned = here.prune(2);
+        CHECK(pruned.removed == 1);
+        CHECK(pruned.claimed == 1);
+        there.add(id, {trial(0, 1)});
+    }
+    CHECK(here.prune(2).removed == 1);
+    CHECK(here.campaigns().empty());
+}
+
+TEST_CASE("what SQLite would keep in memory is no database of measurements") {
+    for (const char *name : {"", ":memory:"})
+        check_words([&] { Records{name}; }, {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured", "Name another with --records."});
+    const TemporaryFolder folder;
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    Records("file:a.db?mode=memory").campaign("key", {{"id", "0"}});
+    std::filesystem::current_path(before);
+    CHECK(Records(folder.path() / "file:a.db?mode=memory", true).campaigns().size() == 1);
 }
 
 TEST_CASE("a process that is killed in the middle leaves whole trials behind") {

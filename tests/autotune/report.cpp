@@ -35,8 +35,10 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
         CHECK_THAT(page, Catch::Contains(part));
     for (const char *part : {"<script", "http:", "https:", "src=", "href=", "url(", "@import"}) CHECK_THAT(page, !Catch::Contains(part));
 
-    r.improved = false;
+    CHECK_THAT(page, !Catch::Contains("Stopped"));
+
+    r.improved = false, r.stopped = true;
     r.trials.resize(1);
     report.work.operations.reset();
-    CHECK_THAT(report_page(report), Catch::Contains("Nothing that is surely faster was found.") && !Catch::Contains("Roofline"));
+    CHECK_THAT(report_page(report), Catch::Contains("<p>Stopped after 1 trials. Nothing that is surely faster was found.") && !Catch::Contains("Roofline"));
 }

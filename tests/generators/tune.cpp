@@ -1,9 +1,16 @@
 #include "generators/tune.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
 #include <nlohmann/json.hpp>
 
+#include "autotune/records.h"
 #include "bench/shell_words.h"
+#include "costmodel/features.h"
 #include "schedules/merge.h"
+#include "schedules/target_file.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;
@@ -88,6 +95,11 @@ TEST_CASE("tune for several shapes ends with one artifact, whose variants a kern
     const nlohmann::json again = nlohmann::json::parse(generator(words).out);
     CHECK(again["shapes"][0]["trials"] == 6);
     CHECK(again["shapes"][1]["task"] == "matmul/f32/x86-64 M64_N64_K32_partly_fixed");
+    CHECK(again["stopped"] == false);
+    *std::find(words.begin(), words.end(), "13") = "2";
+    const nlohmann::json fewer = nlohmann::json::parse(generator(words).out);
+    CHECK(fewer["shapes"][0]["trials"] == 6);
+    CHECK(fewer["shapes"][1]["trials"] == 7);
     words = tune(folder, {"--dry-run", "--shape", "M=1", "M=64", "N=64", "K=32"});
     CHECK_THAT(generator(words).out, Catch::Contains("M=1\n") && Catch::Contains("M=64\n") && Catch::Contains("decisions; about 10^"));
 }
@@ -255,7 +267,7 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused(tune(folder, {"--extents", "M=4", "M=4", "--shape", "N=64", "K=32"}), {"error[command.shape]: --shape: expected shapes that differ; M=4 is given twice. Give it once."});
     check_refused(tune(folder, {"--extents", "M=4", "M=5", "K=1", "K=2", "K=3", "--shape", "N=64"}),
                   {"error[command.shape]: --shape: expected as many extents of K as of M, which has 2, one for each shape; got 3. Give a dim once where all shapes have the same of it."});
-    refuse({"--shape", "M=1", "--deterministic"}, {"error[command.arguments]: tune: --deterministic is for one shape; give each dim one extent, or leave it out."});
+    check_refused({"tune", "matmul", "--target", "x86-64", "--quiet", "--deterministic", "--shape", "M=1", "M=48", "N=64", "K=32"}, {"error[command.arguments]: tune: --deterministic is for one shape; give each dim one extent, or leave it out."});
     refuse({"--shape", "M=1", "--trials", "1"}, {"error[campaign.budget]: tune: expected at least one trial for each of the 2 shapes, got 1. Raise --trials, or tune for fewer shapes."});
     for (const std::vector<std::string> &ahead : {std::vector<std::string>{"--prepack", "w"}, {"--space", "pack.w=ahead"}})
         refuse({"--shape", "M=1", ahead[0], ahead[1]}, {"error[tune.prepack]: matmul: expected one shape where operands may be packed ahead of time, since all variants of a kernel take them packed "
@@ -268,7 +280,15 @@ TEST_CASE("mistakes of tune's are refused with words") {
         check_refused(words, {"error[tune.space]: --space 'micro.N=32 unroll.K=8 vector=M': no schedule satisfies all of these. Of the last one that was tried: --space '",
                               "': it allows none of the answers to y.", ". Allow more answers, or leave a restriction out; --dry-run lists the answers."});
     }
+    refuse({"--dry-run", "--resume"}, {"error[command.arguments]: tune: --resume is for a search; --dry-run only lists the decisions. Leave out the one or the other."});
+    refuse({"--dry-run", "--report", (folder.path() / "a.html").string()}, {"error[command.arguments]: tune: --report is for a search; --dry-run only lists"});
+    for (const char *name : {"", ":memory:"})
+        check_refused({"tune", "matmul", "--target", "x86-64", "--quiet", "--shape", "M=8", "N=8", "K=8", "--out", folder.path().string(), "--records", name},
+                      {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured"});
     check_refused({"records", "prune", (folder.path() / "none.db").string()}, {"error[records.open]", "none.db'"});
+    for (const std::string what : {"list", "export", "prune"})
+        check_refused({"records", what, "s.db", "other.db", "extra"}, {"error[command.arguments]: records " + what + ": expected one database, got 'other.db', 'extra' after 's.db'. Leave it out; only merge takes several."});
+    check_refused({"records", "list", "s.db", "--fewest", "3"}, {"error[command.arguments]: records list: --fewest is for prune. Leave it out."});
     CHECK(!std::filesystem::exists(folder.path() / "none.db"));
     refuse({"--space", "nonsense"}, {"error[tune.space]", "expected <decision>=<value>"});
     check_refused({"tune", "layernorm", "--target", "avx2", "--shape", "M=64", "N=64", "--space", "z.block.Q=4", "--quiet"}, {"error[tune.space]", "and ", " more."});
@@ -342,6 +362,97 @@ TEST_CASE("outputs of tune that would destroy one another, or an artifact that w
     }
 }
 
+TEST_CASE("tune says with what it goes on, and takes another content of a target file for another target") {
+    const TemporaryFolder folder;
+    Target target = target_named("x86-64");
+    const auto file = folder.path() / "machine.json";
+    write_file(file, target_text(target));
+    const auto resumed = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> words = tune(folder, {"--resume", "--target", file.string(), "--shape", "M=48", "N=64", "K=32"});
+        words.insert(words.end(), more.begin(), more.end());
+        words.erase(std::find(words.begin(), words.end(), "--quiet"));
+        words.erase(std::find(words.begin(), words.end(), "--target"), std::find(words.begin(), words.end(), "--target") + 2);
+        const Outcome o = generator(words);
+        CHECK(o.code == 0);
+        return o;
+    };
+    CHECK_THAT(resumed({"--trials", "3"}).err, Catch::Contains("note: matmul/f32/x86-64 M48_N64_K32: nothing to resume: the records have no campaign of this task; a new campaign begins\n"));
+    const Outcome fewer = resumed({"--trials", "1"});
+    CHECK_THAT(fewer.err, Catch::Contains("M48_N64_K32: goes on with 3 recorded trials\n"));
+    CHECK_THAT(fewer.out, Catch::Contains(": 3 trials in"));
+    CHECK_THAT(resumed({"--trials", "1", "--seed", "5"}).err, Catch::Contains("the recorded campaign of this task differs in seed; a new campaign begins\n"));
+    target.l3_bytes *= 2;
+    write_file(file, target_text(target));
+    CHECK_THAT(resumed({"--trials", "1"}).err, Catch::Contains("the recorded campaign of this task differs in target_file; a new campaign begins\n"));
+    CHECK_THAT(resumed({"--trials", "1", "--quiet"}).err, !Catch::Contains("recorded"));
+}
+
+TEST_CASE("what a runner and a file system say in other than UTF-8 is no end of tune") {
+    const TemporaryFolder folder;
+    const auto runner = [&](const std::string &name, const std::string &otherwise) {
+        write_file(folder.path() / name, "#!/bin/sh\ncase \"$1\" in */candidate0|*/base) exec \"$1\";; esac\n" + otherwise + "\n");
+        std::filesystem::permissions(folder.path() / name, std::filesystem::perms::owner_all);
+        return (folder.path() / name).string();
+    };
+    const auto messages = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> words = tune(folder, {"--trials", "4", "--shape", "M=48", "N=64", "K=32", "--json"});
+        for (size_t i = 0; i < more.size(); i += 2) {
+            if (const auto given = std::find(words.begin(), words.end(), more[i]); given != words.end()) words.erase(given, given + 2);
+            words.insert(words.end(), {more[i], more[i + 1]});
+        }
+        const Outcome o = generator(words);
+        INFO(o.err);
+        REQUIRE(o.code == 0);
+        const nlohmann::json result = nlohmann::json::parse(o.out);
+        std::string all;
+        for (const auto &trial : result["trials"]) all += trial["message"].get<std::string>() + "\n";
+        return all;
+    };
+    CHECK_THAT(messages({"--runner", runner("fails", "printf 'na\\357f \\351\\377' >&2; exit 3")}), Catch::Contains("it ended with code 3: na\\xeff \\xe9\\xff\n"));
+    CHECK_THAT(messages({"--runner", runner("says", "printf '%079d\\303\\251\\n' 0; exec cat > /dev/null")}), Catch::Contains("it answered '" + std::string(79, '0') + "\\xc3'"));
+    CHECK(messages({"--runner", "env \xff=1"}) == "\n\n\n\n");
+    CHECK(messages({"--out", (folder.path() / "o\xff").string(), "--records", (folder.path() / "r\xff").string()}) == "\n\n\n\n");
+    CHECK(std::filesystem::exists(folder.path() / "o\xff/matmul/f32/x86-64/M48_N64_K32.json"));
+}
+
+TEST_CASE("records are listed and exported as far as they make sense, and pruned where nobody works") {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "records.db").string();
+    Records records(file);
+    Trial trial;
+    trial.schedule = "{}", trial.origin = "base", trial.resolved = "sha256:0", trial.draft = trial.bound = 1e-6;
+    trial.measurement.verdict = Verdict::measured;
+    trial.measurement.seconds = 1e-5, trial.measurement.ratio = trial.measurement.lower = trial.measurement.upper = 1;
+    trial.features.assign(feature_table().size(), 1);
+    const auto begin = [&](const std::string &task, const std::string &features) {
+        const int64_t id = records.campaign(task, {{"task", task}, {"features", features}});
+        records.set_base(id, 1e-5), records.add(id, {trial});
+        return id;
+    };
+    const int64_t strange = begin("a\tb\n\x1b[2Jc", feature_hash());
+    begin("old", "sha256:of another table");
+    for (const auto &damage : std::vector<std::function<void(Trial &)>>{[](Trial &t) { t.measurement.ratio = 0; }, [](Trial &t) { t.features[3] = NAN; }, [](Trial &t) { t.bound = 0; }}) {
+        trial.number++;
+        Trial damaged = trial;
+        damage(damaged);
+        records.add(strange, {damaged});
+    }
+    const Outcome list = generator({"records", "list", file});
+    CHECK_THAT(list.out, Catch::Contains("a\\u0009b\\u000a\\u001b[2Jc") && !Catch::Contains("\x1b") && !Catch::Contains("\t"));
+    const Outcome rows = generator({"records", "export", file});
+    CHECK(rows.code == 0);
+    CHECK(std::count(rows.out.begin(), rows.out.end(), '\n') == 2);  // the names of the fields, and the one trial
+    CHECK_THAT(rows.out, Catch::Contains("\na\\u0009b\\u000a\\u001b[2Jc\t1e-05\t"));
+    CHECK_THAT(rows.err, Catch::Contains("note: a\\u0009b\\u000a\\u001b[2Jc: 3 of its 4 trials are left out: they have times, ratios or features that cannot have been measured\n") &&
+                             Catch::Contains("note: old: its 1 trials are left out: their features are of another table than this version's\n"));
+    write_file(folder.path() / "rows.tsv", rows.out);
+    CHECK(generator({"cost-model", "judge", (folder.path() / "rows.tsv").string()}).code == 0);
+
+    const Claim claim(records, strange);
+    CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 1 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
+    records.add(strange, {trial});
+}
+
 TEST_CASE("a campaign that is told to end leaves nothing behind") {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.path() / "tmp");
@@ -354,12 +465,15 @@ TEST_CASE("a campaign that is told to end leaves nothing behind") {
     const Outcome once = shell(command + until(4) + "wait $!");
     INFO(once.out << once.err);
     CHECK(once.code == 0);
-    CHECK_THAT(once.out, Catch::Contains("trials in "));
+    CHECK_THAT(once.out, Catch::Contains("trials in ") && Catch::Contains("\n  stopped after ") && Catch::Contains(" of 1000 trials; --resume goes on from here\n"));
     CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
     const Outcome twice = shell(command + " --resume" + until(8) + "sleep 0.3; kill -TERM $!; wait $!");
     INFO(twice.out << twice.err);
     CHECK(twice.code == 0);
     CHECK_THAT(twice.out, Catch::Contains("stopped before the best was measured again; no artifact is written, and --resume goes on from here"));
+    const Outcome json = shell(command + " --resume --json" + until(12) + "wait $!");
+    CHECK(json.code == 0);
+    CHECK(nlohmann::json::parse(json.out)["stopped"] == true);
     CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
 }
 
@@ -371,7 +485,7 @@ TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
                             " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -INT $!; wait $!");
     INFO(o.out << o.err);
     REQUIRE(o.code == 0);
-    CHECK_THAT(o.out, Catch::Contains("not reached; keeps the base") && Catch::Contains("wrote "));
+    CHECK_THAT(o.out, Catch::Contains("not reached; keeps the base") && Catch::Contains("wrote ") && Catch::Contains("\nstopped after ") && Catch::Contains(" of 2000 trials; --resume"));
     const auto file = folder.path() / "out/matmul/f32/x86-64/M64-512_N64_K32_partly_fixed.json";
     REQUIRE(std::filesystem::exists(file));
     const nlohmann::json document = read_schedule(file).document(), measured = document["measured"];

@@ -61,6 +61,9 @@ TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, an
     const nlohmann::json second = w.tune_json({"--campaign", w.path("campaign.json"), "--resume"});
     for (size_t i = 0; i < 2; i++) CHECK(second["tasks"][i]["trials"] == first["tasks"][i]["trials"]);
     CHECK(second["tasks"][0]["base_s"] == first["tasks"][0]["base_s"]);
+    CHECK(second["stopped"] == false);
+    const nlohmann::json fewer = w.tune_json({"--campaign", w.path("campaign.json"), "--resume", "--trials", "4"});
+    for (size_t i = 0; i < 2; i++) CHECK(fewer["tasks"][i]["trials"] == first["tasks"][i]["trials"]);
 
     const Outcome text = w.tune({"--all", "--trials", "6"});
     CHECK(text.code == 0);
@@ -77,6 +80,7 @@ TEST_CASE("a campaign that is interrupted ends in order, with the best of each t
     INFO(o.err);
     CHECK(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32") && Catch::Contains("layernorm/f32/x86-64 M16_N64") && Catch::Contains("of the speed of their bases"));
+    CHECK_THAT(o.out, Catch::Contains("\nstopped after ") && Catch::Contains(" of 5000 trials; --resume goes on from here\n"));
     CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/x86-64 M16_N64"));
 }
 
@@ -129,8 +133,7 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
         const Outcome o = generator({"tune",       "matmul",         "--target", "arm64",           "--shape",
                                      "M=48",       "N=64",           "K=32",     "--deterministic", "--trials",
                                      "20",         "--population",   "24",       "--seed",          seed,
-                                     "--schedule", "none",           "--quiet",  "--out",           w.path(out),
-                                     "--records",  w.path("none.db")});
+                                     "--schedule", "none",           "--quiet",  "--out",           w.path(out)});
         INFO(o.err);
         REQUIRE(o.code == 0);
         CHECK_THAT(o.out,
@@ -140,7 +143,6 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
     const std::string first = choose("a", "1");
     CHECK(choose("a", "1") == first);  // which lies among the schedules by then
     CHECK(choose("b", "1") == first);
-    CHECK(!std::filesystem::exists(w.path("none.db")));
     const auto measured = nlohmann::json::parse(first)["measured"];
     CHECK(measured["chosen_by"] == "the cost model alone");
     CHECK(measured["seed"] == 1);
@@ -149,7 +151,7 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
     CHECK(generator({"check", w.path("a")}).code == 0);
     const Outcome taken = generator({"show", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", w.path("a"), "--what", "tiles"});
     CHECK_THAT(taken.err, Catch::Contains("schedule 'matmul/f32/arm64/M48_N64_K32_predicted', predicted, not measured, for this shape"));
-    for (const std::vector<std::string> &more : {std::vector<std::string>{"--budget-s", "3"}, {"--resume"}, {"--runner", "qemu-aarch64"}}) {
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--budget-s", "3"}, {"--resume"}, {"--runner", "qemu-aarch64"}, {"--records", "none.db"}, {"--jobs", "2"}, {"--measure-s", "1"}, {"--cc", "gcc"}, {"--compile-limit-s", "9"}, {"--run-limit-s", "9"}}) {
         std::vector<std::string> words = {"tune", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--deterministic"};
         words.insert(words.end(), more.begin(), more.end());
         check_refused(words, {"error[command.arguments]: tune: " + more[0] + " is for a search that measures; --deterministic measures nothing"});
