@@ -18,6 +18,7 @@
 
 #include "algorithms/error.h"
 #include "autotune/conversation.h"
+#include "autotune/interval.h"
 #include "autotune/owned_folder.h"
 #include "autotune/packing_programs.h"
 #include "bench/caller.h"
@@ -38,54 +39,7 @@ using Clock = LineProcess::Clock;
 
 namespace {
 
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 constexpr const char *gpu_runtime = "runtime/opencl.c";
-
-// The median and its 95% interval, by ranks (normal approximation of the binomial).
-struct Centre {
-    double median = 0, lower = 0, upper = 0;
-    double spread() const { return (upper - lower) / 2 / median; }
-};
-
-Centre centre_of(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const double n = static_cast<double>(values.size()), half = 0.98 * std::sqrt(n);
-    auto at = [&](double rank) { return values[static_cast<size_t>(std::clamp(rank, 0.0, n - 1))]; };
-    return {at(std::floor(n / 2)), at(std::floor(n / 2 - half)), at(std::ceil(n / 2 + half))};
-}
-
-// Of Student's t with four degrees of freedom: where its distribution function, which has a closed form, is `p`.
-double quantile_of_t4(double p) {
-    auto distribution = [](double t) {
-        const double s = 1 + t * t / 4;
-        return 0.5 + 0.375 * t / std::sqrt(s) * (1 - t * t / (12 * s));
-    };
-    double low = 0, high = 1e4;
-    for (int i = 0; i < 100; i++) {
-        const double middle = (low + high) / 2;
-        (distribution(middle) < p ? low : high) = middle;
-    }
-    return low;
-}
-
-constexpr size_t processes = 5;  // for an interval of theirs
-
-// The geometric mean of the ratios that processes saw and, taken together for so many comparisons, its 95% interval.
-Centre centre_of_processes(const std::vector<double> &ratios, size_t comparisons) {
-    require(ratios.size() == processes, "an interval is of five processes");
-    double mean = 0, squares = 0;
-    for (double r : ratios) mean += std::log(r) / processes;
-    for (double r : ratios) squares += (std::log(r) - mean) * (std::log(r) - mean);
-    const double error = std::sqrt(squares / (processes - 1) / processes);
-    const double half = quantile_of_t4(1 - 0.025 / static_cast<double>(std::max<size_t>(comparisons, 1))) * error;
-    return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
-}
 
 }  // namespace
 
@@ -299,13 +253,13 @@ struct Measurer::State {
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
         const auto enough = LineProcess::after(options.seconds);
-        Centre ratio;
+        Interval ratio;
         bool checked = false;
         for (size_t round = 0; round < most; round++) {
             const auto [a, b] = talk.time(own_calls, base_calls);
             own.push_back(a), ratios.push_back(b / a);
             if (ratios.size() < std::min<size_t>(fewest, 3)) continue;
-            ratio = centre_of(ratios);
+            ratio = interval_of_ranks(ratios);
             if (!checked && ratio.upper < 0.5 * best) break;
             if (!checked) {
                 if (run.compares) talk.compare(first, inputs, subject.seed + run.seed);
@@ -315,7 +269,7 @@ struct Measurer::State {
             if (ratios.size() < fewest) continue;
             if (ratio.spread() < options.precision || ratio.upper < 0.8 * best || Clock::now() > enough) break;
         }
-        result.seconds = median(own), result.ratio = ratio.median, result.lower = ratio.lower, result.upper = ratio.upper;
+        result.seconds = median(own), result.ratio = ratio.centre, result.lower = ratio.lower, result.upper = ratio.upper;
         result.verdict = Verdict::slow;
         if (!checked) return;
         result.verdict = Verdict::measured;
@@ -358,9 +312,9 @@ struct Measurer::State {
             result.workspace_bytes = one.workspace_bytes;
             run.compares = false;  // it is the same program
         }
-        const Centre centre = centre_of_processes(ratios, comparisons);
+        const Interval interval = interval_of_processes(ratios, comparisons);
         result.verdict = Verdict::measured;
-        result.seconds = median(seconds), result.ratio = centre.median, result.lower = centre.lower, result.upper = centre.upper;
+        result.seconds = median(seconds), result.ratio = interval.centre, result.lower = interval.lower, result.upper = interval.upper;
     }
 
     // Why the base fails on the runner too; nothing where it does not.
