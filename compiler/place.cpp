@@ -64,12 +64,14 @@ void Nests::touch(const Stage &stage, const Pieces &known, std::map<std::string,
             if (auto *scan = std::get_if<Scan>(&producer->body); scan && scan->dim == dims[i]) p = whole(dims[i], needed), p.whole = true;
             // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
             Expr all = whole(dims[i], needed).size;
+            if (p.padded) p.limit = p.limit.defined() ? simplify(min(p.limit, extent_of(dims[i])), facts) : extent_of(dims[i]);
             if (all.defined() && (n->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
                 Expr end = simplify(min(p.lo + p.size, all), facts);
                 p.lo = simplify(max(p.lo, Expr(0)), facts);
                 p.size = simplify(max(end - p.lo, Expr(0)), facts);
+                // Where nothing is needed although the padded tile reaches into the tensor, its first point is there to be read.
+                if (p.padded) p.limit = simplify(max(p.limit, p.lo + 1), facts);
             }
-            if (p.padded) p.limit = p.limit.defined() ? simplify(min(p.limit, extent_of(dims[i])), facts) : extent_of(dims[i]);
             box.push_back(p);
             needed[dims[i]] = p;
         }

@@ -4,6 +4,7 @@
 #include "algorithms/builder.h"
 #include "compiler/verify_tiles.h"
 #include "tests/compiler/hostile.h"
+#include "tests/compiler/laws.h"
 
 namespace tessera::test {
 
@@ -95,6 +96,24 @@ TEST_CASE("what a guarded load's index loads is guarded too") {
 
 TEST_CASE("what a guarded load's index loads is guarded too: C") {
     for (const Target &target : targets()) check(target, {"gcc", "-O1"});
+}
+
+// A copy for a padded tile all of whose points look outside of the tensor, which reads nothing outside all the same.
+TEST_CASE("a pack reads nothing outside where a shifted row is shorter than its shift") {
+    for (int64_t shift : {1, 2, 5}) {
+        Builder f("shifted");
+        const Dim M = f.dim("M"), N = f.dim("N");
+        const Tile kept = f.input("x", {M, N}).named("kept");
+        const Expr from = variable("N") - shift;
+        const Tile y = f.tile(load_or(kept.value()->name, DType::f32, {variable("M"), from}, Expr(0) <= from && from < extent("N"), constant(DType::f32, 0)), {M, N});
+        Case c{"shifted", f.output("y", y).build(), {}, {}};
+        for (int64_t n : {0, 1, 2, 3, 7, 8, 9, 15}) c.shapes.push_back({{"M", 3}, {"N", n}});
+        Knobs &k = c.stages["y"];
+        k.vector = {{"N", 4}}, k.pack["kept"] = {"N", {}};
+        check_programs({c}, target_named("avx2"));
+        k.block = {{"M", 2}, {"N", 7}};
+        check_programs({c}, target_named("avx2"));
+    }
 }
 
 TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy interleaves") {
