@@ -18,9 +18,27 @@ private:
 
     HExpr visit(const Call *op) override {
         if (op->name != "llvm.fma.f32") return IRMutator::visit(op);
-        std::vector<HExpr> wide;
-        for (const HExpr &arg : op->args) wide.push_back(Cast::make(H::Float(64, op->type.lanes()), mutate(arg)));
-        return fma(op->type, wide[0], wide[1], wide[2]);
+        std::vector<std::string> names;
+        std::vector<HExpr> values, narrow, wide;
+        for (const HExpr &arg : op->args) {
+            names.push_back(unique_name("fma")), values.push_back(mutate(arg));
+            narrow.push_back(Variable::make(arg.type(), names.back()));
+            wide.push_back(Cast::make(H::Float(64, op->type.lanes()), narrow.back()));
+        }
+        HExpr result = with_nan_of(strict(Call::strict_mul, narrow[0], narrow[1]), fma(op->type, wide[0], wide[1], wide[2]));
+        for (size_t i = names.size(); i-- > 0;) result = Halide::Internal::Let::make(names[i], values[i], result);
+        return result;
+    }
+
+    // LLVM takes what Halide widened for a number, and makes a zero times it a zero: that of a NaN or an infinity is asked of the product
+    // in f32.
+    static HExpr with_nan_of(const HExpr &product, const HExpr &result) {
+        const H::Type bits = H::UInt(32, result.type().lanes());
+        const std::string name = unique_name("fma");
+        const HExpr p = Variable::make(product.type(), name);
+        const HExpr number = Call::make(H::Bool(bits.lanes()), Call::strict_eq, {p, p}, Call::PureIntrinsic);
+        const HExpr nan = Select::make(number, make_zero(bits), make_const(bits, 0xffffffffu));
+        return Halide::Internal::Let::make(name, product, H::reinterpret(result.type(), H::reinterpret(bits, result) | nan));
     }
 
     static HExpr strict(Call::IntrinsicOp op, const HExpr &a, const HExpr &b) {

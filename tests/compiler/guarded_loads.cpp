@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/builder.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/verify_tiles.h"
 #include "tests/compiler/hostile.h"
 #include "tests/compiler/laws.h"
@@ -141,6 +142,26 @@ TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy in
         }
     }
 }
+
+// A fold over what lies outside multiplies zeros by values that are no numbers.
+static void check_below(const Target &target) {
+    Builder f("below");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile kept = f.input("x", {M, N}).named("kept"), b = f.input("b", {N});
+    const Expr from = variable("M") + 1;
+    const Tile next = f.tile(load_or(kept.value()->name, DType::f32, {from, variable("N")}, from < extent("M"), constant(DType::f32, 0)), {M, N}).named("next");
+    Case c{"below", f.output("y", dot(next, b, {N})).build(), {}, {}};
+    c.stages["next"].place = Place{Place::Kind::inlined, "", ""};
+    for (int64_t n : {1, 5, 16}) c.shapes.push_back({{"M", 1}, {"N", n}}), c.shapes.push_back({{"M", 3}, {"N", n}});
+    const std::vector<TileProgram> programs = {lowered(c.name, c.algorithm, c.stages, target)};
+    check_code({c}, programs, Loaded(programs, target), [](uint32_t) { return std::vector{Layout{true, 0, 0, 1}}; });
+}
+
+TEST_CASE("zeros from outside are multiplied") {
+    for (const Target &target : targets()) check_below(target);
+}
+
+TEST_CASE("zeros from outside are multiplied: wasm32", "[.][wasm32]") { check_below(target_named("wasm32")); }
 
 TEST_CASE("what a guarded load's index loads is guarded too: opencl", "[.][gpu]") {
     if (has_opencl()) check(target_named("opencl"));
