@@ -19,6 +19,8 @@ Registry sample_registry() {
     return registry;
 }
 
+Schedule slow_matmul() { return Schedule("matmul/slow").stage("y", StageKnobs().micro({{"M", 1}, {"N", 1}})); }
+
 namespace {
 
 // Takes what a stream is written for the time of its life.

@@ -6,6 +6,7 @@
 
 #include "bench/output_folder.h"
 #include "generators/registry.h"
+#include "schedules/schedule.h"
 #include "tests/bench/shell.h"
 
 namespace tessera::test {
@@ -15,6 +16,10 @@ Registry sample_registry();
 Outcome generator(const std::vector<std::string> &arguments, const Registry &registry = sample_registry());
 // The stock generator as a process; `shell` may set its folder and environment ("cd /tmp && LC_ALL=C ").
 Outcome stock_generator(const std::string &arguments, const std::string &shell = "");
+
+// A schedule for tune to beat, "matmul/slow": one element at a time, tens of times slower with AVX2 than nearly all of the space, so
+// that whatever else the machine is doing, a few trials find something that is surely faster.
+Schedule slow_matmul();
 
 // The command fails with this code, and stderr has each of the parts.
 void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code = 2, const Registry &registry = sample_registry());

@@ -23,7 +23,7 @@ struct Kind {
 class Repository {
 public:
     Repository() {
-        put(Schedule("matmul/slow").stage("y", StageKnobs().vector({{"N", 4}})));
+        put(slow_matmul());
         put(Schedule("matmul/packed").stage("y", StageKnobs().micro({{"M", 8}, {"N", 8}}).vector({{"N", 4}}).pack("w", "root")));
     }
     void put(const Schedule &s) const { write_file(file(s.name()), s.text()); }
@@ -45,19 +45,19 @@ private:
 }  // namespace
 
 TEST_CASE("the line that check prints tunes an artifact again as it was tuned", "[.again]") {
-    const std::string at = "matmul/f32/x86-64/M48_N64_K32";
+    const std::string at = "matmul/f32/avx2/M48_N64_K32";
     const Kind all[] = {
         {at, {"M=48", "N=64", "K=32"}, ""},
         {at, {"M=48", "N=64", "K=32", "--cold-caches"}, "caches"},
         {at + "_prepacked", {"M=48", "N=64", "K=32", "--prepack", "w"}, "prepack"},
         {at + "_threads2_throughput", {"M=48", "N=64", "K=32", "--metric", "throughput", "--threads", "2"}, "metric"},
         {at + "_code-size", {"M=48", "N=64", "K=32", "--metric", "code-size", "--least-speed", "0.05"}, "metric", "matmul/packed"},
-        {"matmul/f32/x86-64/M1-64_N64_K32_partly_fixed", {"M=1", "M=64", "N=64", "K=32"}, "shapes", "matmul/slow", 8}};
+        {"matmul/f32/avx2/M1-64_N64_K32_partly_fixed", {"M=1", "M=64", "N=64", "K=32"}, "shapes", "matmul/slow", 8}};
     for (const Kind &kind : all) {
         INFO(kind.name << " " << shell_words(kind.words));
         const Repository repository;
         const fs::path file = repository.file(kind.name);
-        std::vector<std::string> words = {"tune", "matmul", "--target", "x86-64", "--schedule", kind.base, "--out", repository.dir(),
+        std::vector<std::string> words = {"tune", "matmul", "--target", "avx2", "--schedule", kind.base, "--out", repository.dir(),
                                           "--schedule-dir", repository.dir(), "--shape"};
         words.insert(words.end(), kind.words.begin(), kind.words.end());
         const Outcome first = repository.tune(shell_words(words), kind.trials);

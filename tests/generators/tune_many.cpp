@@ -32,11 +32,11 @@ private:
 
 // Two small kernels with slow schedules to beat.
 std::string two(const Workplace &w) {
-    write_file(w.path("matmul.json"), Schedule("matmul/slow").stage("y", StageKnobs().vector({{"N", 4}})).text());
+    write_file(w.path("matmul.json"), slow_matmul().text());
     write_file(w.path("layernorm.json"), Schedule("layernorm/slow").text());
     return R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 14}, "tasks": [
-        {"algorithm": "matmul", "fixed": {"M": 48, "N": 64, "K": 32}, "target": "x86-64", "weight": 5, "schedule": ")" + w.path("matmul.json") + R"("},
-        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": ")" + w.path("layernorm.json") + R"("}]})";
+        {"algorithm": "matmul", "fixed": {"M": 48, "N": 64, "K": 32}, "target": "avx2", "weight": 5, "schedule": ")" + w.path("matmul.json") + R"("},
+        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": ")" + w.path("layernorm.json") + R"("}]})";
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, an
     }
     CHECK(trials == 14);
     CHECK(first["speed"] > 1);
-    const auto artifact = w.path("out") + "/matmul/f32/x86-64/M48_N64_K32.json";
+    const auto artifact = w.path("out") + "/matmul/f32/avx2/M48_N64_K32.json";
     REQUIRE(std::filesystem::exists(artifact));
     CHECK(generator({"check", w.path("out")}).code == 0);
 
@@ -67,7 +67,7 @@ TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, an
 
     const Outcome text = w.tune({"--all", "--trials", "6"});
     CHECK(text.code == 0);
-    CHECK_THAT(text.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32") && Catch::Contains("6 trials in") &&
+    CHECK_THAT(text.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("6 trials in") &&
                              Catch::Contains("of the speed of their bases"));
 }
 
@@ -79,9 +79,9 @@ TEST_CASE("a campaign that is interrupted ends in order, with the best of each t
     const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments + " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -INT $!; wait $!");
     INFO(o.err);
     CHECK(o.code == 0);
-    CHECK_THAT(o.out, Catch::Contains("matmul/f32/x86-64 M48_N64_K32") && Catch::Contains("layernorm/f32/x86-64 M16_N64") && Catch::Contains("of the speed of their bases"));
+    CHECK_THAT(o.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("layernorm/f32/avx2 M16_N64") && Catch::Contains("of the speed of their bases"));
     CHECK_THAT(o.out, Catch::Contains("\nstopped after ") && Catch::Contains(" of 5000 trials; --resume goes on from here\n"));
-    CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/x86-64 M16_N64"));
+    CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/avx2 M16_N64"));
 }
 
 TEST_CASE("all tasks are checked before the first is measured") {
@@ -95,7 +95,7 @@ TEST_CASE("all tasks are checked before the first is measured") {
         CHECK(o.out.empty());
         for (const std::string &part : parts) CHECK_THAT(o.err, Catch::Contains(part));
     };
-    const std::string good = R"({"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "x86-64", "schedule": "none"})";
+    const std::string good = R"({"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": "none"})";
     refuse(R"({"algorithm": "matmull", "fixed": {"M": 48}}, )" + good + R"(, {"algorithm": "matmul", "fixed": {"M": 8, "K": 8}})", {},
            {"error[campaign.tasks]: 2 of 3 tasks cannot be tuned, and nothing was measured:\n  matmull/f32 M=48 on host: error[generator.unknown-algorithm]",
             "error[campaign.extents]: matmul: dim N has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\"",

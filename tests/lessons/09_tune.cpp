@@ -26,7 +26,7 @@ static Algorithm squared_distances() {
 
 int main() {
     const TemporaryFolder folder;
-    const Target target = target_named("x86-64");
+    const Target target = target_named("avx2");
     const Algorithm algorithm = bind_extents(squared_distances(), {{"A", 64}, {"B", 48}, {"D", 32}});
 
     // The space asks decisions; each answer narrows the next ones. Here is one walk through it, always the most likely answer.
@@ -57,7 +57,7 @@ int main() {
 // Output:
 // d.block.B = none
 // d.micro.A = 14
-// d.micro.B = 4
+// d.micro.B = 8
 // d.order.micro = A:B
 // d.pack.x = none
 // d.pack.y = none
