@@ -164,8 +164,7 @@ struct Measurer::State {
 
     // What a program that links it loads, but for what every kernel has alike: the check of its arguments.
     uint64_t code_bytes(const fs::path &code) const {
-        std::ifstream in(code, std::ios::binary);
-        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+        const std::string bytes = read_file(code);
         if (subject.target.is_gpu()) return loaded_bytes(bytes);
         uint64_t all = 0;
         for (const auto &[name, object] : members_of(bytes))

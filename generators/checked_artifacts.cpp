@@ -131,12 +131,6 @@ std::optional<KernelTask> task_for(const Registry &registry, const Schedule &sch
     return task;
 }
 
-std::vector<std::string> assignments(const std::map<std::string, int64_t> &values) {
-    std::vector<std::string> all;
-    for (const auto &[name, value] : values) all.push_back(name + "=" + std::to_string(value));
-    return all;
-}
-
 std::vector<std::string> causes_of(const Provenance &before, const Provenance &now) {
     std::vector<std::string> causes;
     if (before.semantic != now.semantic) causes.push_back("the algorithm");

@@ -96,6 +96,12 @@ std::map<std::string, int64_t> parse_options(const std::vector<std::string> &opt
     return values;
 }
 
+std::vector<std::string> assignments(const std::map<std::string, int64_t> &values) {
+    std::vector<std::string> all;
+    for (const auto &[name, value] : values) all.push_back(name + "=" + std::to_string(value));
+    return all;
+}
+
 // Of two places, beside an installed generator and in the checkout, the first that is there.
 static std::optional<fs::path> own_folder(const fs::path &from_program, const fs::path &in_checkout) {
     std::error_code error;

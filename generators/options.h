@@ -41,6 +41,9 @@ std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape
 // UserError command.option: not "<name>=<integer>", or a name twice.
 std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options);
 
+// What both read: "stride=2", by name.
+std::vector<std::string> assignments(const std::map<std::string, int64_t> &values);
+
 // The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
 // that this one was built from.
 std::vector<std::filesystem::path> schedule_folders(const std::vector<std::string> &given);

@@ -121,9 +121,7 @@ int tune(const Registry &registry, const Asked &asked) {
                                                      (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
     CampaignFile campaign;
     if (asked.all) {
-        std::vector<std::string> folders = options.kernel.schedule_dirs;
-        if (std::error_code unknown; std::filesystem::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
-        campaign.tasks = tasks_of(registry.library(schedule_folders(folders)));
+        campaign.tasks = tasks_of(library_with_artifacts(registry, options));
         campaign.skips_foreign = true;
     } else {
         campaign = read_campaign(asked.campaign);

@@ -21,12 +21,6 @@ namespace {
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::string> assignments(const std::map<std::string, int64_t> &values) {
-    std::vector<std::string> all;
-    for (const auto &[name, value] : values) all.push_back(name + "=" + std::to_string(value));
-    return all;
-}
-
 TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
     TuneOptions one = all;
     const KernelTask &t = entry.task;

@@ -202,6 +202,12 @@ static void check_has_runner(const Target &target) {
     }
 }
 
+Library library_with_artifacts(const Registry &registry, const TuneOptions &options) {
+    std::vector<std::string> folders = options.kernel.schedule_dirs;
+    if (std::error_code unknown; fs::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
+    return registry.library(schedule_folders(folders));
+}
+
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &given) {
     auto run = std::make_unique<TuneRun>();
     run->options = given;
@@ -221,9 +227,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     check_restrictions(run->task);
     run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     if (!options.campaign.plant || options.deterministic) return run;
-    std::vector<std::string> folders = options.kernel.schedule_dirs;
-    if (std::error_code unknown; fs::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
-    for (const Relative &r : relatives_of(run->prepared, run->extents, registry.library(schedule_folders(folders))))
+    for (const Relative &r : relatives_of(run->prepared, run->extents, library_with_artifacts(registry, options)))
         run->task.relatives.push_back(r.stages), run->relatives.push_back(r.name);
     return run;
 }

@@ -40,6 +40,9 @@ void check_size(const PreparedKernel &prepared, const DimExtents &extents, int c
 
 CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const DimExtents &extents);
 
+// The schedules of the folders that are given, and over them those of the folder that artifacts are written to.
+Library library_with_artifacts(const Registry &registry, const TuneOptions &options);
+
 // One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them; there are
 // none where one seed has to give one artifact.
 struct TuneRun {

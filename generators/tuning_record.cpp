@@ -6,6 +6,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/json_reader.h"
+#include "generators/options.h"
 #include "schedules/notation.h"
 
 namespace tessera {
@@ -74,10 +75,9 @@ std::optional<TuningRecord> tuning_record_of(const Schedule &schedule) {
 std::vector<std::string> tuning_words(const KernelTask &t, const TuningRecord &record) {
     std::vector<std::string> words = {"tune", t.algorithm, "--numerics", t.numerics, "--target", t.target};
     auto add = [&](const std::vector<std::string> &more) { words.insert(words.end(), more.begin(), more.end()); };
-    auto assign = [&](const std::string &name, int64_t value) { words.push_back(fmt::format("{}={}", name, value)); };
     auto add_all = [&](const char *option, const std::map<std::string, int64_t> &values) {
         if (!values.empty()) words.push_back(option);
-        for (const auto &[name, value] : values) assign(name, value);
+        add(assignments(values));
     };
     add_all("--option", t.options), add_all("--shape", t.fixed);
     if (record.shapes.empty()) {
@@ -87,7 +87,7 @@ std::vector<std::string> tuning_words(const KernelTask &t, const TuningRecord &r
         for (const auto &[dim, extent] : record.shapes[0]) {
             auto is_same = [&, d = dim, e = extent](const Extents &shape) { return shape.at(d) == e; };
             const size_t count = std::all_of(record.shapes.begin(), record.shapes.end(), is_same) ? 1 : record.shapes.size();
-            for (size_t i = 0; i < count; i++) assign(dim, record.shapes[i].at(dim));
+            for (size_t i = 0; i < count; i++) add(assignments({{dim, record.shapes[i].at(dim)}}));
         }
     }
     if (t.threads > 1) add({"--threads", std::to_string(t.threads)});

@@ -131,6 +131,13 @@ while True:
     CHECK_THAT(said[0], Catch::Contains("the schedule to beat, measured beside itself, is at ") && Catch::Contains("the ratios of others are divided by that"));
 }
 
+// A search, and the number that it has in the records, which it is the first in.
+static std::pair<CampaignResult, int64_t> recorded_campaign(Records &records, int trials) {
+    const auto model = boosted_model();
+    CampaignResult result = run_campaign(task(), quick(trials), *model, records, {});
+    return {std::move(result), records.campaigns().at(0).id};
+}
+
 // The same search again, with all that is recorded.
 struct Resumed {
     CampaignResult result;
@@ -175,9 +182,7 @@ TEST_CASE("all recorded trials count, however few are asked for") {
 TEST_CASE("a campaign that goes another way than its records says so once, and keeps what it measures") {
     const TemporaryFolder folder;
     Records records(folder.path() / "records.db");
-    auto model = boosted_model();
-    const CampaignResult first = run_campaign(task(), quick(9), *model, records, {});
-    const int64_t id = records.campaigns().at(0).id;
+    const auto [first, id] = recorded_campaign(records, 9);
     Trial other = records.trials(id).at(4);
     other.resolved = "sha256:of another compiler";
     records.add(id, {other});
@@ -208,9 +213,7 @@ TEST_CASE("a campaign that goes another way than its records says so once, and k
 TEST_CASE("a recorded trial that cannot have been measured is measured again") {
     const TemporaryFolder folder;
     Records records(folder.path() / "records.db");
-    auto model = boosted_model();
-    const CampaignResult first = run_campaign(task(), quick(5), *model, records, {});
-    const int64_t id = records.campaigns().at(0).id;
+    const auto [first, id] = recorded_campaign(records, 5);
     Trial damaged = records.trials(id).at(2);
     damaged.measurement = first.trials[0].measurement, damaged.measurement.ratio = 0;
     records.add(id, {damaged});
