@@ -85,6 +85,7 @@ void Bounds::set_dim(const Dim &dim) {
     if (e.fixed) e.min = e.max = dim.value, e.multiple_of = std::max<int64_t>(dim.value, 1);
     if (dim.kind == DimKind::symbolic) {
         e.min = std::max<int64_t>(dim.min, 0), e.max = dim.max, e.multiple_of = dim.multiple_of, e.equals = dim.equals;
+        e.fixed = e.min == e.max;
     }
     if (dim.kind == DimKind::derived) e.size = dim.size;
     Known &known = change();

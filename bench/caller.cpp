@@ -29,7 +29,7 @@ static const char *c_type(DType type) {
 static const char *member(DType type) { return type == DType::f32 ? "f" : type == DType::f64 ? "d" : "i"; }
 
 std::string caller_source(const std::string &function, const Kernel &kernel) {
-    const TileProgram &p = kernel.variants[0].program;
+    const TileProgram &p = kernel.general();
     std::string types, values, read_types, read;
     for (size_t i = 0; i < p.arguments.size(); i++) {
         types += "const void *, ", values += fmt::format("t[{}], ", i);

@@ -69,14 +69,16 @@ def tune(options, name, column):
     # Where nothing beat the base there is no artifact, and a campaign that may not begin from the base has what it measured.
     speed = result["ratio"][1] if result["improved"] else max(measured, default=0) if "--unseeded" in more else 1.0
     return {"task": name, "speed": speed, "base_s": result["base_s"], "search_s": result["search_s"], "measure_s": result["measure_s"],
-            "trials": len(result["trials"]), "curve": curve_of(result)}
+            "trials": len(result["trials"]), "curve": curve_of(result, "--unseeded" not in more)}
 
 
-def curve_of(result):
-    """The best ratio to the base that each trial and those before it measured; the first one is the base itself."""
+def curve_of(result, with_base):
+    """The best ratio to the base that each trial and those before it measured; the first one is the base itself, which counts where the
+    campaign began from it."""
     best, curve = 0, []
-    for trial in result["trials"]:
-        best = max(best, trial["ratio"] if trial["verdict"] == "measured" else 0)
+    for number, trial in enumerate(result["trials"]):
+        if trial["verdict"] == "measured" and (number > 0 or with_base):
+            best = max(best, trial["ratio"])
         curve.append(best)
     return curve
 

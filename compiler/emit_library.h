@@ -16,10 +16,12 @@ struct KernelVariant {
     TileProgram program;
 };
 
-// One public function. All variants have the arguments of the first, packed alike.
+// One public function. All variants have the same arguments, packed alike.
 struct Kernel {
     std::string name;  // a C identifier
     std::vector<KernelVariant> variants;
+    // The last variant's, which is of all extents: what the arguments are, and what is checked of them.
+    const TileProgram &general() const { return variants.back().program; }
 };
 
 // The same kernels, each lowered for one target under its own schedule.

@@ -34,7 +34,7 @@ static std::string layouts(const std::vector<TargetKernels> &targets, size_t ker
     std::vector<std::string> all;
     bool alike = true;
     for (const TargetKernels &t : targets) {
-        all.push_back(layout(*t.kernels[kernel].variants[0].program.arguments[argument].packed));
+        all.push_back(layout(*t.kernels[kernel].general().arguments[argument].packed));
         alike = alike && all.back() == all.front();
     }
     if (alike) return all.front();
@@ -84,7 +84,7 @@ static std::string written(const std::vector<TargetKernels> &targets) {
 static std::string declaration(const std::vector<TargetKernels> &all, size_t number) {
     const Kernel &kernel = all[0].kernels[number];
     const std::string targets = written(all);
-    const TileProgram &p = kernel.variants[0].program;
+    const TileProgram &p = kernel.general();
     const bool takes_packed = std::any_of(p.arguments.begin(), p.arguments.end(), [](const Argument &a) { return a.packed && !a.written; });
     const std::vector<std::string> c_names = c_argument_names(p);
     std::string doc, names;

@@ -201,7 +201,9 @@ TileBody Nests::repeat(const State &state, const LoopName &loop, const Expr &fir
         return loop_of(v, n, kind, {tile_node(Loop{u, Expr(unrolled), LoopKind::unrolled, 0, std::move(body)})});
     };
     auto stated = state.knobs->unroll.find(loop.dim);
-    int64_t unrolled = stated == state.knobs->unroll.end() ? 1 : stated->second;
+    // With every point's guards and addresses side by side, registers would not do.
+    const bool written_out = stated != state.knobs->unroll.end() && !(state.at_border && !is_spatial(*state.stage, loop.dim));
+    int64_t unrolled = written_out ? stated->second : 1;
     if (unrolled == 1) return run(first, count, 1);
     Expr groups = simplify(count / Expr(unrolled), facts);
     TileBody body = run(first, groups, unrolled);
@@ -311,12 +313,57 @@ bool Nests::ends_differ(const State &state) const {
            std::any_of(state.partial.begin(), state.partial.end(), [&](const std::string &d) { return is_spatial(*state.stage, d); });
 }
 
+// What has to hold for no load of the fold to need its guard anywhere in the pieces; true where there is nothing to tell apart.
+Expr Nests::needs_no_guards(const State &state) const {
+    Expr all = constant_int(DType::boolean, 1);
+    if (!is_fold(*state.stage)) return all;
+    Pieces pieces = state.pieces;
+    for (const LoopName &loop : state.loops)
+        if (!pieces.count(loop.dim)) pieces[loop.dim] = whole_under_where(*state.stage, loop.dim, pieces);
+    for (const Expr &e : seen.at(state.stage).loads) {
+        if (!e->guarded) continue;
+        const Expr holds = holds_throughout(resolve(e->args[e->args.size() - 2]), pieces);
+        if (holds.defined() && !holds->loads) all = all && simplify(holds, facts);
+    }
+    return simplify(all, facts);
+}
+
+// One version where `condition` holds, and one otherwise; the second alone where both do the same.
+TileBody Nests::versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second, bool may_be_equal) {
+    const Bounds outside = facts;
+    const size_t known = made.size();
+    facts.assume(condition);
+    TileBody where_it_holds = first();
+    facts = outside;
+    if (may_be_equal) {
+        // Under equal names, so that versions that do the same are seen to be the same.
+        const std::vector<std::string> taken = forget_names(known);
+        TileBody otherwise = second();
+        if (equal(where_it_holds, otherwise)) return otherwise;
+        facts = outside;
+        forget_names(known);
+        names.insert(taken.begin(), taken.end());
+        made.insert(made.end(), taken.begin(), taken.end());
+    }
+    return {tile_node(Guard{condition, std::move(where_it_holds), second()})};
+}
+
+// Most of an image is not at its border: there no load needs its guard.
+TileBody Nests::inside_or_at_border(const State &state, size_t position) {
+    const Expr inside = needs_no_guards(state);
+    if (inside.is_constant()) return place_producers(state, position);
+    State border = state;
+    border.at_border = true;
+    return versions(inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); }, false);
+}
+
 // Inside the last loop that cuts register tiles, a full version is told from one with points to spare. A GPU has one for
 // both: its threads test their points while they wait for memory, and shared memory need be set aside once only.
 TileBody Nests::after_loop(const State &state, size_t position) {
     bool more = false;
     for (size_t i = position + 1; i < state.loops.size(); i++) more |= state.loops[i].level == "micro";
-    if (state.partial.empty() || more || target.is_gpu()) return place_producers(state, position);
+    if (more || target.is_gpu()) return place_producers(state, position);
+    if (state.partial.empty()) return state.loops[position].level == "micro" ? inside_or_at_border(state, position) : place_producers(state, position);
     State full = state, tail = state;
     full.partial.clear(), tail.partial.clear();
     Expr all = constant_int(DType::boolean, 1);
@@ -326,24 +373,9 @@ TileBody Nests::after_loop(const State &state, size_t position) {
         p.padded = false;
     }
     if (all.is_constant(0)) return place_producers(tail, position);
-    if (all.is_constant(1)) return place_producers(full, position);
-    const Bounds outside = facts;
-    const size_t known = made.size();
-    facts.assume(all);
-    TileBody inside = place_producers(full, position);
-    facts = outside;
-    if (!ends_differ(state)) {
-        // Under equal names, so that versions that do the same are seen to be the same: then one is enough.
-        const std::vector<std::string> taken = forget_names(known);
-        TileBody rest = place_producers(tail, position);
-        if (equal(inside, rest)) return rest;
-        facts = outside;
-        forget_names(known);
-        names.insert(taken.begin(), taken.end());
-        made.insert(made.end(), taken.begin(), taken.end());
-    }
-    TileBody rest = place_producers(tail, position);
-    return {tile_node(Guard{all, std::move(inside), std::move(rest)})};
+    if (all.is_constant(1)) return inside_or_at_border(full, position);
+    tail.at_border = !needs_no_guards(full).is_constant();
+    return versions(all, [&] { return inside_or_at_border(full, position); }, [&] { return place_producers(tail, position); }, !ends_differ(state));
 }
 
 }  // namespace tessera

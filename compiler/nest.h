@@ -151,6 +151,9 @@ private:
     std::shared_ptr<const TileNode> store(const Tensor &result, const Point &point, const Expr &value,
                                           const Expr &guard, bool copy = false);
     bool store_is_guarded(const Tensor &result) const;
+    Expr needs_no_guards(const State &state) const;
+    TileBody inside_or_at_border(const State &state, size_t position);
+    TileBody versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second, bool may_be_equal);
     bool ends_differ(const State &state) const;  // a tile that may run past its limit from one that does not, in any case
     std::vector<std::string> lanes_last(const State &state) const;
     std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point

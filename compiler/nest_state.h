@@ -19,6 +19,7 @@ struct Nests::State {
     std::vector<Expr> earlier;      // variables of reduction loops outside the accumulators
     Expr where;                     // the fold's condition, while it may fail inside the current pieces
     bool folding = false;           // inside fold_begin
+    bool at_border = false;         // loads are guarded here and not elsewhere: the fold's loops are not written out
     int group = 1;                  // elements of the innermost reduced dim that one step folds
     Expr group_limit;               // defined: elements from it on are zeros
     std::vector<Buffer> accumulators;

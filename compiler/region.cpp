@@ -89,6 +89,18 @@ static Expr extreme(const Expr &e, const Pieces &pieces, bool highest) {
     return value;
 }
 
+Expr holds_throughout(const Expr &guard, const Pieces &pieces) {
+    if (guard.is_operation(Op::bit_and)) {
+        const Expr a = holds_throughout(guard->args[0], pieces), b = holds_throughout(guard->args[1], pieces);
+        return a.defined() && b.defined() ? a && b : Expr();
+    }
+    if (!guard.is_operation(Op::le) && !guard.is_operation(Op::lt)) return {};
+    if (guard->args[0].type() != DType::index) return {};
+    const Expr least = extreme(guard->args[1] - guard->args[0], pieces, false);
+    if (!least.defined()) return {};
+    return guard->op == Op::lt ? Expr(0) < least : Expr(0) <= least;
+}
+
 Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any) {
     if (where.is_operation(Op::bit_and)) {
         Expr a = where_limit(where->args[0], dim, pieces, facts, any);

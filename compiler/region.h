@@ -32,6 +32,10 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts);
 // The smallest piece that holds both.
 Piece unite(const Piece &a, const Piece &b, const Bounds &facts);
 
+// A condition free of the pieces' variables under which `guard`, conjuncts of comparisons of affine expressions, holds at every point of
+// the pieces; undefined where there is none.
+Expr holds_throughout(const Expr &guard, const Pieces &pieces);
+
 // An exclusive upper bound on `dim` from conjuncts `dim <= e` or `dim < e` of `where`: with `any`, beyond it the
 // condition fails at every point of the pieces; otherwise, below it the whole condition holds at every point.
 // Undefined when there is none.

@@ -193,7 +193,7 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const D
     };
     auto loaded_packing = loaded.packings.begin();
     for (const Kernel &packing : p.packings) {
-        const TileProgram &one = packing.variants[0].program;
+        const TileProgram &one = packing.general();
         if (!agrees(one, *loaded_packing++, "the tile program of " + packing.name)) return result;
         const std::string &name = one.arguments.back().tensor.name;
         given.tensors.emplace(name, expected.at(name));

@@ -65,7 +65,7 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     return object;
 }
 
-LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.variants[0].program) {
+LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.general()) {
     handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
     call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));

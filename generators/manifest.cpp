@@ -98,7 +98,7 @@ static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel,
 static ordered_json packings_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
     ordered_json packings = ordered_json::array();
     for (const Kernel &kernel : p.packings) {
-        const Packing &packing = *kernel.variants[0].program.arguments.back().packed;
+        const Packing &packing = *kernel.general().arguments.back().packed;
         ordered_json layout = ordered_json::array();
         for (const LayoutAxis &axis : packing.layout) layout.push_back(to_string(axis));
         packings.push_back({{"function", kernel.name},
@@ -112,7 +112,7 @@ static ordered_json packings_json(const PreparedKernel &p, const Contents *conte
 
 static ordered_json constants_json(const Kernel &kernel) {
     ordered_json constants = ordered_json::array();
-    for (const Tensor &t : kernel.variants[0].program.constants)
+    for (const Tensor &t : kernel.general().constants)
         constants.push_back({{"name", t.name}, {"dtype", name_of(t.dtype)}, {"bytes", static_cast<int64_t>(t.values.size()) * size_of(t.dtype)}});
     return constants;
 }

@@ -8,6 +8,7 @@
 #include "compiler/c_names.h"
 #include "compiler/code_size.h"
 #include "compiler/lower.h"
+#include "compiler/specialize.h"
 #include "compiler/split.h"
 #include "compiler/verify_tiles.h"
 #include "schedules/check.h"
@@ -90,7 +91,7 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
     auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
         with_place(schedule, variant, stages, [&] {
             check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
-            kernel.variants.push_back({when, lower(p.bound, stages, p.target)});
+            kernel.variants.push_back({when, lower_variant(p.bound, when, stages, p.target)});
             for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
                 if (notes) notes->push_back(note);
         });
@@ -109,7 +110,7 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
 // The knobs of the variant that is tried first; all variants pack alike.
 static std::vector<Kernel> packing_kernels(const PreparedKernel &p) {
     std::vector<Kernel> kernels;
-    if (packed_operands(p.kernel.variants[0].program) == "nothing") return kernels;
+    if (packed_operands(p.kernel.general()) == "nothing") return kernels;
     const std::map<std::string, Knobs> *stages = &p.resolved.stages;
     for (const Variant &v : p.resolved.variants)
         if (undecided(v.when, p.bound, p.target)) {
@@ -189,7 +190,7 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     p.packings = packing_kernels(p);
     std::set<std::string> packing_names;
     for (const Kernel &packing : p.packings) {
-        check_c_name(packing.name), verify(packing.variants[0].program);
+        check_c_name(packing.name), verify(packing.general());
         if (!packing_names.insert(packing.name).second)
             throw UserError("emit.name", p.declared.name + ": two operands would be packed by a function '" + packing.name +
                                              "'; expected names that differ in more than '.' and '_'. Rename one of the operands.");
@@ -209,7 +210,7 @@ PreparedKernel prepare(const Registry &registry, const KernelOptions &options, c
 static void check_packed_operands(const PreparedKernel &a, const PreparedKernel &b) {
     auto operands = [](const PreparedKernel &p) {
         std::vector<std::string> names;
-        for (const Argument &argument : p.kernel.variants[0].program.arguments)
+        for (const Argument &argument : p.kernel.general().arguments)
             if (argument.packed) names.push_back(argument.packed->operand.name);
         return names;
     };

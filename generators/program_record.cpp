@@ -19,7 +19,7 @@ KernelTask task_of(const PreparedKernel &p, const DimExtents &extents, int64_t t
 }
 
 static std::string hash_of(const Kernel &kernel) {
-    if (kernel.variants.size() == 1) return resolved_hash(kernel.variants[0].program);
+    if (kernel.variants.size() == 1) return resolved_hash(kernel.general());
     std::string all;
     for (const KernelVariant &v : kernel.variants) all += condition_text(v.when) + " " + resolved_hash(v.program) + "\n";
     return sha256(all);

@@ -152,7 +152,7 @@ static Stmt choose_variant(const Kernel &kernel, const Target &target, const cha
 
 // The same of the first target that the frame's features satisfy. The last one's were checked before.
 static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel, const char *what, const std::vector<HExpr> &args) {
-    const TileProgram &program = targets.back().kernels[kernel].variants[0].program;
+    const TileProgram &program = targets.back().kernels[kernel].general();
     HExpr have = frame_word(tess_frame_features(spec_of(program, 0).data()));
     Stmt s;
     for (size_t t = targets.size(); t-- > 0;) {
@@ -202,10 +202,10 @@ private:
 // The public symbols: they pack their arguments and let the runtime check and run.
 static void add_entry_points(H::Module &module, const std::vector<TargetKernels> &targets, size_t number, const H::Target &target) {
     const Kernel &kernel = targets.back().kernels[number];
-    const TileProgram &program = kernel.variants[0].program;
+    const TileProgram &program = kernel.general();
     std::string table = kernel.name + ".spec";
     std::vector<TargetLayouts> layouts;
-    for (const TargetKernels &t : targets) layouts.push_back({feature_mask(t.target.features), &t.kernels[number].variants[0].program});
+    for (const TargetKernels &t : targets) layouts.push_back({feature_mask(t.target.features), &t.kernels[number].general()});
     module.append(constant_table(spec_of(program, feature_mask(targets.back().target.features), layouts), table));
     std::vector<LoweredArgument> args;
     std::vector<HExpr> descriptors, parameters;
@@ -410,7 +410,7 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}), LinkageType::External, base);
             add_entry_points(entry, targets, k, base);
             public_names.insert({name, name + "_workspace"});
-            if (is_packing(least.kernels[k].variants[0].program)) public_names.insert(name + "_size");
+            if (is_packing(least.kernels[k].general())) public_names.insert(name + "_size");
         }
         compile(entry, objects[0], public_names, false);
         std::string archive = (scratch.path / options.archive.filename()).string();

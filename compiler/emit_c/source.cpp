@@ -65,7 +65,7 @@ static std::string preamble(const Target &target) {
 }
 
 static std::string table(const Kernel &kernel) {
-    const std::vector<int64_t> spec = spec_of(kernel.variants[0].program, 0);
+    const std::vector<int64_t> spec = spec_of(kernel.general(), 0);
     std::string text = fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n", kernel.name);
     auto row = [&](size_t from, size_t n) {
         text += "    ";
@@ -92,7 +92,7 @@ static std::string condition_text(const Condition &c, const std::map<std::string
 
 // "<name>_plan" and "<name>_body": those of the first variant whose conditions hold.
 static std::string dispatch(const Kernel &kernel) {
-    const std::vector<Dim> dims = spec_dims(kernel.variants[0].program);
+    const std::vector<Dim> dims = spec_dims(kernel.general());
     std::string text;
     for (const char *what : {"plan", "body"}) {
         const bool body = what == std::string("body");
@@ -111,7 +111,7 @@ static std::string dispatch(const Kernel &kernel) {
 }
 
 static std::string entry_points(const Kernel &kernel, Operations &operations) {
-    const TileProgram &p = kernel.variants[0].program;
+    const TileProgram &p = kernel.general();
     const std::vector<std::string> names = c_argument_names(p);
     std::string descriptors, words;
     for (size_t i = 0; i < p.arguments.size(); i++) descriptors += (i ? ", " : "") + names[i];

@@ -113,7 +113,7 @@ static std::string body_function(const TileProgram &p, const KernelProgram &k, c
 
 static std::string table(const Kernel &kernel) {
     std::string words;
-    for (int64_t word : spec_of(kernel.variants[0].program, 0)) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
+    for (int64_t word : spec_of(kernel.general(), 0)) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
     return fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{{}}};\n\n", kernel.name, words);
 }
 
@@ -121,7 +121,7 @@ static std::string table(const Kernel &kernel) {
 static std::string dispatch(const Kernel &kernel) {
     std::string text;
     std::map<std::string, size_t> slots;
-    for (const Dim &d : spec_dims(kernel.variants[0].program)) slots.emplace(d.name, slots.size());
+    for (const Dim &d : spec_dims(kernel.general())) slots.emplace(d.name, slots.size());
     for (const char *what : {"plan", "body"}) {
         const bool body = what == std::string("body");
         text += fmt::format("static int {}_{}({}int64_t *frame) {{\n", kernel.name, what, body ? "void *call, " : "");
@@ -147,7 +147,7 @@ static const char *parameter_type(DType type) {
 }
 
 static std::string entry_points(const Kernel &kernel) {
-    const TileProgram &p = kernel.variants[0].program;
+    const TileProgram &p = kernel.general();
     std::string arguments, pointers, words, conversions;
     for (size_t i = 0; i < p.arguments.size(); i++) {
         arguments += fmt::format("const TessTensorDesc *a{}, ", i);

@@ -47,11 +47,11 @@ TEST_CASE("a library for several targets runs the best one that the processor an
     const std::map<uint64_t, std::string> left = {{0, "avx512"}, {bit(TESS_CPU_AVX512BW), "avx2"}, {bit(TESS_CPU_AVX512F) | bit(TESS_CPU_FMA), "x86-64"}, {~uint64_t{0}, "x86-64"}};
     const Extents shape = {{"M", 5}, {"N", 21}, {"K", 67}};
     for (size_t k = 0; k < 2; k++) {
-        const TileProgram &any = all[0].kernels[k].variants[0].program;
+        const TileProgram &any = all[0].kernels[k].general();
         const Algorithm algorithm = k == 0 ? library::gemv({}) : library::matmul({});
         const Arrays inputs = make_inputs(algorithm, shape, 3);
         std::map<std::string, Arrays> expected;
-        for (const TargetKernels &of : all) expected[of.target.name] = run_interpreter(of.kernels[k].variants[0].program, shape, inputs, {});
+        for (const TargetKernels &of : all) expected[of.target.name] = run_interpreter(of.kernels[k].general(), shape, inputs, {});
         if (k == 0) CHECK(differ_in_bits(expected.at("avx512"), expected.at("avx2")) != "");
         if (k == 0) CHECK(differ_in_bits(expected.at("avx2"), expected.at("x86-64")) != "");
         for (const auto &[off, name] : left) {
@@ -71,7 +71,7 @@ TEST_CASE("a library whose least target is missing gives a status") {
     const Loaded library(all);
     const Extents shape = {{"M", 2}, {"K", 3}};
     const Arrays inputs = make_inputs(library::gemv({}), shape, 1);
-    const TileProgram &program = all[0].kernels[0].variants[0].program;
+    const TileProgram &program = all[0].kernels[0].general();
     CHECK_NOTHROW(library.run(program, shape, inputs, {}, {}));
     CHECK_THROWS_WITH(library.run(program, shape, inputs, {}, Layout{true, 0, 0, 1, bit(TESS_CPU_F16C)}),
                       Catch::Contains("the processor, the operating system or the context lacks f16c, which the kernel was compiled for"));

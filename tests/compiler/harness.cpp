@@ -268,7 +268,7 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     folder = pattern;
     std::string glue = "#include \"kernels.h\"\n", entries;
     for (const Kernel &kernel : targets[0].kernels) {
-        const TileProgram &p = kernel.variants[0].program;
+        const TileProgram &p = kernel.general();
         names.push_back(p.name);
         entries += "{call_" + p.name + ", size_" + p.name + "}, ";
         std::string arguments;
