@@ -24,13 +24,14 @@ TEST_CASE("bench times a kernel and counts its rates") {
     CHECK_THAT(text.out, Catch::StartsWith("layernorm on ") && Catch::Contains(", f32, schedule none, M=4 N=4, 1 thread\n  median ") && Catch::Contains(" GFLOP/s; ") && Catch::EndsWith(" GB/s of arguments\n"));
 }
 
+// To fetch the weights takes several times as long as to multiply them where they lie in a cache.
 TEST_CASE("bench with cold caches is slower, and says so") {
     auto seconds = [](std::vector<std::string> more) {
-        std::vector<std::string> line = {"bench", "matmul", "--schedule", "none", "--extents", "M=4", "N=256", "K=256", "--seconds", "0.1", "--json"};
+        std::vector<std::string> line = {"bench", "matmul", "--target", "avx2", "--quiet", "--extents", "M=1", "N=512", "K=256", "--seconds", "0.1", "--json"};
         line.insert(line.end(), more.begin(), more.end());
         const auto result = nlohmann::json::parse(generator(line).out);
         CHECK(result.contains("caches") == !more.empty());
-        return result["median_s"].get<double>();
+        return result["min_s"].get<double>();
     };
     CHECK(seconds({"--cold-caches"}) > seconds({}));
 }
