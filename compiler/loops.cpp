@@ -69,6 +69,7 @@ TileBody Nests::emit_tiles(State state, size_t position, int64_t tile) {
     bool outer_slice = is_fold(*state.stage) && position < state.fold_at && !is_spatial(*state.stage, loop.dim);
     Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), facts);
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
+    if (count.is_constant(0)) return {};
     // What a placed stage computes is mostly one tile, of which not all may be needed.
     if (target.is_gpu() && last && p.most.is_constant() && p.most->value.integer <= tile && prove(Expr(1) <= p.size, facts)) count = Expr(1);
     std::string v = open_loop(state, loop);

@@ -31,7 +31,7 @@ TEST_CASE("a call that is emitted once gives the bits of one that is inlined") {
     for (const Case &c : library_cases(8)) {
         if (std::none_of(c.stages.begin(), c.stages.end(), [](auto &s) { return s.second.call.has_value(); })) continue;
         seen++;
-        TileProgram once = lowered(c.name, c.algorithm, c.stages, target), open = lowered(c.name, c.algorithm, inlined(c.stages), target);
+        TileProgram once = lowered(c, target), open = lowered(c.name, c.algorithm, inlined(c.stages), target);
         CHECK(!once.programs.empty());
         CHECK(open.programs.empty());
         CHECK(resolved_hash(once) != resolved_hash(open));

@@ -443,7 +443,7 @@ std::vector<Case> gpu_cases() {
     const size_t before = all.size();
     std::erase_if(all, [](const Case &c) {
         try {
-            lowered(c.name, c.algorithm, c.stages, target_named("opencl"));
+            lowered(c, target_named("opencl"));
             return false;
         } catch (const UserError &) {
             return true;

@@ -20,7 +20,7 @@ TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     Target target = target_named("opencl");
     std::vector<Case> cases = gpu_cases();
     std::vector<TileProgram> programs;
-    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    for (const Case &c : cases) programs.push_back(lowered(c, target));
     Loaded library(programs, target);
     check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{true, 0, 0, 1, 0, number % 4 == 1} : Layout{false, 2, 3, 1, 0, number % 4 == 0}}; });
 }
@@ -30,7 +30,7 @@ TEST_CASE("the host files of GPU kernels compile without warnings") {
     for (const char *name : {"opencl", "cuda-sm80"}) {
         const Target target = target_named(name);
         std::vector<Kernel> kernels;
-        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c.name, c.algorithm, c.stages, target)}}});
+        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c, target)}}});
         std::string folder = (std::filesystem::temp_directory_path() / "tessera-host-XXXXXX").string();
         REQUIRE(mkdtemp(folder.data()));
         // Each by itself: what one has no use for another may have.
@@ -71,7 +71,7 @@ TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers", "
     for (const char *arch : {"sm_80", "sm_86"}) {
         Target target = target_named(std::string("cuda-sm") + (arch + 3));
         std::vector<Kernel> kernels;
-        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c.name, c.algorithm, c.stages, target)}}});
+        for (const Case &c : gpu_cases()) kernels.push_back({c.name, {{{}, lowered(c, target)}}});
         std::string said = assembled(kernels_of(kernels, target).kernels, arch);
         INFO(said);
         CHECK(said.find("failed") == std::string::npos);

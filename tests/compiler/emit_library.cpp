@@ -83,7 +83,7 @@ TEST_CASE("a prefetch asks for the line in every cache, and to own it where it w
     const Target target = target_named("avx512");
     std::vector<TileProgram> programs;
     for (const Case &c : library_cases(16))
-        if (c.name == "matmul_prefetched") programs = {lowered(c.name, c.algorithm, c.stages, target)};
+        if (c.name == "matmul_prefetched") programs = {lowered(c, target)};
     REQUIRE(programs.size() == 1);
     const std::string text = Archive(programs, target).listing();
     CHECK(text.find("prefetcht0") != std::string::npos);

@@ -153,7 +153,7 @@ static void check_below(const Target &target) {
     Case c{"below", f.output("y", dot(next, b, {N})).build(), {}, {}};
     c.stages["next"].place = Place{Place::Kind::inlined, "", ""};
     for (int64_t n : {1, 5, 16}) c.shapes.push_back({{"M", 1}, {"N", n}}), c.shapes.push_back({{"M", 3}, {"N", n}});
-    const std::vector<TileProgram> programs = {lowered(c.name, c.algorithm, c.stages, target)};
+    const std::vector<TileProgram> programs = {lowered(c, target)};
     check_code({c}, programs, Loaded(programs, target), [](uint32_t) { return std::vector{Layout{true, 0, 0, 1}}; });
 }
 

@@ -21,6 +21,7 @@
 #include "compiler/interpret.h"
 #include "compiler/lower.h"
 #include "compiler/prepack.h"
+#include "compiler/specialize.h"
 #include "compiler/verify_tiles.h"
 #include "runtime/tessera.h"
 #include "tests/compiler/foreign.h"
@@ -169,11 +170,15 @@ bool can_emulate(const Target &target) {
     return missing.empty();
 }
 
-TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
-    TileProgram program = lower(algorithm, stages, target);
-    program.name = name;
+TileProgram lowered(const Case &c, const Target &target) {
+    TileProgram program = lower_variant(c.algorithm, c.when, c.stages, target);
+    program.name = c.name;
     verify(program);
     return program;
+}
+
+TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+    return lowered({name, algorithm, stages, {}}, target);
 }
 
 std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,

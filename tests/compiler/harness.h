@@ -25,6 +25,7 @@ struct Case {
     Algorithm algorithm;
     std::map<std::string, Knobs> stages;
     std::vector<Extents> shapes;
+    std::vector<Condition> when = {};  // of a variant: all of the shapes meet them
 };
 
 // The extents of all dims that have one.
@@ -100,7 +101,8 @@ bool has_opencl();
 std::vector<Target> targets();
 // Whether kernels for the target can be linked and emulated here; if not, says on stdout that the test is skipped and why.
 bool can_emulate(const Target &target);
-// Wraps a lowered program: renamed to `name`, verified.
+// The case's program under its name, verified.
+TileProgram lowered(const Case &c, const Target &target);
 TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
 // The same for what packs its operands ahead of time: "<name>_pack_<operand>".
 std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,

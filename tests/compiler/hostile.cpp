@@ -7,7 +7,7 @@ namespace tessera::test {
 void check_hostile(const std::vector<Case> &cases, const Target &target, const Build &build, const HostileInputs &inputs,
                    const std::function<std::vector<Layout>(uint32_t number)> &layouts) {
     std::vector<TileProgram> programs;
-    for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+    for (const Case &c : cases) programs.push_back(lowered(c, target));
     const Loaded code(programs, target, build);
     for (size_t i = 0; i < cases.size(); i++) {
         uint32_t seed = 0;

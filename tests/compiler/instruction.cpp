@@ -151,7 +151,7 @@ static void check_grouped(const Target &target, int64_t lanes) {
                                 {"N", c.name == "bytes" ? 64 : c.name == "signed_bytes" ? 31 : 35}, {"K", k}});
     std::vector<TileProgram> programs;
     for (const Case &c : cases) {
-        programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+        programs.push_back(lowered(c, target));
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
         CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes" && c.name != "ones"));
     }

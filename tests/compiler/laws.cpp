@@ -16,7 +16,7 @@ static std::string text(const Extents &shape) {
 void check_programs(const std::vector<Case> &cases, const Target &target) {
     for (const Case &c : cases) {
         INFO(c.name);
-        TileProgram program = lowered(c.name, c.algorithm, c.stages, target);
+        TileProgram program = lowered(c, target);
         for (const Extents &shape : c.shapes) {
             INFO(text(shape));
             Parameters parameters = make_parameters(c.algorithm, 1);
@@ -51,7 +51,7 @@ static void check_target(const Target &target, const Build &build = {}, size_t f
     std::vector<Case> all = library_cases(target.vector_bytes / 4), cases;
     std::vector<TileProgram> programs;
     for (size_t i = first; i < all.size(); i += each) {
-        TileProgram program = lowered(all[i].name, all[i].algorithm, all[i].stages, target);
+        TileProgram program = lowered(all[i], target);
         if (!build.compiler.empty() && !program.programs.empty()) continue;  // C has its calls inlined
         programs.push_back(program), cases.push_back(all[i]);
     }

@@ -34,7 +34,7 @@ static bool rounds_to_bf16(const Algorithm &a) {
 static std::string check_program(const Case &c, const Target &target) {
     TileProgram program;
     try {
-        program = lowered(c.name, c.algorithm, c.stages, target);
+        program = lowered(c, target);
     } catch (const UserError &e) {
         return e.id() == "schedule.unproved" ? "unproved" : "refused";
     } catch (const std::exception &e) {
@@ -85,7 +85,7 @@ static std::pair<int64_t, std::string> check_codes(const std::vector<Case> &case
         };
         try {
             std::vector<TileProgram> programs;
-            for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+            for (const Case &c : cases) programs.push_back(lowered(c, target));
             Loaded library(programs, target, by);
             for (size_t i = 0; i < cases.size(); i++) {
                 say(static_cast<int64_t>(i), "");

@@ -1,10 +1,12 @@
 #include "tests/compiler/random_case.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "algorithms/error.h"
 #include "algorithms/tile_functions.h"
+#include "schedules/notation.h"
 
 namespace tessera::test {
 
@@ -238,7 +240,16 @@ private:
 
 }  // namespace
 
-Case build(const RandomCase &c) { return {c.name, Maker(c).f.build(), c.stages, c.shapes}; }
+Case build(const RandomCase &c) {
+    Case made{c.name, Maker(c).f.build(), c.stages, c.shapes};
+    for (const std::string &dim : c.known) {
+        int64_t least = INT64_MAX, most = 0, divisor = 0;
+        for (const Extents &shape : c.shapes) least = std::min(least, shape.at(dim)), most = std::max(most, shape.at(dim)), divisor = std::gcd(divisor, shape.at(dim));
+        made.when.push_back({dim, "", 0, ">=", least}), made.when.push_back({dim, "", 0, "<=", most});
+        if (divisor > 1) made.when.push_back({dim, "", divisor, "==", 0});
+    }
+    return made;
+}
 
 RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes) {
     static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33};
@@ -248,6 +259,12 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t la
         c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6), static_cast<int>(random() % 64)});
     c.stages = Scheduler(random, lanes).of(build(c).algorithm);
     for (int i = 0; i < 3; i++) c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
+    for (const char *dim : {"M", "N", "K"}) {
+        const uint32_t how = random() % 6;
+        if (how > 1) continue;
+        c.known.insert(dim);
+        if (how == 1) c.shapes[1][dim] = c.shapes[2][dim] = c.shapes[0][dim];
+    }
     return c;
 }
 
@@ -270,6 +287,7 @@ std::string to_cpp(const RandomCase &c) {
         for (auto &[operand, p] : k.pack) t += at + "pack[\"" + operand + "\"] = {\"" + p.at + "\", " + text_of(p.layout) + "};\n";
         if (!k.layout.empty()) t += at + "layout = " + text_of(k.layout) + ";\n";
     }
+    for (const Condition &condition : build(c).when) t += "// where " + to_string(condition) + "\n";
     for (const Extents &e : c.shapes) t += "// with " + text_of(e) + "\n";
     return t;
 }
@@ -291,6 +309,7 @@ std::vector<RandomCase> smaller(const RandomCase &c) {
         without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector), without(&Knobs::unroll);
         without(&Knobs::parallel), without(&Knobs::pack), without(&Knobs::layout), without(&Knobs::tail), without(&Knobs::split);
     }
+    for (const std::string &dim : c.known) add([&](RandomCase &r) { r.known.erase(dim); });
     for (size_t i = 0; i < c.steps.size(); i++) add([&](RandomCase &r) { r.steps.erase(r.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
     for (size_t i = 0; i < c.shapes.size(); i++)
         for (auto &[d, n] : c.shapes[i]) {

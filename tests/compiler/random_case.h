@@ -2,6 +2,7 @@
 // the C++ that rebuilds it.
 #pragma once
 #include <random>
+#include <set>
 
 #include "tests/compiler/harness.h"
 
@@ -18,6 +19,7 @@ struct RandomCase {
     std::vector<Step> steps;
     std::map<std::string, Knobs> stages;
     std::vector<Extents> shapes;
+    std::set<std::string> known;  // dims of whose extents in `shapes` the program knows the range and what divides them
 };
 
 RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes);

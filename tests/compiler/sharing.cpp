@@ -41,7 +41,7 @@ TEST_CASE("what an expression uses often is computed once, and compiles in no ti
             }),
         };
         std::vector<TileProgram> programs;
-        for (const Case &c : cases) programs.push_back(lowered(c.name, c.algorithm, c.stages, target));
+        for (const Case &c : cases) programs.push_back(lowered(c, target));
         const Loaded code(programs, target);
         for (size_t i = 0; i < cases.size(); i++)
             for (const Extents &shape : cases[i].shapes) {

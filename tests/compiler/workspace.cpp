@@ -33,7 +33,7 @@ static Case packed_columns() {
 static void check(const Target &target, const Build &build) {
     Case c = packed_columns();
     if (target.is_gpu()) c.stages = for_gpu(c.stages);
-    const TileProgram p = lowered(c.name, c.algorithm, c.stages, target);
+    const TileProgram p = lowered(c, target);
     const Loaded code({p}, target, build);
     INFO(target.name << " " << build.compiler);
     const int64_t most = TESS_MAX_ELEMENTS / 48;
