@@ -44,17 +44,22 @@ CAMPAIGNS = {"8, model": ["--trials", "8"], "16, model": ["--trials", "16"], "16
 ENOUGH = 0.97  # of what 16 trials with the model reach
 
 
+def tune_json(generator, arguments, shape, target, more, folder):
+    """What `tune` says of a campaign, whose records and artifacts are in `folder`."""
+    records = [] if "--deterministic" in more else ["--records", os.path.join(folder, "tune.db")]
+    run = subprocess.run([generator, "tune", *arguments, "--shape", *(f"{d}={n}" for d, n in shape.items()), "--target", target,
+                          *more, "--quiet", "--json", *records, "--out", os.path.join(folder, "out")],
+                         capture_output=True, text=True)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr.strip())
+    return json.loads(run.stdout)
+
+
 def campaign(options, name, more, keep=None):
     arguments, shape, _, _ = TASKS[name]
     generator = options.unseen if arguments[0] in UNSEEN else options.generator
     with contextlib.nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder:
-        records = [] if "--deterministic" in more else ["--records", os.path.join(folder, "tune.db")]
-        run = subprocess.run([generator, "tune", *arguments, "--shape", *(f"{d}={n}" for d, n in shape.items()), "--target", options.target,
-                              *more, "--quiet", "--json", *records, "--out", os.path.join(folder, "out")],
-                             capture_output=True, text=True)
-    if run.returncode != 0:
-        raise RuntimeError(run.stderr.strip())
-    return json.loads(run.stdout)
+        return tune_json(generator, arguments, shape, options.target, more, folder)
 
 
 def tune(options, name, column):
