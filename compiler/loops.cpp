@@ -317,7 +317,7 @@ bool Nests::ends_differ(const State &state) const {
 // What has to hold for no load of the fold to need its guard anywhere in the pieces; true where there is nothing to tell apart.
 Expr Nests::needs_no_guards(const State &state) const {
     Expr all = constant_int(DType::boolean, 1);
-    if (!is_fold(*state.stage)) return all;
+    if (!borders || !is_fold(*state.stage)) return all;
     Pieces pieces = state.pieces;
     for (const LoopName &loop : state.loops)
         if (!pieces.count(loop.dim)) pieces[loop.dim] = whole_under_where(*state.stage, loop.dim, pieces);
@@ -353,6 +353,7 @@ TileBody Nests::versions(const Expr &condition, const std::function<TileBody()> 
 TileBody Nests::inside_or_at_border(const State &state, size_t position) {
     const Expr inside = needs_no_guards(state);
     if (inside.is_constant()) return place_producers(state, position);
+    told_apart = true;
     State border = state;
     border.at_border = true;
     return versions(inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); }, false);

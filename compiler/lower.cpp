@@ -11,6 +11,7 @@
 #include "compiler/nest.h"
 #include "compiler/order.h"
 #include "compiler/split.h"
+#include "compiler/verify_tiles.h"
 #include "runtime/tessera.h"
 #include "schedules/directives.h"
 #include "schedules/pieces.h"
@@ -386,7 +387,8 @@ std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::m
     return programs;
 }
 
-TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+// `borders` is whether tiles at the border of an image are told from others, and then whether any were.
+static TileProgram lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target, bool &borders) {
     const Rewritten rewritten = rewrite_all(algorithm, knobs, target);
     const auto &[stages, inlined, callees, called, packed, a] = rewritten;
     TileProgram program;
@@ -395,7 +397,7 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
     program.features = target.features;
     program.dims = algorithm.dims;
     program.parameters = a.parameters;
-    Nests nests(a, stages, target);
+    Nests nests(a, stages, target, borders);
     for (const Tensor &t : a.tensors) {
         if (called.count(t.name)) continue;
         const auto prepacked = std::find_if(packed.begin(), packed.end(), [&](const PackedInput &p) { return p.tensor.name == t.name; });
@@ -447,7 +449,17 @@ TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs>
         for (auto b = part->first.rbegin(); b != part->first.rend(); ++b) body = {tile_node(Alloc{*b, std::move(body)})};
     }
     program.body = target.is_gpu() ? with_barriers(body, program.dims) : fuse_parallel(without_trivial_lets(body), LoopKind::parallel);
+    borders = nests.told_borders_apart();
     return program;
+}
+
+TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+    bool borders = true;
+    TileProgram program = lower_once(algorithm, knobs, target, borders);
+    if (!borders || is_proved(program)) return program;
+    // Where the verifier cannot follow what was known inside an image, every load keeps its guard.
+    borders = false;
+    return lower_once(algorithm, knobs, target, borders);
 }
 
 }  // namespace tessera

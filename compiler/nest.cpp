@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Target &t)
-    : algorithm(a), schedule(s), target(t), facts(a.dims) {
+Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Target &t, bool tells_borders_apart)
+    : algorithm(a), schedule(s), target(t), borders(tells_borders_apart), facts(a.dims) {
     for (const Dim &d : a.dims) names.insert(d.name);
     for (const Tensor &tensor : a.tensors) names.insert(tensor.name);
     for (const Stage &stage : a.stages) {

@@ -27,7 +27,9 @@ struct Instruction;
 
 class Nests {
 public:
-    Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+    // `borders`: tiles at the border of an image are told from those inside, which need no guards.
+    Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target, bool borders);
+    bool told_borders_apart() const { return told_apart; }
 
     // Tensors that exist outside every nest.
     void add_argument(const Tensor &tensor, bool roomy = false);
@@ -47,6 +49,8 @@ private:
     const Algorithm &algorithm;
     const std::map<std::string, Knobs> &schedule;
     const Target &target;
+    const bool borders;
+    bool told_apart = false;
     Bounds facts;
     std::map<std::string, Realized> realized;
     std::set<std::string> names;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "algorithms/error.h"
 #include "compiler/lower.h"
+#include "compiler/verify_tiles.h"
 
 namespace tessera {
 
@@ -35,18 +35,15 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
         for (Dim &dim : result.dims)
             if (dim.kind == DimKind::symbolic && representative(algorithm, dim) == representative(algorithm, *about)) constrain(dim, c);
     }
+    for (Dim &dim : result.dims)
+        if (dim.kind == DimKind::symbolic && (dim.max < 1 || dim.min > dim.max)) dim = algorithm.dim(dim.name);
     return result;
 }
 
 TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages, const Target &target) {
-    const Algorithm known = constrained(algorithm, when);
-    std::map<std::string, int64_t> extents;
-    for (const Dim &d : known.dims)
-        if (d.kind == DimKind::symbolic && d.min == d.max && d.min % d.multiple_of == 0) extents[d.name] = d.min;
-    TileProgram program = lower(bind_extents(known, extents), stages, target);
-    for (Dim &d : program.dims)
-        if (extents.count(d.name)) d = known.dim(d.name);
-    return program;
+    if (when.empty()) return lower(algorithm, stages, target);
+    TileProgram program = lower(constrained(algorithm, when), stages, target);
+    return is_proved(program) ? program : lower(algorithm, stages, target);
 }
 
 }  // namespace tessera

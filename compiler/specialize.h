@@ -11,11 +11,12 @@
 namespace tessera {
 
 // The algorithm for those extents at which all of `when` hold: its symbolic dims have that as constraints (min, max, multiple_of), also
-// those that are equal to a dim that it is about. What is no constraint (M % 8 == 1, M != 5) changes nothing, nor does a feature.
+// those that are equal to a dim that it is about. What is no constraint (M % 8 == 1, M != 5) changes nothing, nor does a feature, nor what
+// leaves a dim without a point.
 Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &when);
 
-// `lower` for those extents. A dim that has one extent there is that number in the program's body; the program's arguments and dims
-// are those of the program for all extents, but for the dims' constraints. Throws as `lower`.
+// `lower` for those extents, or for all where only that program is proved right. A dim that has one extent there is that number in the
+// program's body; the arguments and dims are those of the program for all extents, but for the dims' constraints. Throws as `lower`.
 TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages, const Target &target);
 
 }  // namespace tessera

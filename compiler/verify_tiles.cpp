@@ -507,4 +507,12 @@ std::vector<std::string> verify(const TileProgram &program) {
     return assumed;
 }
 
+bool is_proved(const TileProgram &program) {
+    try {
+        return verify(program).empty();
+    } catch (const UserError &) {
+        return false;
+    }
+}
+
 }  // namespace tessera

@@ -25,5 +25,7 @@ constexpr int64_t stack_bytes_limit = 128 * 1024;
 // interpreter checks while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's
 // or a constant's access or a race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
 std::vector<std::string> verify(const TileProgram &program);
+// Whether it passes, and nothing was assumed. InternalError as verify.
+bool is_proved(const TileProgram &program);
 
 }  // namespace tessera

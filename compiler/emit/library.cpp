@@ -75,6 +75,20 @@ private:
     }
 };
 
+// Halide takes no vector that begins at a constant before its buffer, though the lanes there be masked: here it begins at a variable.
+class BeginAtVariables : public IRMutator {
+    using IRMutator::visit;
+    HExpr visit(const Load *op) override {
+        const Ramp *ramp = op->index.as<Ramp>();
+        const auto first = ramp ? as_const_int(ramp->base) : std::nullopt;
+        if (!first || *first >= 0) return IRMutator::visit(op);
+        const std::string name = unique_name("begin");
+        const HExpr index = Ramp::make(Variable::make(ramp->base.type(), name), ramp->stride, ramp->lanes);
+        const HExpr load = Load::make(op->type, op->name, index, op->image, op->param, mutate(op->predicate), op->alignment);
+        return Halide::Internal::Let::make(name, ramp->base, load);
+    }
+};
+
 static LoweredArgument handle(const std::string &name) {
     return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
 }
@@ -88,6 +102,7 @@ static void append(H::Module &module, const std::string &name, const std::vector
     s = common_subexpression_elimination(s);
     s = simplify(flatten_nested_ramps(s));
     if (!has_fma(target)) s = with_exact_fma(s, target);
+    s = BeginAtVariables().mutate(s);
     std::vector<LoweredFunc> closures;
     s = lower_parallel_tasks(s, closures, name, target);
     UseOurPool pool(closures, name);

@@ -117,6 +117,23 @@ TEST_CASE("a pack reads nothing outside where a shifted row is shorter than its 
     }
 }
 
+TEST_CASE("a vector that begins before a buffer of constant size reads what is inside") {
+    for (int64_t n : {3, 4, 6}) {
+        Builder f("shifted");
+        const Dim N = f.dim("N", n);
+        const Tile inner = (f.input("x", {N}) + 1.0).named("inner");
+        const Expr at = variable("N") - 2;
+        const Algorithm a = f.output("y", f.tile(load_or("inner", DType::f32, {at}, Expr(0) <= at && at < extent("N"), constant(DType::f32, 0)), {N})).build();
+        Knobs lanes;
+        lanes.vector = {{"N", 4}};
+        for (const Target &target : targets()) {
+            const Case c{"shifted", a, {{"y", lanes}}, {{}}};
+            const std::vector<TileProgram> programs = {lowered(c, target)};
+            check_code({c}, programs, Loaded(programs, target), [](uint32_t) { return std::vector<Layout>{{}}; });
+        }
+    }
+}
+
 TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy interleaves") {
     const Expr r = variable("r"), u = variable("u"), v = variable("v"), P = extent("P"), T = extent("T");
     const Expr place = bounded(cast(DType::index, load("p", DType::i32, {r})), 0, T - 15);

@@ -168,6 +168,30 @@ TEST_CASE("a dim of one extent is a number in the variant's program, which has t
     CHECK(divided.find("<= |C|") == std::string::npos);  // no tile runs past the last channel
 }
 
+TEST_CASE("conditions that help no proof change nothing") {
+    const Algorithm a = library::depthwise_conv2d_nhwc({}, same);
+    const Target target = target_named("avx2");
+    const std::string general = to_text(lower(a, convolution(), target));
+    for (const auto &when : {std::vector<Condition>{is("H", "==", 0)}, {is("C", "<", 1)}, {is("R", ">=", 5), is("R", "<=", 4)}, {is("H", "!=", 9)}})
+        CHECK(to_text(lower_variant(a, when, convolution(), target)) == general);
+    // Windows that are larger than the image.
+    const TileProgram large = lower_variant(a, {is("R", ">=", 8), is("H", "<=", 4)}, convolution(), target);
+    CHECK(verify(large).empty());
+    CHECK(verify(lower_variant(library::matmul({}), {is("M", ">=", INT32_MAX)}, {}, target)).empty());
+}
+
+TEST_CASE("loads keep their guards where the verifier cannot follow why none is needed") {
+    Knobs inlined, slices;
+    inlined.place = Place{Place::Kind::inlined, "", ""};
+    slices.micro = {{"Q", 8}}, slices.k = {{"S", 2}}, slices.unroll = {{"S", 2}};
+    const Algorithm a = bind_extents(library::depthwise_conv2d_nhwc({}, same), {{"S", 3}});
+    const TileProgram program = lower(a, {{"padded", inlined}, {"y", slices}}, target_named("avx2"));
+    CHECK(verify(program).empty());
+    const Extents shape = {{"N", 1}, {"H", 4}, {"W", 19}, {"C", 2}, {"R", 3}};
+    const Arrays inputs = make_inputs(a, shape, 3);
+    CHECK(differ(run_interpreter(program, shape, inputs, {}), run_reference(a, shape, inputs, {}), 1e-4) == "");
+}
+
 // The loops over windows, and whether each reads under a guard.
 static std::vector<bool> guarded_folds(const TileProgram &program) {
     std::vector<bool> all;

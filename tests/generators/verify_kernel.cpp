@@ -28,6 +28,21 @@ TEST_CASE("verify gives JSON, for one shape") {
     CHECK(result["shapes"][0]["difference"] == "");
 }
 
+TEST_CASE("a variant of one extent takes what is packed for all") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] {
+        return Schedule("ahead").stage("y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}))
+            .variant({"N == 19"}, "y", StageKnobs().unroll({{"K", 2}}))
+            .variant({"N == 16", "K <= 9"}, "y", StageKnobs().unroll({{"K", 3}}));
+    });
+    for (const char *n : {"N=19", "N=16", "N=17"}) {
+        const Outcome outcome = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=3", n, "K=5"}, registry);
+        INFO(outcome.err);
+        CHECK(outcome.code == 0);
+        CHECK_THAT(outcome.out, Catch::Contains("1 of 1 shapes right"));
+    }
+}
+
 TEST_CASE("verify and bench pack what a kernel takes packed") {
     Registry registry = sample_registry();
     registry.add_schedule([] {
