@@ -14,7 +14,7 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-Interval interval_of_ranks(std::vector<double> values) {
+ConfidenceInterval interval_of_ranks(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const double n = static_cast<double>(values.size()), half = 0.98 * std::sqrt(n);
     auto at = [&](double rank) { return values[static_cast<size_t>(std::clamp(rank, 0.0, n - 1))]; };
@@ -35,7 +35,7 @@ static double quantile_of_t4(double p) {
     return low;
 }
 
-Interval interval_of_processes(const std::vector<double> &ratios, size_t comparisons) {
+ConfidenceInterval interval_of_processes(const std::vector<double> &ratios, size_t comparisons) {
     require(ratios.size() == processes && comparisons > 0, "an interval is of five processes");
     double mean = 0, squares = 0;
     for (double r : ratios) mean += std::log(r) / processes;

@@ -252,7 +252,7 @@ struct Measurer::State {
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
         const auto enough = LineProcess::after(options.seconds);
-        Interval ratio;
+        ConfidenceInterval ratio;
         bool checked = false;
         for (size_t round = 0; round < most; round++) {
             const auto [a, b] = talk.time(own_calls, base_calls);
@@ -311,7 +311,7 @@ struct Measurer::State {
             result.workspace_bytes = one.workspace_bytes;
             run.compares = false;  // it is the same program
         }
-        const Interval interval = interval_of_processes(ratios, comparisons);
+        const ConfidenceInterval interval = interval_of_processes(ratios, comparisons);
         result.verdict = Verdict::measured;
         result.seconds = median(seconds), result.ratio = interval.centre, result.lower = interval.lower, result.upper = interval.upper;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/bounds.h"
 #include "compiler/lower.h"
 #include "compiler/verify_tiles.h"
 
@@ -20,20 +21,14 @@ static void constrain(Dim &dim, const Condition &c) {
     if (c.relation == ">") dim.min = std::max(dim.min, c.bound + 1);
 }
 
-// Of dims that are declared equal, the one that the others name.
-static const std::string &representative(const Algorithm &algorithm, const Dim &dim) {
-    const Dim *d = &dim;
-    while (!d->equals.empty()) d = &algorithm.dim(d->equals);
-    return d->name;
-}
-
 Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &when) {
     Algorithm result = algorithm;
+    const Bounds facts(algorithm.dims);
     for (const Condition &c : when) {
         const Dim *about = c.dim.empty() ? nullptr : algorithm.find_dim(c.dim);
         if (!about || about->kind != DimKind::symbolic) continue;
         for (Dim &dim : result.dims)
-            if (dim.kind == DimKind::symbolic && representative(algorithm, dim) == representative(algorithm, *about)) constrain(dim, c);
+            if (dim.kind == DimKind::symbolic && facts.representative(dim.name) == facts.representative(about->name)) constrain(dim, c);
     }
     for (Dim &dim : result.dims)
         if (dim.kind == DimKind::symbolic && (dim.max < 1 || dim.min > dim.max)) dim = algorithm.dim(dim.name);

@@ -12,12 +12,12 @@ using namespace tessera;
 TEST_CASE("the interval of five processes is Student's") {
     const std::vector<double> ratios = {1.0, std::exp(0.01), std::exp(-0.01), std::exp(0.02), std::exp(-0.02)};
     const double error = std::sqrt(0.001 / 4 / 5);
-    const Interval one = interval_of_processes(ratios, 1), four = interval_of_processes(ratios, 4);
+    const ConfidenceInterval one = interval_of_processes(ratios, 1), four = interval_of_processes(ratios, 4);
     CHECK(one.centre == Approx(1));
     CHECK(std::log(one.upper) == Approx(2.7764451051977987 * error));
     CHECK(std::log(one.lower) == Approx(-2.7764451051977987 * error));
     CHECK(std::log(four.upper) == Approx(4.314656048909503 * error));
-    const Interval sure = interval_of_processes({2, 2, 2, 2, 2}, 4);
+    const ConfidenceInterval sure = interval_of_processes({2, 2, 2, 2, 2}, 4);
     CHECK(sure.lower == Approx(2));
     CHECK(sure.upper == Approx(2));
 }
@@ -35,7 +35,7 @@ TEST_CASE("the intervals of several comparisons hold together") {
                 for (int k = 0; k < 12; k++) sum += random.signed_unit();
                 ratios.push_back(std::exp(0.02 * sum));
             }
-            const Interval i = interval_of_processes(ratios, 4);
+            const ConfidenceInterval i = interval_of_processes(ratios, 4);
             all = all && i.lower <= 1 && 1 <= i.upper;
         }
         hold += all;
@@ -49,7 +49,7 @@ TEST_CASE("the median and its ranks") {
     CHECK(median({3, 1, 2}) == 2);
     std::vector<double> values;
     for (int i = 0; i < 100; i++) values.push_back(i);
-    const Interval i = interval_of_ranks(values);
+    const ConfidenceInterval i = interval_of_ranks(values);
     CHECK(i.centre == 50);
     CHECK(i.lower == 40);
     CHECK(i.upper == 60);
