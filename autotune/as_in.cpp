@@ -52,7 +52,7 @@ std::string order_of_slices(const Knobs &k) {
     return "slices";
 }
 
-std::string split_text(const Split &split, const Knobs &k, const std::string &dim, const Decision &d) {
+std::string split_text(const Split &split, const Decision &d) {
     const std::string team = "team:" + std::to_string(split.size);
     if (split.how == Split::How::lanes && std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; })) return team;
     switch (split.how) {
@@ -62,8 +62,7 @@ std::string split_text(const Split &split, const Knobs &k, const std::string &di
         case Split::How::threads: return "threads:" + std::to_string(split.size);
         case Split::How::lanes: break;
     }
-    auto inner = k.split.find(dim + ".i");
-    return "lanes:" + std::to_string(inner == k.split.end() ? 1 : split.size / std::max<int64_t>(inner->second.size, 1));
+    return "lanes:" + std::to_string(split.size);
 }
 
 std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages, const Decision &d) {
@@ -74,7 +73,7 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
     if (knob.starts_with("split.")) {
         const std::string dim = after(knob, "split.");
         auto split = k.split.find(dim);
-        return split == k.split.end() ? "none" : split_text(split->second, k, dim, d);
+        return split == k.split.end() ? "none" : split_text(split->second, d);
     }
     if (knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
     if (knob == "place") {

@@ -93,6 +93,7 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
 }
 
 void Search::plant(const std::map<std::string, Knobs> &stages) {
+    if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
     if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
 }
 

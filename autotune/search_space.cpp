@@ -62,7 +62,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
                         if (size * 2 <= n) answers.push_back({"team:" + std::to_string(size), other_dim ? 0.02 : 0.5});
                 } else {
                     for (int64_t several : {1, 2, 4, 8})
-                        if (several * lanes * 2 <= n) answers.push_back({"lanes:" + std::to_string(several), other_dim ? 0.02 : 0.5});
+                        if (several * lanes * 2 <= n) answers.push_back({"lanes:" + std::to_string(several * lanes), other_dim ? 0.02 : 0.5});
                 }
             }
             if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
@@ -91,7 +91,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
             // block's threads are folded by a few of them, then by one.
             constexpr int64_t few = 16;
             std::string left = d;
-            for (int64_t size : gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number * lanes, lanes, lanes / 4}) {
+            for (int64_t size : gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number, lanes, lanes / 4}) {
                 if (size < 2 || (left != d && size >= splits.rbegin()->second.size)) continue;
                 splits[left] = {Split::How::lanes, size};
                 left += ".i";

@@ -171,9 +171,13 @@ TEST_CASE("an algorithm that nobody has seen gets a space") {
 }
 
 TEST_CASE("a schedule's answers make it again") {
-    const Algorithm a = bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}});
-    const Target target = target_named("avx512");
+    const Algorithm a = GENERATE(bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}}), bind_extents(library::softmax({}), {{"M", 64}, {"N", 512}}),
+                                 bind_extents(library::gemv({}), {{"M", 64}, {"K", 512}}), bind_extents(library::layernorm({}), {{"M", 96}, {"N", 768}}),
+                                 bind_extents(library::attention({}), {{"H", 2}, {"S", 96}, {"T", 96}, {"D", 64}, {"E", 64}}));
+    const Target target = target_named(GENERATE("avx512", "arm64"));
     const SearchSpace space{a, target, {}, 1, {}, {}};
+    CAPTURE(a.name, target.name);
+    CHECK(realize(space, as_in(realize(space, most_likely), most_likely)) == realize(space, most_likely));
     RandomNumbers random(11);
     for (int i = 0; i < 20; i++) {
         Trace trace, again;
