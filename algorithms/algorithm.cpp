@@ -244,6 +244,7 @@ struct Pending {
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none).algorithm; }
 
 PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
+    if (algorithm.calls.empty()) return {algorithm, {}};
     PartlyInlined whole{algorithm, {}};
     Algorithm &result = whole.algorithm;
     std::vector<Pending> pending;

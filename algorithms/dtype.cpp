@@ -22,17 +22,6 @@ int size_of(DType type) {
     return row(type).bytes;
 }
 
-bool is_float(DType type) {
-    return type == DType::f32 || type == DType::f64 || type == DType::bf16 || type == DType::f16;
-}
-
-bool is_integer(DType type) { return !is_float(type) && type != DType::boolean; }
-
-bool is_arithmetic(DType type) {
-    return type == DType::f32 || type == DType::f64 || type == DType::i32 || type == DType::i64 ||
-           type == DType::boolean || type == DType::index;
-}
-
 const char *name_of(DType type) { return row(type).name; }
 
 DType dtype_named(const std::string &name) {

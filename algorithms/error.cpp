@@ -15,9 +15,7 @@ std::string UserError::message() const { return std::string(what()).substr(id_.s
 InternalError::InternalError(const std::string &message)
     : std::logic_error("internal error: " + message + " (this is a bug in Tessera; please report it)") {}
 
-void require(bool condition, std::string_view what) {
-    if (!condition) throw InternalError(std::string(what));
-}
+void broken(std::string_view what) { throw InternalError(std::string(what)); }
 
 static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);

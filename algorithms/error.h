@@ -25,8 +25,11 @@ public:
     explicit InternalError(const std::string &message);
 };
 
+[[noreturn]] void broken(std::string_view what);  // throws InternalError
 // Throws InternalError unless `condition` holds.
-void require(bool condition, std::string_view what);
+inline void require(bool condition, std::string_view what) {
+    if (!condition) broken(what);
+}
 
 // " Did you mean 'K'?" for the candidate nearest to `got` by edit distance, or "" when none is near.
 std::string did_you_mean(std::string_view got, const std::vector<std::string> &candidates);

@@ -20,12 +20,15 @@ static size_t hash_of(const Scalar &s) {
     return std::isnan(s.real) ? 1 : std::bit_cast<size_t>(s.real);
 }
 
-static std::shared_ptr<const Node> described(Node node) {
+static std::shared_ptr<const Node> described(Node &&node) {
     size_t hash = static_cast<size_t>(node.kind) | static_cast<size_t>(node.type) << 8 | static_cast<size_t>(node.op) << 16 |
                   static_cast<size_t>(node.rounding) << 24 | size_t{node.saturate} << 32 | size_t{node.guarded} << 33 | static_cast<size_t>(node.number) << 34;
     if (node.kind == ExprKind::constant) hash = mixed(hash, hash_of(node.value));
-    if (!node.name.empty()) hash = mixed(hash, std::hash<std::string>()(node.name));
-    node.variables = node.kind == ExprKind::variable ? Node::bit_of(node.name) : 0;
+    if (!node.name.empty()) {
+        const size_t name = std::hash<std::string>()(node.name);
+        hash = mixed(hash, name);
+        if (node.kind == ExprKind::variable) node.variables = Node::bit_of(name);
+    }
     node.extents = node.kind == ExprKind::extent, node.loads = node.kind == ExprKind::load;
     for (const Expr &arg : node.args) {
         hash = mixed(hash, arg->hash);
@@ -39,9 +42,9 @@ static std::shared_ptr<const Node> described(Node node) {
     return std::make_shared<const Node>(std::move(node));
 }
 
-Expr::Expr(Node node) : node_(described(std::move(node))) {}
+Expr::Expr(Node &&node) : node_(described(std::move(node))) {}
 
-static Expr make(Node node) { return Expr(std::move(node)); }
+static Expr make(Node &&node) { return Expr(std::move(node)); }
 
 Expr::Expr(int value) : Expr(static_cast<int64_t>(value)) {}
 Expr::Expr(int64_t value) : Expr(constant_int(DType::index, value)) {}
@@ -96,11 +99,11 @@ Expr left(int part, DType type) { return monoid_operand(ExprKind::left, part, ty
 Expr right(int part, DType type) { return monoid_operand(ExprKind::right, part, type); }
 Expr input(int position, DType type) { return monoid_operand(ExprKind::input, position, type); }
 
-Expr load(const std::string &tensor, DType type, std::vector<Expr> index) {
+Expr load(const std::string &tensor, DType type, Operands index) {
     return make({.kind = ExprKind::load, .type = type, .name = tensor, .value = {}, .args = std::move(index)});
 }
 
-Expr load_or(const std::string &tensor, DType type, std::vector<Expr> index, Expr guard, Expr fill) {
+Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, Expr fill) {
     if (guard.is_constant(1)) return load(tensor, type, std::move(index));
     index.push_back(std::move(guard));
     index.push_back(std::move(fill));
@@ -112,7 +115,7 @@ Expr bounded(Expr value, Expr lo, Expr hi) {
                  .args = {cast(DType::index, std::move(value)), std::move(lo), std::move(hi)}});
 }
 
-static void check_operands(Op op, const std::vector<Expr> &x) {
+static void check_operands(Op op, const Operands &x) {
     auto fail = [&](const std::string &expected) {
         std::string got;
         for (const Expr &e : x) got += (got.empty() ? "" : ", ") + std::string(name_of(e.type())) + " " + brief(e);
@@ -120,7 +123,7 @@ static void check_operands(Op op, const std::vector<Expr> &x) {
                                          "); convert with an explicit cast.");
     };
     require(static_cast<int>(x.size()) == arity(op), "operand count");
-    size_t first = op == Op::select ? 1 : 0;
+    const size_t first = op == Op::select ? 1 : 0;
     if (op == Op::select && x[0].type() != DType::boolean) fail("a bool condition");
     for (size_t i = first; i < x.size(); i++) {
         if (x[i].type() != x[first].type()) fail("operands of one type");
@@ -139,7 +142,7 @@ static void check_operands(Op op, const std::vector<Expr> &x) {
 }
 
 // Identities that hold exactly for integers, or for every float including NaN and -0.
-static Expr simplified(Op op, const std::vector<Expr> &x) {
+static Expr simplified(Op op, const Operands &x) {
     bool integer = !is_float(x.back().type());
     if (op == Op::select) {
         if (x[0].is_constant()) return x[0]->value.truth() ? x[1] : x[2];
@@ -167,7 +170,7 @@ static Expr simplified(Op op, const std::vector<Expr> &x) {
     return {};
 }
 
-Expr operation(Op op, std::vector<Expr> x) {
+Expr operation(Op op, Operands x) {
     check_operands(op, x);
     if (Expr folded = simplified(op, x); folded.defined()) return folded;
     bool comparison = op == Op::eq || op == Op::ne || op == Op::lt || op == Op::le;
@@ -195,8 +198,7 @@ Expr bitcast(DType type, Expr value) {
 }
 
 static Expr operation(Op op, Expr a, Expr b) {
-    std::vector<Expr> operands;
-    operands.reserve(2);
+    Operands operands;
     operands.push_back(std::move(a));
     operands.push_back(std::move(b));
     return operation(op, std::move(operands));
@@ -255,14 +257,14 @@ bool equal(const Expr &a, const Expr &b) {
     return a.defined() && b.defined() && a->hash == b->hash && compare(a, b) == 0;
 }
 
-Expr rebuild(const Expr &e, std::vector<Expr> args) {
+Expr rebuild(const Expr &e, Operands args) {
     switch (e.kind()) {
     case ExprKind::operation: return operation(e->op, std::move(args));
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: return bitcast(e.type(), args[0]);
     default:
         if (e->guarded && args[args.size() - 2].is_constant(1)) {
-            args.resize(args.size() - 2);
+            args.pop_back(), args.pop_back();
             return load(e->name, e.type(), std::move(args));
         }
         Node node = *e.get();
@@ -282,7 +284,7 @@ public:
     Expr visit(const Expr &e) {
         if (!concerns_(e)) return e;
         if (const Expr *known = done_.find(e.get())) return *known;
-        std::vector<Expr> args;
+        Operands args;
         for (size_t i = 0; i < e->args.size(); i++) {
             Expr arg = visit(e->args[i]);
             if (args.empty() && arg.get() == e->args[i].get()) continue;
@@ -332,7 +334,7 @@ Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value
 Expr read_where(const Expr &e, const Expr &guard) {
     return replace_loads(e, [&](const Expr &n) -> Expr {
         if (!n->guarded) return load_or(n->name, n.type(), n->args, guard, constant(n.type(), 0));
-        std::vector<Expr> index(n->args.begin(), n->args.end() - 2);
+        Operands index(n->args.begin(), n->args.end() - 2);
         return load_or(n->name, n.type(), index, guard && n->args[n->args.size() - 2], n->args.back());
     });
 }

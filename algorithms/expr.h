@@ -19,6 +19,7 @@
 
 #include "algorithms/address_map.h"
 #include "algorithms/scalar.h"
+#include "algorithms/small_vector.h"
 
 namespace tessera {
 
@@ -30,7 +31,7 @@ public:
     Expr() = default;
     Expr(int value);      // an index constant
     Expr(int64_t value);  // an index constant
-    explicit Expr(Node node);  // as it is, nothing folded
+    explicit Expr(Node &&node);  // as it is, nothing folded
 
     bool defined() const { return node_ != nullptr; }
     const Node *operator->() const { return node_.get(); }
@@ -45,6 +46,8 @@ private:
     std::shared_ptr<const Node> node_;
 };
 
+using Operands = SmallVector<Expr, 3>;
+
 struct Expr::Node {
     ExprKind kind;
     DType type;
@@ -55,7 +58,7 @@ struct Expr::Node {
     bool saturate = false;        // cast
     bool guarded = false;         // load: args ends in guard, fill
     int number = 0;               // left, right: part; input: position
-    std::vector<Expr> args;       // operands; a load's indices
+    Operands args;                // operands; a load's indices
 
     // Of the whole tree, filled in where an Expr is made of the node. They tell most expressions apart and let a traversal leave
     // out what cannot concern it.
@@ -65,7 +68,8 @@ struct Expr::Node {
     int height = 1;               // nodes on the longest path down
 
     // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
-    static uint64_t bit_of(const std::string &name) { return uint64_t{1} << (std::hash<std::string>()(name) & 63); }
+    static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
+    static uint64_t bit_of(const std::string &name) { return bit_of(std::hash<std::string>()(name)); }
 };
 
 inline DType Expr::type() const { return node_->type; }
@@ -85,12 +89,12 @@ Expr right(int part, DType type);
 Expr input(int position, DType type);
 
 // Memory.
-Expr load(const std::string &tensor, DType type, std::vector<Expr> index);
-Expr load_or(const std::string &tensor, DType type, std::vector<Expr> index, Expr guard, Expr fill);
+Expr load(const std::string &tensor, DType type, Operands index);
+Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, Expr fill);
 Expr bounded(Expr value, Expr lo, Expr hi);   // an integer expression, as index, clamped to lo ..= hi-1
 
 // Operations. Operands must have one common type (UserError expr.type); constants fold.
-Expr operation(Op op, std::vector<Expr> operands);
+Expr operation(Op op, Operands operands);
 // Identity if the types are equal. Rounding and saturation are for integers, into which floats go (UserError expr.cast).
 Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);
 Expr bitcast(DType type, Expr value);
@@ -126,7 +130,7 @@ int compare(const Expr &a, const Expr &b);
 // Expr to keep it. Shared nodes are visited once.
 Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
 // The node with other operands, folded again where it is an operation.
-Expr rebuild(const Expr &e, std::vector<Expr> args);
+Expr rebuild(const Expr &e, Operands args);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
 // Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.

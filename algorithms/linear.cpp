@@ -19,7 +19,9 @@ static int64_t multiply_checked(int64_t a, int64_t b) {
     return product;
 }
 
-static int order(const std::vector<Expr> &a, const std::vector<Expr> &b) {
+using Factors = SmallVector<Expr, 1>;
+
+static int order(const Factors &a, const Factors &b) {
     for (size_t i = 0; i < a.size() && i < b.size(); i++)
         if (int c = compare(a[i], b[i])) return c;
     return a.size() < b.size() ? -1 : a.size() > b.size();
@@ -60,7 +62,7 @@ Linear operator+(const Linear &a, const Linear &b) { return combine(a, b, 1); }
 Linear operator-(const Linear &a, const Linear &b) { return combine(a, b, -1); }
 Linear operator*(const Linear &a, int64_t factor) { return factor == 1 ? a : combine(Linear(), a, factor); }
 
-static Linear single(std::vector<Expr> factors, int64_t coefficient) {
+static Linear single(Factors factors, int64_t coefficient) {
     Linear a;
     if (factors.empty()) a.constant = coefficient;
     else a.terms.push_back({std::move(factors), coefficient});
@@ -74,8 +76,8 @@ Linear operator*(const Linear &a, const Linear &b) {
     product.constant = multiply_checked(a.constant, b.constant);
     for (const Linear::Term &s : a.terms)
         for (const Linear::Term &t : b.terms) {
-            std::vector<Expr> factors = s.factors;
-            factors.insert(factors.end(), t.factors.begin(), t.factors.end());
+            Factors factors = s.factors;
+            factors.append(t.factors.begin(), t.factors.end());
             std::sort(factors.begin(), factors.end(), [](const Expr &x, const Expr &y) { return compare(x, y) < 0; });
             product = product + single(std::move(factors), multiply_checked(s.coefficient, t.coefficient));
         }
@@ -113,7 +115,7 @@ bool split_by(const Linear &a, const Expr &factor, Linear &inside, Linear &outsi
 }
 
 Expr to_expr(const Linear &a) {
-    std::vector<const Linear::Term *> terms;
+    SmallVector<const Linear::Term *, 8> terms;
     for (const Linear::Term &t : a.terms) terms.push_back(&t);
     std::stable_sort(terms.begin(), terms.end(),
                      [](auto *x, auto *y) { return x->coefficient > y->coefficient; });
@@ -123,11 +125,12 @@ Expr to_expr(const Linear &a) {
     for (const Linear::Term *t : terms) {
         Expr product = t->factors[0];
         for (size_t i = 1; i < t->factors.size(); i++) product = product * t->factors[i];
-        int64_t k = t->coefficient;
-        if (!sum.defined()) sum = product * Expr(k);
-        else if (k > 0) sum = sum + product * Expr(k);
+        const int64_t k = t->coefficient;
+        auto times = [&](int64_t factor) { return factor == 1 ? product : product * Expr(factor); };
+        if (!sum.defined()) sum = times(k);
+        else if (k > 0) sum = sum + times(k);
         else if (k == INT64_MIN) throw LinearOverflow{};
-        else sum = sum - product * Expr(-k);
+        else sum = sum - times(-k);
     }
     if (constant_first || terms.empty() || a.constant == 0) return sum;
     if (a.constant == INT64_MIN) throw LinearOverflow{};

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "algorithms/expr.h"
+#include "algorithms/small_vector.h"
 
 namespace tessera {
 
 struct Linear {
     struct Term {
-        std::vector<Expr> factors;  // at least one, in compare() order
+        SmallVector<Expr, 1> factors;  // at least one, in compare() order
         int64_t coefficient;        // never 0
     };
-    std::vector<Term> terms;  // in the order of their factors, each product once
+    SmallVector<Term, 2> terms;  // in the order of their factors, each product once
     int64_t constant = 0;
 
     Linear() = default;

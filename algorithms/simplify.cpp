@@ -43,6 +43,7 @@ private:
     bool divide_by_symbol(const Linear &x, const Expr &d, Parts &parts);
     Linear least_or_greatest(const Expr &e);
     Linear recombined(Linear x);
+    Expr canonical(const Expr &e);
     Expr make_any(const Expr &e);
     Expr condition(const Expr &e);
     Expr comparison(Op op, const Linear &a, const Linear &b);
@@ -240,12 +241,22 @@ Expr Simplifier::any(const Expr &e) {
     Expr made;
     try {
         Deeper deeper(b.depth());
-        made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);
+        made = e.type() == DType::index ? canonical(e) : e.type() == DType::boolean ? condition(e) : make_any(e);
     } catch (LinearOverflow) {
         made = e;
     }
     answers.kept.push_front(e);
     return *answers.simplified.add(e.get()).first = made;
+}
+
+// Of an index. What it is made of is its form again, which need not be found out.
+Expr Simplifier::canonical(const Expr &e) {
+    const Linear &f = form(e);
+    const Expr made = to_expr(f);
+    Bounds::Answers &answers = b.answers(made->variables);
+    if (auto [known, fresh] = answers.forms.add(made.get()); fresh) *known = &answers.kept_forms.emplace_front(made, f).second;
+    if (auto [known, fresh] = answers.simplified.add(made.get()); fresh) *known = made, answers.kept.push_front(made);
+    return made;
 }
 
 // The node itself over simplified operands.

@@ -97,7 +97,7 @@ private:
             const bool is_load = e.kind() == ExprKind::load;
             if (is_load || e.kind() == ExprKind::operation || e.kind() == ExprKind::cast)
                 instructions += (times(lanes, size_of(e.type())) + vector_bytes_ - 1) / vector_bytes_;
-            for (const Expr &arg : is_load ? std::vector<Expr>{} : e->args) count(arg);
+            for (const Expr &arg : is_load ? Operands{} : e->args) count(arg);
         };
         count(value);
         run[buffer] += times(copies, instructions);

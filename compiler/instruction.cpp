@@ -69,8 +69,7 @@ bool is_sum_of_products(const Monoid &m) {
     return equal(m.step[0], fma(input(0, type), input(1, type), left(0, type)));
 }
 
-Algorithm with_mul_add(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
-    Algorithm a = algorithm;
+Algorithm with_mul_add(Algorithm a, const std::map<std::string, Knobs> &stages) {
     for (Stage &stage : a.stages) {
         auto it = stages.find(stage.name);
         if (it == stages.end() || it->second.instruction != "mul_add") continue;

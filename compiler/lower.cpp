@@ -178,13 +178,13 @@ static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string
     Algorithm a = apply_splits(algorithm, stages);
     stages = with_dims_of(a, stages);
     check_order(a, algorithm, stages, calls);
-    a = with_mul_add(inline_stages(a, stages), stages);
+    a = with_mul_add(inline_stages(std::move(a), stages), stages);
     check_updates(a);
-    a = prepack(a, stages, packed);
+    a = prepack(std::move(a), stages, packed);
     std::sort(packed.begin(), packed.end(),
               [&](const PackedInput &p, const PackedInput &q) { return a.find_tensor(p.tensor.name) < a.find_tensor(q.tensor.name); });
     int lanes = target.is_gpu() ? 0 : std::max(1, target.vector_bytes / 4);
-    return insert_packs(a, stages, lanes);
+    return insert_packs(std::move(a), stages, lanes);
 }
 
 Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {

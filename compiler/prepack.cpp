@@ -168,7 +168,12 @@ std::vector<Expr> packed_extents(const Packing &packing, const std::vector<Dim> 
     return extents;
 }
 
-Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed) {
+static bool packs_ahead(const Knobs &knobs) {
+    return std::any_of(knobs.pack.begin(), knobs.pack.end(), [](const auto &p) { return p.second.is_ahead(); });
+}
+
+Algorithm prepack(Algorithm algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed) {
+    if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return packs_ahead(s.second); })) return algorithm;
     Algorithm result = algorithm;
     const std::map<std::string, Knobs> asked = stages;
     for (const auto &[stage, knobs] : asked)

@@ -20,7 +20,7 @@ struct PackedInput {
 // Replaces each input that a `pack` knob of `stages` wants packed ahead of time, and takes those knobs out of `stages`; `packed`
 // gets what came in their place. UserError schedule.prepack where the operand is no input, where something reads it otherwise
 // than through such a pack, or where packs differ.
-Algorithm prepack(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed);
+Algorithm prepack(Algorithm algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed);
 
 // What packs `input`, an input of `algorithm`: named <algorithm>_pack_<operand>, over the operand's dims alone.
 Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input);

@@ -53,39 +53,36 @@ Monoid named_monoid(const std::string &name, DType type) {
 
 class Splitter {
 public:
-    Splitter(const Algorithm &a) : source(a) {}
+    explicit Splitter(Algorithm &a) : algorithm(a) {}
 
-    Algorithm run(const std::string &name, const std::string &dim, const Split &split) {
-        result = source;
-        result.stages.clear();
-        for (const Stage &stage : source.stages) {
-            if (stage.name != name) result.stages.push_back(stage);
-            else if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
-            else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
-        }
-        return result;
+    // Puts the stages that make the one at `position` where it stands.
+    void run(size_t position, const std::string &dim, const Split &split) {
+        const Stage stage = std::move(algorithm.stages[position]);
+        if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
+        else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
+        const auto at = algorithm.stages.erase(algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position));
+        algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
     }
 
 private:
-    const Algorithm &source;
-    Algorithm result;
+    Algorithm &algorithm;
+    std::vector<Stage> stages;
 
     Expr extent_of(const std::string &dim) {
-        const Dim &d = source.dim(dim);
+        const Dim &d = algorithm.dim(dim);
         if (d.kind == DimKind::fixed) return Expr(d.value);
         return d.size.defined() ? d.size : extent(dim);
     }
 
-    // That of a dim of the result, which may be one of pieces.
-    Expr extent_in(const std::string &dim) const {
-        const Dim &d = result.dim(dim);
+    Expr extent_of_pieces(const std::string &dim) const {
+        const Dim &d = algorithm.dim(dim);
         return d.kind == DimKind::fixed ? Expr(d.value) : d.size;
     }
 
     // A chain of splits of one stage makes several partial stages.
     std::string unused(const std::string &name) const {
         std::string candidate = name;
-        for (int n = 2; result.find_stage(candidate) || source.find_stage(candidate); n++) candidate = name + std::to_string(n);
+        for (int n = 2; algorithm.find_stage(candidate); n++) candidate = name + std::to_string(n);
         return candidate;
     }
 
@@ -99,10 +96,10 @@ private:
             const Dim outer = pieces.is_constant() ? fixed_dim(names.outer, pieces->value.integer) : derived_dim(names.outer, pieces);
             const Dim inner = whole ? fixed_dim(names.inner, size)
                                     : derived_dim(names.inner, min(Expr(size), n - variable(names.outer) * Expr(size)));
-            const Dim *other_outer = result.find_dim(outer.name), *other_inner = result.find_dim(inner.name);
+            const Dim *other_outer = algorithm.find_dim(outer.name), *other_inner = algorithm.find_dim(inner.name);
             if ((other_outer && !alike(*other_outer, outer)) || (other_inner && !alike(*other_inner, inner))) continue;
-            if (!other_outer) result.dims.push_back(outer);
-            if (!other_inner) result.dims.push_back(inner);
+            if (!other_outer) algorithm.dims.push_back(outer);
+            if (!other_inner) algorithm.dims.push_back(inner);
             return names;
         }
     }
@@ -115,7 +112,7 @@ private:
     // Whether all pieces have as many elements.
     bool is_whole(const std::string &dim, int64_t size) {
         const Expr n = extent_of(dim);
-        return (n.is_constant() && n->value.integer % size == 0) || source.dim(dim).multiple_of % size == 0;
+        return (n.is_constant() && n->value.integer % size == 0) || algorithm.dim(dim).multiple_of % size == 0;
     }
 
     void split_reduce(const Stage &stage, const Reduce &reduce, const std::string &dim, const Split &split) {
@@ -152,19 +149,20 @@ private:
                 for (const std::string &d : pass.dims) index.push_back(variable(d));
                 parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, index));
             }
-            result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
+            stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
             limit_pieces(reduce, dim, names.outer, split.size);
             return;
         }
-        result.stages.push_back(pieces);
-        result.stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, loads_of(pieces), {}, {}}});
+        std::vector<Expr> loads = loads_of(pieces);
+        stages.push_back(std::move(pieces));
+        stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, std::move(loads), {}, {}}});
         if (!lanes) limit_pieces(reduce, dim, names.outer, split.size);
     }
 
     // Pieces in which `where` holds nowhere need no visit: the final fold keeps those whose first element may be in.
     void limit_pieces(const Reduce &reduce, const std::string &dim, const std::string &pieces, int64_t size) {
         if (!reduce.where.defined()) return;
-        auto &fold = std::get<Reduce>(result.stages.back().body);
+        auto &fold = std::get<Reduce>(stages.back().body);
         Expr first = substitute(reduce.where, {{dim, variable(pieces) * Expr(size)}});
         if (is_upper_limit(reduce.where, dim)) fold.where = first;
     }
@@ -216,7 +214,7 @@ private:
                 s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
             }
             made.push_back(results_of(s)[0]);
-            result.stages.push_back(s);
+            stages.push_back(std::move(s));
         }
     }
 
@@ -251,7 +249,7 @@ private:
         Scan inner = scan;
         inner.dim = inner_dim, inner.inputs = inputs_at(o * Expr(split.size) + i);
         Stage local_stage{stage.name + ".local", local, inner};
-        Expr met = scan.direction == ScanDirection::forward ? i : extent_in(inner_dim) - 1 - i;
+        Expr met = scan.direction == ScanDirection::forward ? i : extent_of_pieces(inner_dim) - 1 - i;
         Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {inner_dim}, inputs_at(o * Expr(split.size) + met), {}, {}}};
         Scan over;
         over.monoid = folding_parts(scan.monoid), over.dim = outer_dim, over.inclusive = false, over.direction = scan.direction;
@@ -270,8 +268,7 @@ private:
         // What an exclusive scan folds before an element that begins a segment belongs to another one.
         if (declared.segments.defined() && !declared.inclusive)
             fixed_up = select(declared.segments, constant(declared.monoid.parts[0].identity), fixed_up);
-        for (const Stage &s : {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}})
-            result.stages.push_back(s);
+        stages = {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}};
     }
 };
 
@@ -282,22 +279,22 @@ std::vector<std::string> folded_dims(const Stage &stage) {
 
 }  // namespace
 
-Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &stages) {
     // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
     // none applies; that of the first stage first, so that the order of stages decides whose pieces get a number.
-    Algorithm current = algorithm;
     std::map<std::string, std::map<std::string, Split>> pending;
     for (auto &[name, knobs] : stages)
         if (!knobs.split.empty()) pending[name] = knobs.split;
     auto apply_one = [&] {
-        for (const Stage &stage : current.stages) {
+        for (size_t i = 0; i < algorithm.stages.size(); i++) {
+            const Stage &stage = algorithm.stages[i];
             auto it = pending.find(stage.name);
             if (it == pending.end()) continue;
             const std::vector<std::string> folded = folded_dims(stage);
             for (auto one = it->second.begin(); one != it->second.end(); ++one) {
-                const std::string dim = dim_called(one->first, folded, current);
+                const std::string dim = dim_called(one->first, folded, algorithm);
                 if (std::find(folded.begin(), folded.end(), dim) == folded.end()) continue;
-                current = Splitter(current).run(stage.name, dim, one->second);
+                Splitter(algorithm).run(i, dim, one->second);
                 it->second.erase(one);
                 if (it->second.empty()) pending.erase(it);
                 return true;
@@ -307,16 +304,18 @@ Algorithm apply_splits(const Algorithm &algorithm, const std::map<std::string, K
     };
     while (!pending.empty() && apply_one()) {}
     for (auto &[name, splits] : pending) {
-        const Stage *stage = current.find_stage(name);
+        const Stage *stage = algorithm.find_stage(name);
         refuse(name, splits.begin()->first,
                stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
     }
-    return current;
+    return algorithm;
 }
 
-Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
-    Algorithm result = algorithm;
-    result.stages.clear();
+static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->kind == Place::Kind::inlined; }
+
+Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
+    if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
+    const std::vector<Stage> declared = std::exchange(result.stages, {});
     std::map<std::string, Stage> inlined;
     auto substitute_loads = [&](const Expr &root) {
         return rewrite(root, [&](const Expr &n) -> Expr {
@@ -331,12 +330,11 @@ Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, 
             return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
         });
     };
-    for (const Stage &stage : algorithm.stages) {
+    for (const Stage &stage : declared) {
         Stage s = with_expressions(stage, substitute_loads);
         auto it = stages.find(stage.name);
-        bool inline_it = it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::inlined;
-        if (!inline_it) {
-            result.stages.push_back(s);
+        if (it == stages.end() || !is_inlined(it->second)) {
+            result.stages.push_back(std::move(s));
             continue;
         }
         bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
@@ -352,9 +350,9 @@ Algorithm inline_stages(const Algorithm &algorithm, const std::map<std::string, 
 // So many vectors of a panel's row are copied without a loop.
 static constexpr int64_t most_copied = 16;
 
-Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, int lanes) {
-    Algorithm result = algorithm;
-    result.stages.clear();
+Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages, int lanes) {
+    if (std::all_of(stages.begin(), stages.end(), [](const auto &s) { return s.second.pack.empty(); })) return algorithm;
+    std::vector<Stage> made;
     for (const Stage &stage : algorithm.stages) {
         auto it = stages.find(stage.name);
         Stage s = stage;
@@ -372,7 +370,7 @@ Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> 
                 std::string name = stage.name + "." + operand + ".packed";
                 std::vector<Expr> index;
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));
-                result.stages.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
+                made.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
                 bool used = false;
                 s = with_expressions(s, [&](const Expr &root) {
                     return rewrite(root, [&](const Expr &n) -> Expr {
@@ -409,9 +407,10 @@ Algorithm insert_packs(const Algorithm &algorithm, std::map<std::string, Knobs> 
                 }
             }
         }
-        result.stages.push_back(s);
+        made.push_back(std::move(s));
     }
-    return result;
+    algorithm.stages = std::move(made);
+    return algorithm;
 }
 
 }  // namespace tessera

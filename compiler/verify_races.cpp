@@ -81,7 +81,7 @@ static bool differ_modulo(const Expr &a, const Expr &b, const Bounds &facts) {
             if (std::abs(t.coefficient) > 1) moduli.insert(std::abs(t.coefficient));
         for (int64_t m : moduli) {
             Linear rest = difference;
-            std::erase_if(rest.terms, [&](const Linear::Term &t) { return t.coefficient % m == 0; });
+            erase_if(rest.terms, [&](const Linear::Term &t) { return t.coefficient % m == 0; });
             if (rest.terms.size() == difference.terms.size()) continue;
             Expr r = to_expr(rest);
             if (prove(Expr(0) < r, facts) && prove(r < Expr(m), facts)) return true;

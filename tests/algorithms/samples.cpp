@@ -245,7 +245,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix, 
             if (e.kind() != ExprKind::load) return {};
             Expr::Node node = *e.get();
             node.name = result(node.name);
-            return Expr(node);
+            return Expr(std::move(node));
         });
     };
     auto monoid = [&](Monoid &m) {
