@@ -244,7 +244,6 @@ struct Pending {
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none).algorithm; }
 
 PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
-    if (algorithm.calls.empty()) return {algorithm, {}};
     PartlyInlined whole{algorithm, {}};
     Algorithm &result = whole.algorithm;
     std::vector<Pending> pending;

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// Floats stand first, then what is only stored: is_float and is_arithmetic compare.
+// is_float and is_arithmetic compare: floats stand first, and types that are only stored together, in the middle.
 enum class DType : uint8_t {
     f32, f64, bf16, f16, i8, u8, i32, i64, boolean,
     index,  // positions and extents; wide enough for any legal tensor (spans stay under 2^31 elements)

@@ -19,7 +19,7 @@ static int64_t multiply_checked(int64_t a, int64_t b) {
     return product;
 }
 
-using Factors = SmallVector<Expr, 1>;
+using Factors = Linear::Factors;
 
 static int order(const Factors &a, const Factors &b) {
     for (size_t i = 0; i < a.size() && i < b.size(); i++)

@@ -11,9 +11,10 @@
 namespace tessera {
 
 struct Linear {
+    using Factors = SmallVector<Expr, 1>;
     struct Term {
-        SmallVector<Expr, 1> factors;  // at least one, in compare() order
-        int64_t coefficient;        // never 0
+        Factors factors;      // at least one, in compare() order
+        int64_t coefficient;  // never 0
     };
     SmallVector<Term, 2> terms;  // in the order of their factors, each product once
     int64_t constant = 0;

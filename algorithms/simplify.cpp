@@ -43,7 +43,6 @@ private:
     bool divide_by_symbol(const Linear &x, const Expr &d, Parts &parts);
     Linear least_or_greatest(const Expr &e);
     Linear recombined(Linear x);
-    Expr canonical(const Expr &e);
     Expr make_any(const Expr &e);
     Expr condition(const Expr &e);
     Expr comparison(Op op, const Linear &a, const Linear &b);
@@ -241,7 +240,7 @@ Expr Simplifier::any(const Expr &e) {
     Expr made;
     try {
         Deeper deeper(b.depth());
-        made = e.type() == DType::index ? canonical(e) : e.type() == DType::boolean ? condition(e) : make_any(e);
+        made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);
     } catch (LinearOverflow) {
         made = e;
     }
@@ -249,20 +248,10 @@ Expr Simplifier::any(const Expr &e) {
     return *answers.simplified.add(e.get()).first = made;
 }
 
-// Of an index. What it is made of is its form again, which need not be found out.
-Expr Simplifier::canonical(const Expr &e) {
-    const Linear &f = form(e);
-    const Expr made = to_expr(f);
-    Bounds::Answers &answers = b.answers(made->variables);
-    if (auto [known, fresh] = answers.forms.add(made.get()); fresh) *known = &answers.kept_forms.emplace_front(made, f).second;
-    if (auto [known, fresh] = answers.simplified.add(made.get()); fresh) *known = made, answers.kept.push_front(made);
-    return made;
-}
-
 // The node itself over simplified operands.
 Expr Simplifier::make_any(const Expr &e) {
     if (e->args.empty()) return e;
-    std::vector<Expr> args;
+    Operands args;
     bool changed = false;
     for (const Expr &arg : e->args) {
         args.push_back(any(arg));
@@ -271,7 +260,7 @@ Expr Simplifier::make_any(const Expr &e) {
     if (e.kind() == ExprKind::load && e->guarded) {
         Expr fill = args.back(), guard = args[args.size() - 2];
         if (guard.is_constant(0)) return fill;
-        args.resize(args.size() - 2);
+        args.pop_back(), args.pop_back();
         return changed ? load_or(e->name, e.type(), args, guard, fill) : e;
     }
     if (!changed) return e;

@@ -2,19 +2,22 @@
 // otherwise have memory of its own.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace tessera {
 
-// As std::vector, of elements that move without exceptions. As with std::string, what refers to an element is void once the vector
-// moves.
+// As std::vector; as with std::string, what refers to an element is void once the vector moves.
 template <typename T, uint32_t few>
 class SmallVector {
+    static_assert(few > 0);
+
 public:
     using value_type = T;
     using iterator = T *;
@@ -24,7 +27,7 @@ public:
     SmallVector(std::initializer_list<T> list) : SmallVector(list.begin(), list.end()) {}
     template <typename Iterator>
         requires std::sized_sentinel_for<Iterator, Iterator>
-    SmallVector(Iterator first, Iterator last) {
+    SmallVector(Iterator first, Iterator last) : SmallVector() {
         append(first, last);
     }
     SmallVector(const std::vector<T> &list) : SmallVector(list.begin(), list.end()) {}
@@ -36,9 +39,9 @@ public:
         return *this;
     }
     SmallVector &operator=(SmallVector &&other) noexcept {
-        if (this == &other) return *this;
+        SmallVector taken(std::move(other));  // which may lie in an element of this one
         release();
-        take(other);
+        take(taken);
         return *this;
     }
     ~SmallVector() { release(); }
@@ -64,6 +67,7 @@ public:
         std::construct_at(elements_ + size_, std::move(value));
         size_++;
     }
+    // Of no elements of its own.
     template <typename Iterator>
         requires std::sized_sentinel_for<Iterator, Iterator>
     void append(Iterator first, Iterator last) {
@@ -86,6 +90,7 @@ private:
     T *own() { return reinterpret_cast<T *>(own_); }
 
     void grow(size_t count) {
+        static_assert(std::is_nothrow_move_constructible_v<T>);
         const size_t capacity = std::max<size_t>(count, size_t{capacity_} * 2);
         T *elements = std::allocator<T>().allocate(capacity);
         std::uninitialized_move(begin(), end(), elements);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "autotune/search_space.h"
@@ -62,7 +64,15 @@ std::string split_text(const Split &split, const Decision &d) {
         case Split::How::threads: return "threads:" + std::to_string(split.size);
         case Split::How::lanes: break;
     }
-    return "lanes:" + std::to_string(split.size);
+    // The nearest number of partial results that the space has; how they are folded is the space's own.
+    std::string nearest = "lanes:" + std::to_string(split.size);
+    double least = std::numeric_limits<double>::infinity();
+    for (const Answer &a : d.answers) {
+        if (!a.value.starts_with("lanes:")) continue;
+        const double apart = std::abs(std::log2(std::stod(a.value.substr(6)) / static_cast<double>(split.size)));
+        if (apart < least) least = apart, nearest = a.value;
+    }
+    return nearest;
 }
 
 std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages, const Decision &d) {

@@ -2,14 +2,17 @@
 """How far tuning comes, and how soon: ./tessera tuning [task...]
 
 Each task has a shape that no shipped model was trained on, and campaigns of its own: 8 and 16 trials with the shipped cost
-model; 16 and 64 without any; 64 by random search; 256 from nothing, without model or shipped schedule. Each ends with its winner timed again
-beside the base, interleaved, and that ratio is what counts. `best` is the best that any of them, or the shipped schedule, reached; the
-columns are shares of it, and `shipped` is the share of the shipped schedule. `long` is a search of 1,000 trials with the model, for the best known. The last three tasks have none: their base is plain loops.
-A second table has the trials after which the longer campaigns had measured 97 % of what 16 trials with the model reached.
+model; 16 and 64 without any; 64 by random search; from nothing, that is without the shipped schedule, 16 with the model, 256 without any and
+64 by random search. Each ends with its winner timed again beside the base, interleaved, and that ratio is what counts. `best` is the best
+that any of them, or the shipped schedule, reached; the columns are shares of it, and `shipped` is the share of the shipped schedule. `long`
+is a search of 1,000 trials with the model, for the best known. The last three tasks have no shipped schedule: their base is the space's
+most likely one.
+A second table has the trials after which the longer campaigns had measured 97 % of what 16 trials with the model reached, and a third one
+the same from nothing.
 
---trials changes 256, --long changes 1,000. --out FILE keeps every campaign and --from FILE prints the tables of such files again, together; --keep FOLDER
-keeps their records and artifacts. --rate says how fast the search itself is: candidates a second from their decisions to their scores, scores alone, and the search's share of a
-campaign of 32 trials."""
+--trials changes 256, --long changes 1,000. --out FILE keeps every campaign and --from FILE prints the tables of such files again, together
+(of one campaign in several files, the last one counts); --keep FOLDER keeps their records and artifacts. --rate says how fast the search
+itself is: candidates a second from their decisions to their scores, scores alone, and the search's share of a campaign of 32 trials."""
 import argparse
 import contextlib
 import json
@@ -40,7 +43,9 @@ TASKS = {  # arguments, shape, work of a call, its unit
 UNSEEN = {"city_block", "swiglu", "log_partition"}
 CAMPAIGNS = {"8, model": ["--trials", "8"], "16, model": ["--trials", "16"], "16": ["--trials", "16", "--model", "none"],
              "64": ["--trials", "64", "--model", "none"], "random": ["--trials", "64", "--model", "roofline", "--exploration", "1"],
-             "long": [], "nothing": ["--model", "none", "--unseeded"]}
+             "long": [], "nothing": ["--model", "none", "--unseeded"], "nothing, 16, model": ["--trials", "16", "--unseeded"],
+             "nothing, random": ["--trials", "64", "--model", "roofline", "--exploration", "1", "--unseeded"]}
+WIDTHS = {c: max(11, len(c) + 2) for c in CAMPAIGNS}
 ENOUGH = 0.97  # of what 16 trials with the model reach
 
 
@@ -104,7 +109,7 @@ def table(results):
     """`results`: lists of what `tune` returns with its campaign's name, one list or more a task."""
     tasks = list(dict.fromkeys(r["task"] for r in results))
     columns = list(CAMPAIGNS)
-    print(f"{'task':30}{'best':>8} {'':8}{'shipped':>8}" + "".join(f"{c:>11}" for c in columns) + "   seconds, of which search")
+    print(f"{'task':30}{'best':>8} {'':8}{'shipped':>8}" + "".join(f"{c:>{WIDTHS[c]}}" for c in columns) + "   seconds, of which search")
     shares = {c: [] for c in ["shipped", *columns]}
     for task in tasks:
         runs = {r["campaign"]: r for r in results if r["task"] == task}
@@ -117,26 +122,25 @@ def table(results):
         for c in columns:
             if c in runs:
                 shares[c].append(runs[c]["speed"] / best)
-            line += f"{runs[c]['speed'] / best:11.3f}" if c in runs else f"{'':11}"
+            line += f"{runs[c]['speed'] / best:{WIDTHS[c]}.3f}" if c in runs else f"{'':{WIDTHS[c]}}"
         print(line + "   " + " ".join(f"{r['search_s'] + r['measure_s']:.0f}" for r in runs.values()) +
               f", {100 * sum(r['search_s'] for r in runs.values()) / sum(r['search_s'] + r['measure_s'] for r in runs.values()):.0f} %", flush=True)
     for what, of in [("geometric mean", geometric_mean), ("least", min)]:
-        print(f"{what:47}" + "".join(f"{of(shares[c]):{8 if c == 'shipped' else 11}.3f}" if shares[c] else f"{'':{8 if c == 'shipped' else 11}}" for c in shares))
+        print(f"{what:47}" + "".join(f"{of(s):{WIDTHS.get(c, 8)}.3f}" if s else f"{'':{WIDTHS.get(c, 8)}}" for c, s in shares.items()))
 
 
-def reaching(results):
+def reaching(results, few, columns):
     """How many trials the longer campaigns take to what few trials with the model reach."""
-    columns = ["64", "random", "long", "nothing"]
-    print(f"{'trials to ' + format(ENOUGH, '.0%') + ' of 16, model':30}" + "".join(f"{c:>11}" for c in columns))
+    print(f"{'trials to ' + format(ENOUGH, '.0%') + ' of':30}{few:>20}" + "".join(f"{c:>{WIDTHS[c]}}" for c in columns))
     for task in dict.fromkeys(r["task"] for r in results):
         runs = {r["campaign"]: r for r in results if r["task"] == task}
-        if "16, model" not in runs:
+        if few not in runs:
             continue
         line = f"{task:30}"
-        for c in columns:
+        for c in [few, *columns]:
             curve = runs[c]["curve"] if c in runs else []
-            found = next((i for i, ratio in enumerate(curve) if ratio >= ENOUGH * runs["16, model"]["speed"]), None)
-            line += f"{'' if c not in runs else f'over {len(curve) - 1}' if found is None else found:>11}"
+            found = next((i for i, ratio in enumerate(curve) if ratio >= ENOUGH * max(runs[few]["curve"])), None)
+            line += f"{'' if c not in runs else f'over {len(curve) - 1}' if found is None else found:>{20 if c == few else WIDTHS[c]}}"
         print(line)
 
 
@@ -176,7 +180,8 @@ def main():
                     with open(options.out, "a") as out:
                         out.write(json.dumps(results[-1]) + "\n")
     table(results)
-    reaching(results)
+    reaching(results, "16, model", ["16", "64", "random", "long"])
+    reaching(results, "nothing, 16, model", ["nothing", "nothing, random"])
 
 
 if __name__ == "__main__":

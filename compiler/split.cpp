@@ -82,7 +82,8 @@ private:
     // A chain of splits of one stage makes several partial stages.
     std::string unused(const std::string &name) const {
         std::string candidate = name;
-        for (int n = 2; algorithm.find_stage(candidate); n++) candidate = name + std::to_string(n);
+        auto made = [&](const Stage &s) { return s.name == candidate; };
+        for (int n = 2; algorithm.find_stage(candidate) || std::any_of(stages.begin(), stages.end(), made); n++) candidate = name + std::to_string(n);
         return candidate;
     }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <numeric>
+#include <string>
 
 using namespace tessera;
 
@@ -53,6 +54,8 @@ TEST_CASE("a small vector: its elements live and end as a vector's do, wherever 
             }
             copy.push_back(one);
             CHECK(copy.back() == one);
+            list = std::move(*&list);
+            CHECK(list.size() == count);
         }
         CHECK(one.use_count() == 1);
     }

@@ -188,6 +188,18 @@ TEST_CASE("a schedule's answers make it again") {
     }
 }
 
+TEST_CASE("a number of lanes that the space has not becomes the nearest") {
+    const SearchSpace space{bind_extents(library::gemv({}), {{"M", 64}, {"K", 512}}), target_named("avx512"), {}, 1, {}, {}};
+    for (const auto &[asked, nearest] : {std::pair<int64_t, int64_t>{8, 16}, {16, 16}, {48, 64}, {4096, 128}}) {
+        std::map<std::string, Knobs> stages;
+        stages["y"].split["K"] = {Split::How::lanes, asked};
+        const auto image = realize(space, as_in(stages, most_likely));
+        REQUIRE(image.count("y"));
+        REQUIRE(image.at("y").split.count("K"));
+        CHECK(image.at("y").split.at("K").size == nearest);
+    }
+}
+
 // A tile program's text with its loops numbered in the order in which they stand there: loops are called after the levels they are of.
 static std::string without_loop_names(const std::string &text) {
     static const std::regex loop("\\b(?:for|vector|unrolled|parallel|block|thread) ([A-Za-z_][A-Za-z0-9_.]*) <");
