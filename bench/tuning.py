@@ -2,11 +2,11 @@
 """How far tuning comes, and how soon: ./tessera tuning [task...]
 
 Each task has a shape that no shipped model was trained on, and campaigns of its own: 8 and 16 trials with the shipped cost
-model; 16 and 64 without any; 64 by random search; from nothing, that is without the shipped schedule, 16 with the model, 256 without any and
-64 by random search. Each ends with its winner timed again beside the base, interleaved, and that ratio is what counts. `best` is the best
-that any of them, or the shipped schedule, reached; the columns are shares of it, and `shipped` is the share of the shipped schedule. `long`
-is a search of 1,000 trials with the model, for the best known. The last three tasks have no shipped schedule: their base is the space's
-most likely one.
+model; 16 and 64 without any; 64 by random search; from nothing, that is without the shipped schedule, 16 with the model, 256 without any
+and 64 by random search. Each ends with its winner timed again beside the base, interleaved, and that ratio is what counts. `best` is the
+best that any of them, or the shipped schedule, reached; the columns are shares of it, and `shipped` is the share of the shipped schedule.
+`long` is a search of 1,000 trials with the model, for the best known. The last three tasks have no shipped schedule: their base is the
+space's most likely one.
 A second table has the trials after which the longer campaigns had measured 97 % of what 16 trials with the model reached, and a third one
 the same from nothing.
 
@@ -123,8 +123,8 @@ def table(results):
             if c in runs:
                 shares[c].append(runs[c]["speed"] / best)
             line += f"{runs[c]['speed'] / best:{WIDTHS[c]}.3f}" if c in runs else f"{'':{WIDTHS[c]}}"
-        print(line + "   " + " ".join(f"{r['search_s'] + r['measure_s']:.0f}" for r in runs.values()) +
-              f", {100 * sum(r['search_s'] for r in runs.values()) / sum(r['search_s'] + r['measure_s'] for r in runs.values()):.0f} %", flush=True)
+        searched, all_s = sum(r["search_s"] for r in runs.values()), [r["search_s"] + r["measure_s"] for r in runs.values()]
+        print(line + "   " + " ".join(f"{s:.0f}" for s in all_s) + f", {100 * searched / sum(all_s):.0f} %", flush=True)
     for what, of in [("geometric mean", geometric_mean), ("least", min)]:
         print(f"{what:47}" + "".join(f"{of(s):{WIDTHS.get(c, 8)}.3f}" if s else f"{'':{WIDTHS.get(c, 8)}}" for c, s in shares.items()))
 
