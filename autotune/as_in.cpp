@@ -69,7 +69,7 @@ std::string split_text(const Split &split, const Decision &d) {
     double least = std::numeric_limits<double>::infinity();
     for (const Answer &a : d.answers) {
         if (!a.value.starts_with("lanes:")) continue;
-        const double apart = std::abs(std::log2(std::stod(a.value.substr(6)) / static_cast<double>(split.size)));
+        const double apart = std::abs(std::log2(std::stod(after(a.value, "lanes:")) / static_cast<double>(split.size)));
         if (apart < least) least = apart, nearest = a.value;
     }
     return nearest;

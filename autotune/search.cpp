@@ -36,15 +36,6 @@ size_t tournament(RandomNumbers &random, size_t size) {
     return best;
 }
 
-// What is not proved safe costs no trial.
-bool is_safe(const TileProgram &program) {
-    try {
-        return verify(program).empty();
-    } catch (const UserError &) {
-        return false;
-    }
-}
-
 }  // namespace
 
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model) : space_(space), options_(options), model_(model), random_(options.seed) {
@@ -187,7 +178,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto take = [&](size_t i) {
         taken[i] = true;
         proposed_.insert(pool[i].identity);
-        if (!is_safe(pool[i].program)) {
+        if (!is_proved(pool[i].program)) {  // costs no trial
             refused_++;
             return;
         }

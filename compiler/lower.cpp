@@ -387,8 +387,8 @@ std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::m
     return programs;
 }
 
-// `borders` is whether tiles at the border of an image are told from others, and then whether any were.
-static TileProgram lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target, bool &borders) {
+// `borders` is whether tiles at the border of an image are told from others; with the program comes whether any were.
+static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target, bool borders) {
     const Rewritten rewritten = rewrite_all(algorithm, knobs, target);
     const auto &[stages, inlined, callees, called, packed, a] = rewritten;
     TileProgram program;
@@ -449,17 +449,14 @@ static TileProgram lower_once(const Algorithm &algorithm, const std::map<std::st
         for (auto b = part->first.rbegin(); b != part->first.rend(); ++b) body = {tile_node(Alloc{*b, std::move(body)})};
     }
     program.body = target.is_gpu() ? with_barriers(body, program.dims) : fuse_parallel(without_trivial_lets(body), LoopKind::parallel);
-    borders = nests.told_borders_apart();
-    return program;
+    return {std::move(program), nests.told_borders_apart()};
 }
 
 TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
-    bool borders = true;
-    TileProgram program = lower_once(algorithm, knobs, target, borders);
-    if (!borders || is_proved(program)) return program;
+    auto [program, told_apart] = lower_once(algorithm, knobs, target, true);
+    if (!told_apart || is_proved(program)) return std::move(program);
     // Where the verifier cannot follow what was known inside an image, every load keeps its guard.
-    borders = false;
-    return lower_once(algorithm, knobs, target, borders);
+    return lower_once(algorithm, knobs, target, false).first;
 }
 
 }  // namespace tessera

@@ -57,10 +57,11 @@ public:
 
     // Puts the stages that make the one at `position` where it stands.
     void run(size_t position, const std::string &dim, const Split &split) {
-        const Stage stage = std::move(algorithm.stages[position]);
+        auto at = algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position);
+        const Stage stage = std::move(*at);
+        at = algorithm.stages.erase(at);
         if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
         else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
-        const auto at = algorithm.stages.erase(algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position));
         algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
     }
 
@@ -74,16 +75,10 @@ private:
         return d.size.defined() ? d.size : extent(dim);
     }
 
-    Expr extent_of_pieces(const std::string &dim) const {
-        const Dim &d = algorithm.dim(dim);
-        return d.kind == DimKind::fixed ? Expr(d.value) : d.size;
-    }
-
     // A chain of splits of one stage makes several partial stages.
     std::string unused(const std::string &name) const {
         std::string candidate = name;
-        auto made = [&](const Stage &s) { return s.name == candidate; };
-        for (int n = 2; algorithm.find_stage(candidate) || std::any_of(stages.begin(), stages.end(), made); n++) candidate = name + std::to_string(n);
+        for (int n = 2; algorithm.find_stage(candidate); n++) candidate = name + std::to_string(n);
         return candidate;
     }
 
@@ -250,7 +245,7 @@ private:
         Scan inner = scan;
         inner.dim = inner_dim, inner.inputs = inputs_at(o * Expr(split.size) + i);
         Stage local_stage{stage.name + ".local", local, inner};
-        Expr met = scan.direction == ScanDirection::forward ? i : extent_of_pieces(inner_dim) - 1 - i;
+        Expr met = scan.direction == ScanDirection::forward ? i : extent_of(inner_dim) - 1 - i;
         Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {inner_dim}, inputs_at(o * Expr(split.size) + met), {}, {}}};
         Scan over;
         over.monoid = folding_parts(scan.monoid), over.dim = outer_dim, over.inclusive = false, over.direction = scan.direction;
