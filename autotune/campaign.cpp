@@ -154,7 +154,7 @@ private:
     Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {
         Trial t;
         t.number = number, t.schedule = document_of(c.stages).dump(), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
-        t.features = c.features.values, t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
+        t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
         return t;
     }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 constexpr int application = 0x54455353;  // "TESS"
 
 constexpr const char *tables = R"(
@@ -27,20 +27,17 @@ create table campaign(id integer primary key, key text not null unique, document
 create table trial(campaign integer not null references campaign(id) on delete cascade, number integer not null, schedule text not null,
     origin text not null, resolved text not null, verdict text not null, message text not null, seconds real not null, ratio real not null,
     lower real not null, upper real not null, workspace_bytes integer not null, code_bytes integer not null, compile_s real not null,
-    features blob not null, draft real not null, bound real not null, score real not null, primary key(campaign, number)) without rowid;
+    draft real not null, bound real not null, score real not null, primary key(campaign, number)) without rowid;
+create table again(campaign integer not null references campaign(id) on delete cascade, resolved text not null, verdict text not null,
+    message text not null, seconds real not null, ratio real not null, lower real not null, upper real not null, workspace_bytes integer not null,
+    code_bytes integer not null, compile_s real not null, primary key(campaign, resolved)) without rowid;
+create table claim(campaign integer primary key references campaign(id) on delete cascade, host text not null, boot text not null,
+    process integer not null, started text not null);
 )";
-
-constexpr const char *claims = "create table if not exists claim(campaign integer primary key references campaign(id) on delete cascade, host text not null, boot text not null, "
-                               "process integer not null, started text not null)";
-
-// Databases that were begun before there was this table have none until somebody writes to them.
-constexpr const char *agains = "create table if not exists again(campaign integer not null references campaign(id) on delete cascade, resolved text not null, verdict text not null, "
-                               "message text not null, seconds real not null, ratio real not null, lower real not null, upper real not null, workspace_bytes integer not null, "
-                               "code_bytes integer not null, compile_s real not null, primary key(campaign, resolved)) without rowid";
 
 constexpr const char *again_columns = "resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s";
 
-constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, features, draft, bound, score";
+constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, draft, bound, score";
 
 }  // namespace
 
@@ -80,7 +77,6 @@ public:
         bind(std::string(name_of(m.verdict))).bind(m.message).bind(m.seconds).bind(m.ratio).bind(m.lower).bind(m.upper);
         return bind(static_cast<int64_t>(m.workspace_bytes)).bind(static_cast<int64_t>(m.code_bytes)).bind(m.compile_s);
     }
-    Statement &bind(const std::vector<float> &values) { return bound(sqlite3_bind_blob(statement_, ++at_, values.data(), static_cast<int>(values.size() * sizeof(float)), SQLITE_TRANSIENT)); }
     // Whether there is a row; `ok` says whether that could be found out.
     bool step() {
         const int status = ok_ ? sqlite3_step(statement_) : SQLITE_ERROR;
@@ -101,11 +97,6 @@ public:
         m.seconds = real(column + 2), m.ratio = real(column + 3), m.lower = real(column + 4), m.upper = real(column + 5);
         m.workspace_bytes = static_cast<uint64_t>(integer(column + 6)), m.code_bytes = static_cast<uint64_t>(integer(column + 7)), m.compile_s = real(column + 8);
         return m;
-    }
-    std::vector<float> floats(int column) const {
-        std::vector<float> values(static_cast<size_t>(sqlite3_column_bytes(statement_, column)) / sizeof(float));
-        if (!values.empty()) std::memcpy(values.data(), sqlite3_column_blob(statement_, column), values.size() * sizeof(float));
-        return values;
     }
 
 private:
@@ -168,8 +159,6 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
         throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is something else. Name another with --records.");
     if (read_only) return;
     s.run("pragma foreign_keys = on; pragma synchronous = full");
-    s.run(claims);
-    s.run(agains);
 }
 
 Records::~Records() = default;
@@ -200,9 +189,9 @@ private:
 bool is_measure(double value) { return std::isfinite(value) && value >= 0; }
 
 bool inserted(sqlite3 *db, int64_t campaign, const Trial &t) {
-    Statement insert(db, std::string("insert or replace into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    Statement insert(db, std::string("insert or replace into trial(campaign, ") + columns + ") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     insert.bind(campaign).bind(t.number).bind(t.schedule).bind(t.origin).bind(t.resolved).bind(t.measurement);
-    insert.bind(t.features).bind(t.draft).bind(t.bound).bind(t.score).step();
+    insert.bind(t.draft).bind(t.bound).bind(t.score).step();
     return insert.ok();
 }
 
@@ -237,8 +226,7 @@ bool is_credible(const Measurement &m) {
 }
 
 bool is_credible(const Trial &t) {
-    return t.number >= 0 && is_credible(t.measurement) && is_measure(t.draft) && is_measure(t.bound) && std::isfinite(t.score) &&
-           std::all_of(t.features.begin(), t.features.end(), [](float value) { return std::isfinite(value); });
+    return t.number >= 0 && is_credible(t.measurement) && is_measure(t.draft) && is_measure(t.bound) && std::isfinite(t.score);
 }
 
 std::string CampaignRow::task() const {
@@ -279,7 +267,7 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
     while (q.step()) {
         Trial t;
         t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3), t.measurement = measurement_in(state_->file, q, 4);
-        t.features = q.floats(13), t.draft = q.real(14), t.bound = q.real(15), t.score = q.real(16);
+        t.draft = q.real(13), t.bound = q.real(14), t.score = q.real(15);
         all.push_back(std::move(t));
     }
     if (!q.ok()) state_->fail("records.read", "to read its trials", "Restore it, or name another with --records.");
@@ -292,7 +280,6 @@ void Records::add_again(int64_t campaign, const std::string &resolved, const Mea
 
 std::map<std::string, Measurement> Records::State::measured_again(int64_t campaign) const {
     std::map<std::string, Measurement> all;
-    if (Statement there(db, "select 1 from sqlite_schema where name = 'again'"); !there.step()) return all;
     Statement q(db, std::string("select ") + again_columns + " from again where campaign = ?");
     q.bind(campaign);
     while (q.step()) all[q.text(0)] = measurement_in(file, q, 1);
@@ -331,7 +318,7 @@ void Records::merge(const fs::path &other) {
         const std::vector<Trial> theirs = from.trials(row.id);
         const std::map<std::string, Measurement> again = from.state_->measured_again(row.id);
         for (const Trial &t : theirs)
-            if (!is_credible(t)) refuse(row, "trial " + std::to_string(t.number) + " has times, ratios or features that cannot have been measured");
+            if (!is_credible(t)) refuse(row, "trial " + std::to_string(t.number) + " has times or ratios that cannot have been measured");
         for (const auto &[resolved, m] : again)
             if (!is_credible(m))
                 refuse(row, "what was measured again of " + quotable(resolved) + " has times or ratios that cannot have been measured");

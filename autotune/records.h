@@ -26,7 +26,6 @@ struct Trial {
     std::string origin;        // "base", "sample", "mutation", "crossover"
     std::string resolved;      // hash of its tile program
     Measurement measurement;
-    std::vector<float> features;
     double draft = 0, bound = 0, score = 0;  // what was predicted
 };
 

@@ -21,8 +21,8 @@ struct TreeRow {
 };
 
 struct TreeOptions {
-    int rounds = 200, depth = 6;
-    double rate = 0.1, least_weight = 2, regularisation = 1;
+    int rounds = 150, depth = 4;
+    double rate = 0.1, least_weight = 10, regularisation = 10;
 };
 
 // Trees that order each group's rows by their labels (LambdaMART's pairwise loss). The same rows give the same text.

@@ -49,13 +49,4 @@ int64_t LoopPositions::value(const Expr &e) const {
     }
 }
 
-void LoopPositions::loops_in(const Expr &e, std::unordered_map<std::string, bool> &found) const {
-    const Expr::Node &n = *e.get();
-    if (n.kind == ExprKind::variable) {
-        if (loops.count(n.name)) found[n.name] = true;
-        else if (auto let = lets.find(n.name); let != lets.end()) loops_in(let->second, found);
-    }
-    for (const Expr &a : n.args) loops_in(a, found);
-}
-
 }  // namespace tessera

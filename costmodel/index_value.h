@@ -15,8 +15,6 @@ struct LoopPositions {
 
     // Data that an index loads counts as 0, and so does what is divided by zero.
     int64_t value(const Expr &e) const;
-    // The variables of loops that the value depends on, those behind a let included.
-    void loops_in(const Expr &e, std::unordered_map<std::string, bool> &found) const;
 };
 
 }  // namespace tessera

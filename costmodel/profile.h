@@ -1,9 +1,7 @@
 // What a tile program does on one shape, counted without compiling it: instructions by kind, what each cache level has to
 // bring, how the work is shared out. Everything is read off the program's own loops; where a count or a condition varies
 // with outer loops it is taken at their middle, and a condition by how often it holds.
-//
-// Traffic: a loop whose body touches less than a cache holds finds there again what earlier iterations brought; what its
-// outermost such loop touches is brought anew for each time that it runs (the working-set argument of Wolf and Lam, PLDI 1991).
+// Traffic is by working sets (working_set.h).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,10 +26,15 @@ struct Profile {
     double chained = 0;                        // of core_time, what waits for an earlier result
     // Bytes that come from outside the first, second and third level, and those of arguments.
     std::array<double, 3> traffic{};
+    double translations = 0;                   // pages whose address has to be looked up beyond the first level
     double argument_bytes = 0;
     double copied = 0;                         // elements that Copies move: packs
     // Of the loop that most multiply-adds run in.
     double accumulators = 0, loads_per_fma = 0, inner_trips = 0, inner_bytes = 0;
+    double inner_loads = 0;                    // vectors loaded in an iteration that several multiply-adds use
+    double live = 0;                           // vectors that an iteration needs at one time
+    double inner_rows = 0;                     // that lie apart in memory and are touched in an iteration
+    double in_turn = 1;                        // multiply-adds to one accumulator in an iteration
     // Of the program.
     double statements = 0;                     // stores after unrolling: what the compiler has to do
     double stack_bytes = 0, workspace_bytes = 0;

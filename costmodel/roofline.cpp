@@ -19,7 +19,10 @@ Rates rates_of(const Target &target) {
 
 double predicted_seconds(const Profile &p, const Rates &rates, int threads) {
     const double workers = std::max(1.0, std::min<double>(threads, p.parallel) / p.imbalance);
-    const double needs[] = {p.core_time / rates.fma / workers, p.traffic[0] / rates.read[0] / workers, p.traffic[1] / rates.read[1] / workers, p.traffic[2] / rates.read[2]};
+    constexpr double translation = 16;  // multiply-adds' issue slots
+    constexpr double streams = 16, alone = 1.8;  // rows at one time that a prefetcher follows; how much longer the others take
+    const double far = p.inner_rows > streams ? alone : 1;
+    const double needs[] = {p.core_time / rates.fma / workers, p.traffic[0] / rates.read[0] / workers, far * p.traffic[1] / rates.read[1] / workers, far * p.traffic[2] / rates.read[2], translation * p.translations / rates.fma / workers};
     // Units overlap, but never wholly: a norm between the largest and the sum.
     double sum = 0;
     for (double n : needs) sum += n * n * n;

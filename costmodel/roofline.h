@@ -10,7 +10,7 @@ namespace tessera {
 // have at 3 GHz.
 struct Rates {
     double fma = 6e9;               // vector multiply-adds in a second
-    double read[3] = {1e11, 3e10, 1e10};  // bytes in a second out of the second level, the third, memory
+    double read[3] = {1.8e11, 8e10, 2.5e10};  // bytes in a second out of the second level, the third, memory
     double parallel_loop_s = 5e-6;  // to start and join threads
 };
 Rates rates_of(const Target &target);

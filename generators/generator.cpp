@@ -46,7 +46,7 @@ static int run(int argc, char **argv, const Registry &registry) {
     app.require_subcommand(1);
     const std::vector<Command> commands = {list_command(app, registry), show_command(app, registry), generate_command(app, registry),
                                            explain_command(app, registry), diff_command(app, registry), verify_command(app, registry), bench_command(app, registry), tune_command(app, registry),
-                                           check_command(app, registry), records_command(app), cost_model_command(app),
+                                           check_command(app, registry), records_command(app, registry), cost_model_command(app),
                                            doctor_command(app, registry)};
     try {
         app.parse(argc, argv);

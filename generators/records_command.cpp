@@ -12,6 +12,7 @@
 #include "algorithms/error.h"
 #include "autotune/records.h"
 #include "costmodel/examples.h"
+#include "generators/recorded_features.h"
 #include "generators/tune_progress.h"
 
 namespace tessera {
@@ -33,40 +34,32 @@ int list(const RecordsOptions &options) {
     return exit_ok;
 }
 
-std::string hash_of_features(const CampaignRow &row) {
-    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
-    const bool has = document.is_object() && document.contains("features") && document["features"].is_string();
-    return has ? document["features"].get<std::string>() : "none";
-}
-
 // Whether a model can learn from it.
-bool is_example(const Trial &t, const CampaignRow &row) {
-    const bool has_times = t.draft > 0 && t.bound > 0 && row.base_seconds > 0 && std::isfinite(row.base_seconds);
-    return is_credible(t) && has_times && t.features.size() == feature_table().size();
-}
+bool is_example(const Trial &t, const CampaignRow &row) { return is_credible(t) && row.base_seconds > 0 && std::isfinite(row.base_seconds); }
 
 // Times by way of the base's, which drift cancels from.
-int export_examples(const RecordsOptions &options) {
+int export_examples(const Registry &registry, const RecordsOptions &options) {
     const Records records(options.file, true);
     std::vector<Example> all;
     for (const CampaignRow &row : records.campaigns()) {
         if (row.trials == 0) continue;
-        if (hash_of_features(row) != feature_hash()) {
-            note(fmt::format("{}: its {} trials are left out: their features are of another table than this version's", row.task(), row.trials));
+        const RecordedFeatures features(registry, row);
+        if (!features.problem().empty()) {
+            note(fmt::format("{}: its {} trials are left out: {}", row.task(), row.trials, features.problem()));
             continue;
         }
-        size_t incredible = 0;
+        size_t incredible = 0, other = 0;
         for (const Trial &t : records.trials(row.id)) {
-            if (!is_example(t, row)) {
-                incredible++;
-                continue;
-            }
+            const std::optional<Featured> now = is_example(t, row) ? features.of(t) : std::nullopt;
             const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
-            all.push_back({row.task(), {t.features, t.draft, t.bound}, timed ? row.base_seconds / t.measurement.ratio : 0});
+            if (now) all.push_back({row.task(), *now, timed ? row.base_seconds / t.measurement.ratio : 0});
+            else (is_example(t, row) ? other : incredible)++;
         }
-        if (incredible > 0)
-            note(fmt::format("{}: {} of its {} trials are left out: they have times, ratios or features that cannot have been measured",
-                             row.task(), incredible, row.trials));
+        auto left_out = [&](size_t count, const char *why) {
+            if (count > 0) note(fmt::format("{}: {} of its {} trials are left out: {}", row.task(), count, row.trials, why));
+        };
+        left_out(incredible, "they have times or ratios that cannot have been measured");
+        left_out(other, "this version makes other tile programs of their schedules");
     }
     write_examples(std::cout, all);
     return exit_ok;
@@ -80,14 +73,14 @@ int prune(const RecordsOptions &options) {
     return exit_ok;
 }
 
-int run(const RecordsOptions &options) {
+int run(const Registry &registry, const RecordsOptions &options) {
     if (options.what != "merge" && !options.others.empty())
         throw UserError("command.arguments", "records " + options.what + ": expected one database, got '" + join(options.others, "', '") +
                                                  "' after '" + options.file + "'. Leave it out; only merge takes several.");
     if (options.what != "prune" && options.says_fewest)
         throw UserError("command.arguments", "records " + options.what + ": --fewest is for prune. Leave it out.");
     if (options.what == "list") return list(options);
-    if (options.what == "export") return export_examples(options);
+    if (options.what == "export") return export_examples(registry, options);
     if (options.what == "prune") return prune(options);
     if (options.others.empty()) throw UserError("command.arguments", "records merge: expected the databases to merge into '" + options.file + "'; name one or more after it.");
     Records records(options.file);
@@ -98,16 +91,16 @@ int run(const RecordsOptions &options) {
 
 }  // namespace
 
-Command records_command(CLI::App &app) {
+Command records_command(CLI::App &app, const Registry &registry) {
     auto options = std::make_shared<RecordsOptions>();
     CLI::App *line = app.add_subcommand("records", "List, merge, export or prune what tuning measured");
     line->add_option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")->required()->check(CLI::IsMember({"list", "merge", "export", "prune"}));
     line->add_option("file", options->file, "The database")->required();
     line->add_option("others", options->others, "For merge: databases of other machines");
     line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")->capture_default_str();
-    return {line, [=] {
+    return {line, [=, &registry] {
                 options->says_fewest = line->count("--fewest") > 0;
-                return run(*options);
+                return run(registry, *options);
             }};
 }
 

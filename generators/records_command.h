@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command records_command(CLI::App &app);
+Command records_command(CLI::App &app, const Registry &registry);
 
 }  // namespace tessera

@@ -146,6 +146,7 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"fixed", p.fixed},
                      {"extents", extents},
                      {"target", p.target.name},
+                     {"caches", {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes}},
                      {"threads", options.threads},
                      {"space", task.space.restrictions},
                      {"model", model_hash(options.model, p.target)},

@@ -24,7 +24,7 @@ static Trial trial(int64_t number, double ratio) {
     t.measurement.verdict = ratio > 0 ? Verdict::measured : Verdict::crashed;
     t.measurement.seconds = t.measurement.ratio = t.measurement.lower = t.measurement.upper = ratio;
     t.measurement.message = ratio > 0 ? "" : "it ended by signal 11";
-    t.features = {1, 2.5f, static_cast<float>(number)}, t.draft = 0.25, t.bound = 0.125, t.score = -1;
+    t.draft = 0.25, t.bound = 0.125, t.score = -1;
     return t;
 }
 
@@ -52,16 +52,11 @@ TEST_CASE("trials come back as they were added") {
     REQUIRE(trials.size() == 2);
     CHECK(trials[1].measurement.verdict == Verdict::crashed);
     CHECK(trials[1].measurement.message == "it ended by signal 11");
-    CHECK(trials[1].features == std::vector<float>{1, 2.5f, 1});
     CHECK(trials[0].bound == 0.125);
     const auto again = r.measured_again(campaigns[0].id);
     REQUIRE(again.size() == 1);
     CHECK(again.at("sha256:1").ratio == 3);
     CHECK(r.measured_again(campaigns[0].id + 1).empty());
-    // A database of before there were such rows has none, for who may only read it.
-    CHECK(shell("python3 -c \"import sqlite3; sqlite3.connect('" + file.string() + "').execute('drop table again')\"").code == 0);
-    CHECK(Records(file, true).measured_again(campaigns[0].id).empty());
-    CHECK(Records(file).measured_again(campaigns[0].id).empty());
 }
 
 TEST_CASE("records of other machines are merged, and thin ones pruned") {
@@ -146,7 +141,7 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
         check_words([&] { here.merge(file); }, {"error[records.format]: records '" + file.string() + "': ", why});
         CHECK(here.campaigns().empty());
     };
-    const std::string said = "campaign 'bad\\u001b[2J': trial 1 has times, ratios or features that cannot have been measured, so the file is damaged, and nothing of it was merged. Restore it, or leave it out.";
+    const std::string said = "campaign 'bad\\u001b[2J': trial 1 has times or ratios that cannot have been measured, so the file is damaged, and nothing of it was merged. Restore it, or leave it out.";
     const auto with = [](const std::function<void(Trial &)> &change) {
         Trial t = trial(1, 1);
         change(t);
@@ -155,8 +150,7 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
     refuse(with([](Trial &t) { t.measurement.ratio = 0; }), "", said);
     refuse(with([](Trial &t) { t.measurement.seconds = -1; }), "", said);
     refuse(with([](Trial &t) { t.measurement.upper = INFINITY; }), "", said);
-    refuse(with([](Trial &t) { t.features[0] = NAN; }), "", said);
-    refuse(with([](Trial &t) { t.features[1] = INFINITY; }), "", said);
+    refuse(with([](Trial &t) { t.score = INFINITY; }), "", said);
     refuse(with([](Trial &t) { t.bound = -1; }), "", said);
     refuse(trial(1, 1), "update again set ratio = 0", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
     refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");

@@ -79,3 +79,60 @@ TEST_CASE("tails are counted as often as they occur") {
     CHECK(p.fma > 64 * 96 * 128 / 16);
     CHECK(p.fma <= 72 * 96 * 128 / 16);
 }
+
+TEST_CASE("a last block that is smaller is counted as small as it is") {
+    Knobs k;
+    k.micro = {{"M", 4}, {"N", 48}}, k.vector = {{"N", 16}}, k.block = {{"M", 48}};
+    CHECK(profile(product, k).fma == 64 * 96 * 128 / 16);
+}
+
+TEST_CASE("a fold that is written out waits as long, and has no more accumulators") {
+    Knobs rolled;
+    rolled.micro = {{"N", 32}}, rolled.vector = {{"N", 16}};
+    Knobs unrolled = rolled;
+    unrolled.unroll = {{"K", 4}};
+    const Profile r = profile(product, rolled), u = profile(product, unrolled);
+    CHECK(r.accumulators == 2);
+    CHECK(u.accumulators == 2);
+    CHECK(r.in_turn == 1);
+    CHECK(u.in_turn == 4);
+    CHECK(u.chained == Approx(r.chained).epsilon(0.05));
+    CHECK(u.inner_loads == 4 * r.inner_loads);
+}
+
+TEST_CASE("what one instruction of a family takes is one load where it lies together") {
+    const Algorithm bytes = bind_extents(library::matmul_u8s8({}), {{"M", 64}, {"N", 64}, {"K", 128}});
+    Knobs k;
+    k.micro = {{"M", 4}, {"N", 64}}, k.vector = {{"N", 16}}, k.instruction = "dot4", k.loops = {"micro.N", "micro.M"};
+    Knobs packed = k;
+    packed.pack["w"] = {"micro.N", {{"N", 64, false}, {"K", 4, false}, {"N", 64, true}, {"K", 4, true}}};
+    const Profile apart = profile(bytes, k, "avx512_bf16"), together = profile(bytes, packed, "avx512_bf16");
+    const double groups = 64 * 64 * 128 / 4 / 16;
+    CHECK(apart.grouped == groups);
+    CHECK(together.grouped == groups);
+    CHECK(together.fma == 0);
+    CHECK(apart.gathers >= groups / 4);  // for four rows
+    CHECK(together.gathers < groups / 16);
+    CHECK(together.broadcasts >= groups / 4);
+    CHECK(apart.core_time > 4 * together.core_time);
+}
+
+TEST_CASE("lanes that run past a tile of a pack are anywhere") {
+    Knobs k;
+    k.micro = {{"M", 8}, {"N", 32}}, k.vector = {{"N", 16}}, k.loops = {"micro.N", "micro.M"};
+    Knobs other = k;
+    k.pack["w"] = {"root", {{"N", 32, false}, {"K", 0, false}, {"N", 32, true}}};
+    other.pack["w"] = {"root", {{"N", 24, false}, {"K", 0, false}, {"N", 24, true}}};
+    CHECK(profile(product, k).gathers == 0);
+    CHECK(profile(product, other).gathers > 0);
+    CHECK(profile(product, other).core_time > 1.5 * profile(product, k).core_time);
+}
+
+TEST_CASE("data that a level holds from the last call is not brought") {
+    Knobs k;
+    k.micro = {{"M", 8}, {"N", 48}}, k.vector = {{"N", 16}};
+    const Profile p = profile(product, k);  // 102 KiB
+    CHECK(p.traffic[0] > 0);
+    CHECK(p.traffic[1] == 0);
+    CHECK(p.traffic[2] == 0);
+}

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/hash.h"
+#include "algorithms/library/library.h"
 #include "autotune/records.h"
 #include "bench/shell_words.h"
-#include "costmodel/features.h"
+#include "compiler/lower.h"
+#include "costmodel/examples.h"
 #include "schedules/merge.h"
 #include "schedules/target_file.h"
 #include "tests/generators/harness.h"
@@ -423,15 +427,26 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
     trial.schedule = "{}", trial.origin = "base", trial.resolved = "sha256:0", trial.draft = trial.bound = 1e-6;
     trial.measurement.verdict = Verdict::measured;
     trial.measurement.seconds = 1e-5, trial.measurement.ratio = trial.measurement.lower = trial.measurement.upper = 1;
-    trial.features.assign(feature_table().size(), 1);
-    const auto begin = [&](const std::string &task, const std::string &features) {
-        const int64_t id = records.campaign(task, {{"task", task}, {"features", features}});
+    const Algorithm product = bind_extents(library::matmul({}), {{"M", 48}, {"N", 64}, {"K", 32}});
+    nlohmann::ordered_json document = {{"algorithm", "matmul"}, {"semantic", semantic_hash(product)}, {"numerics", "f32"}, {"options", nlohmann::json::object()},
+                                       {"fixed", {{"M", 48}, {"N", 64}, {"K", 32}}}, {"extents", nlohmann::json::object()}, {"target", "avx2"}, {"threads", 1}};
+    trial.resolved = resolved_hash(lower(product, {}, target_named("avx2")));
+    const auto begin = [&](const std::string &task, const std::string &field, const nlohmann::json &value) {
+        nlohmann::ordered_json changed = document;
+        changed["task"] = task;
+        if (!field.empty()) changed[field] = value;
+        const int64_t id = records.campaign(task, changed);
         records.set_base(id, 1e-5), records.add(id, {trial});
         return id;
     };
-    const int64_t strange = begin("a\tb\n\x1b[2Jc", feature_hash());
-    begin("old", "sha256:of another table");
-    for (const auto &damage : std::vector<std::function<void(Trial &)>>{[](Trial &t) { t.measurement.ratio = 0; }, [](Trial &t) { t.features[3] = NAN; }, [](Trial &t) { t.bound = 0; }}) {
+    const int64_t strange = begin("a\tb\n\x1b[2Jc", "", {});
+    begin("other caches", "caches", {1 << 10, 1 << 11, 1 << 12});
+    begin("unknown", "algorithm", "nobody");
+    begin("changed", "semantic", "sha256:0");
+    begin("from a file", "target_file", "sha256:0");
+    begin("damaged", "fixed", 7);
+    for (const auto &damage : std::vector<std::function<void(Trial &)>>{[](Trial &t) { t.measurement.ratio = 0; }, [](Trial &t) { t.score = INFINITY; }, [](Trial &t) { t.resolved = "sha256:0"; },
+                                                                        [](Trial &t) { t.schedule = "{\"y\": {\"micro\": 7}}"; }}) {
         trial.number++;
         Trial damaged = trial;
         damage(damaged);
@@ -441,15 +456,27 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
     CHECK_THAT(list.out, Catch::Contains("a\\u0009b\\u000a\\u001b[2Jc") && !Catch::Contains("\x1b") && !Catch::Contains("\t"));
     const Outcome rows = generator({"records", "export", file});
     CHECK(rows.code == 0);
-    CHECK(std::count(rows.out.begin(), rows.out.end(), '\n') == 2);  // the names of the fields, and the one trial
-    CHECK_THAT(rows.out, Catch::Contains("\na\\u0009b\\u000a\\u001b[2Jc\t1e-05\t"));
-    CHECK_THAT(rows.err, Catch::Contains("note: a\\u0009b\\u000a\\u001b[2Jc: 3 of its 4 trials are left out: they have times, ratios or features that cannot have been measured\n") &&
-                             Catch::Contains("note: old: its 1 trials are left out: their features are of another table than this version's\n"));
+    CHECK(std::count(rows.out.begin(), rows.out.end(), '\n') == 3);  // the names of the fields, and two trials
+    std::istringstream text(rows.out);
+    const std::vector<Example> examples = read_examples(text, "rows");
+    REQUIRE(examples.size() == 2);
+    CHECK(examples[0].task == "a\\u0009b\\u000a\\u001b[2Jc");
+    CHECK(examples[0].seconds == 1e-5);
+    const Target target = target_named("avx2");
+    const Work work = work_of(product, lower(product, {}, target), {});
+    CHECK(examples[0].features.draft == Approx(features_of(profile_of(lower(product, {}, target), {}, target, 1), work, target, 1).draft));
+    CHECK(examples[1].features.values != examples[0].features.values);
+    CHECK_THAT(rows.err, Catch::Contains("note: a\\u0009b\\u000a\\u001b[2Jc: 2 of its 5 trials are left out: they have times or ratios that cannot have been measured\n") &&
+                             Catch::Contains("c: 2 of its 5 trials are left out: this version makes other tile programs of their schedules\n") &&
+                             Catch::Contains("note: unknown: its 1 trials are left out: there is no algorithm 'nobody'") &&
+                             Catch::Contains("note: changed: its 1 trials are left out: the algorithm 'matmul' is not the one that was measured\n") &&
+                             Catch::Contains("note: from a file: its 1 trials are left out: their target is a file, which is not recorded\n") &&
+                             Catch::Contains("note: damaged: its 1 trials are left out: what was tuned is not stated as this version states it\n"));
     write_file(folder.path() / "rows.tsv", rows.out);
     CHECK(generator({"cost-model", "judge", (folder.path() / "rows.tsv").string()}).code == 0);
 
     const Claim claim(records, strange);
-    CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 1 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
+    CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 5 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
     records.add(strange, {trial});
 }
 
