@@ -146,7 +146,6 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"fixed", p.fixed},
                      {"extents", extents},
                      {"target", p.target.name},
-                     {"caches", {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes}},
                      {"threads", options.threads},
                      {"space", task.space.restrictions},
                      {"model", model_hash(options.model, p.target)},
@@ -156,6 +155,7 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
+    else task.identity["caches"] = {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes};
     if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
 }
