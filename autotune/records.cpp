@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <nlohmann/json.hpp>
 
@@ -155,8 +154,10 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
         }
         s.run("commit");
     }
-    if (number("pragma application_id") != application || number("pragma user_version") != format_version)
-        throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is something else. Name another with --records.");
+    const bool is_ours = number("pragma application_id") == application;
+    if (const int64_t version = number("pragma user_version"); !is_ours || version != format_version)
+        throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is " +
+                                              (is_ours ? "of version " + std::to_string(version) + ". Name another file, and tune again." : "something else. Name another file."));
     if (read_only) return;
     s.run("pragma foreign_keys = on; pragma synchronous = full");
 }

@@ -8,14 +8,15 @@ namespace tessera {
 namespace {
 
 constexpr double few_points = 64;   // of which a mean takes all
+constexpr double most_iterations = 4e18;  // that an integer counts
 constexpr size_t most_loops = 5;    // that a mean is taken over; the others stand at their middle
 
 }  // namespace
 
 void LoopNest::enter(const Loop &loop, double count) {
-    frames_.push_back({loop.variable, loop.kind, std::max<int64_t>(1, std::llround(count)) - 1, count, nodes_++});
+    frames_.push_back({loop.variable, loop.kind, std::max<int64_t>(1, std::llround(std::min(count, most_iterations))) - 1, count, nodes_++});
     at.loops[loop.variable] = frames_.back().last / 2;
-    varies_[loop.variable] = frames_.size() > 64 ? 0 : Mask{1} << (frames_.size() - 1);
+    varies_[loop.variable] = {frames_.size() > 64 ? 0 : Mask{1} << (frames_.size() - 1), 0};
 }
 
 void LoopNest::leave() {
@@ -26,7 +27,7 @@ void LoopNest::leave() {
 
 void LoopNest::bind(const Let &let) {
     at.lets[let.variable] = let.value;
-    varies_[let.variable] = loops_of(let.value);
+    varies_[let.variable] = reach_of(let.value);
 }
 
 void LoopNest::unbind(const Let &let) {
@@ -50,7 +51,7 @@ double LoopNest::issues(Mask mask, double element, double vector_bytes) const {
     double n = likely;
     const std::optional<size_t> inner = innermost();
     for (size_t i = 0; i < frames_.size(); i++) {
-        const bool varies = mask >> i & 1;
+        const bool varies = has(mask, i);
         const Frame &f = frames_[i];
         if (f.kind == LoopKind::vector) n *= varies ? std::max(1.0, f.count * element / vector_bytes) : 1;
         else if (f.kind == LoopKind::unrolled) n *= varies ? f.count : 1;
@@ -67,40 +68,42 @@ double LoopNest::lanes() const {
 }
 
 bool LoopNest::in_lanes(Mask mask) const {
-    for (size_t i = 0; i < frames_.size() && i < 64; i++)
-        if (frames_[i].kind == LoopKind::vector && (mask >> i & 1)) return true;
+    for (size_t i = 0; i < frames_.size(); i++)
+        if (frames_[i].kind == LoopKind::vector && has(mask, i)) return true;
     return false;
 }
 
 bool LoopNest::is_shared(Mask mask) const {
     for (size_t i = 0; i < frames_.size(); i++)
-        if (frames_[i].kind == LoopKind::unrolled && frames_[i].last > 0 && (i > 63 || !(mask >> i & 1))) return true;
+        if (frames_[i].kind == LoopKind::unrolled && frames_[i].last > 0 && !has(mask, i)) return true;
     return false;
 }
 
-LoopNest::Mask LoopNest::loops_of(const Expr &e) const {
-    if (e->variables == 0) return 0;
+LoopNest::Reach LoopNest::reach_of(const Expr &e) const {
+    if (e->variables == 0) return {};
     if (e.kind() == ExprKind::variable) {
         auto known = varies_.find(e->name);
-        return known == varies_.end() ? 0 : known->second;
+        return known == varies_.end() ? Reach{} : known->second;
     }
-    Mask mask = 0;
-    for (const Expr &arg : e->args) mask |= loops_of(arg);
-    return mask;
+    Reach all;
+    for (const Expr &arg : e->args) {
+        const Reach one = reach_of(arg);
+        all.depends |= one.depends, all.wraps |= one.wraps;
+    }
+    if (e.kind() == ExprKind::operation && (e->op == Op::div || e->op == Op::mod)) all.wraps |= all.depends;
+    return all;
 }
 
-bool LoopNest::wraps(const Expr &e, Mask loops) const {
-    if (!(loops_of(e) & loops)) return false;
-    if (e.kind() == ExprKind::operation && (e->op == Op::div || e->op == Op::mod)) return true;
-    return std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return wraps(a, loops); });
-}
+LoopNest::Mask LoopNest::loops_of(const Expr &e) const { return reach_of(e).depends; }
+
+LoopNest::Mask LoopNest::wraps(const Expr &e) const { return reach_of(e).wraps; }
 
 double LoopNest::mean_of(const Expr &e) {
     const Mask used = loops_of(e);
     std::vector<size_t> loops;
     double points = 1;
-    for (size_t i = 0; i < frames_.size() && i < 64 && loops.size() < most_loops; i++)
-        if ((used >> i & 1) && frames_[i].last > 0) loops.push_back(i), points *= static_cast<double>(frames_[i].last + 1);
+    for (size_t i = 0; i < frames_.size() && loops.size() < most_loops; i++)
+        if (has(used, i) && frames_[i].last > 0) loops.push_back(i), points *= static_cast<double>(frames_[i].last + 1);
     const double mean = mean_over(e, loops, 0, points <= few_points ? static_cast<int64_t>(few_points) : loops.size() == 1 ? 32 : loops.size() == 2 ? 8 : 3);
     for (size_t i : loops) at.loops[frames_[i].variable] = frames_[i].last / 2;
     return mean;
@@ -119,8 +122,8 @@ double LoopNest::mean_over(const Expr &e, const std::vector<size_t> &loops, size
         return sum / static_cast<double>(frame.last + 1);
     }
     const int64_t samples = most - 2;
-    for (int64_t i = 0; i < samples; i++) sum += mean_at(1 + (2 * i + 1) * (frame.last - 1) / (2 * samples));
     const double between = static_cast<double>(frame.last - 1);
+    for (int64_t i = 0; i < samples; i++) sum += mean_at(1 + static_cast<int64_t>((static_cast<double>(i) + 0.5) * between / static_cast<double>(samples)));
     return (mean_at(0) + sum / static_cast<double>(samples) * between + mean_at(frame.last)) / (between + 2);
 }
 

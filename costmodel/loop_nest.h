@@ -26,6 +26,8 @@ public:
     LoopPositions at;
     double likely = 1;  // how often the conditions around the place hold
 
+    static bool has(Mask mask, size_t loop) { return loop < 64 && (mask >> loop & 1); }
+
     void enter(const Loop &loop, double count);
     void leave();
     void bind(const Let &let);
@@ -47,8 +49,8 @@ public:
     bool is_shared(Mask mask) const;
 
     Mask loops_of(const Expr &e) const;
-    // Whether a quotient or a remainder in it depends on these loops: what is next may be anywhere.
-    bool wraps(const Expr &e, Mask loops) const;
+    // The loops that a quotient or a remainder in it depends on: what comes in their next iteration may be anywhere.
+    Mask wraps(const Expr &e) const;
     // The mean over the iterations of the loops that it depends on: over all of them where they are few, and otherwise over a loop's first,
     // its last and some between.
     double mean_of(const Expr &e);
@@ -57,9 +59,13 @@ public:
 
 private:
     std::vector<Frame> frames_;
-    std::unordered_map<std::string, Mask> varies_;  // variable -> the loops that its value depends on
+    struct Reach {
+        Mask depends = 0, wraps = 0;
+    };
+    std::unordered_map<std::string, Reach> varies_;  // by variable, of its value
     size_t nodes_ = 1;
 
+    Reach reach_of(const Expr &e) const;
     double mean_over(const Expr &e, const std::vector<size_t> &loops, size_t first, int64_t most);
 };
 

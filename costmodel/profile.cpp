@@ -32,7 +32,6 @@ struct Bucket {
     double alu = 0, memory = 0, stores = 0, chain = 0, fma = 0, loads = 0, trips = 1, runs = 1;
     double in_turn = 1, vectors = 0, singles = 0;  // in one iteration, loaded and used several times: vectors, and elements for all lanes
     std::map<std::string, double> sums;            // independent ones, by buffer
-    size_t node = 0;
 
     double busiest() const { return std::max({alu, memory, 2 * stores}); }
     // Where little stands between the begins of two chains, the processor works on both at one time.
@@ -55,7 +54,8 @@ public:
     Profiler(const Target &target, int threads) : target_(target), threads_(threads) {}
 
     Profile run(const TileProgram &program, const DimExtents &extents) {
-        enter(program, extents);
+        programs_ = &program.programs;
+        enter(program, extents, Space::argument);
         finish();
         return out_;
     }
@@ -75,10 +75,10 @@ private:
     std::vector<Access> accesses_;
     std::map<size_t, Bucket> buckets_;
     double stack_ = 0, workspace_ = 0;
-    const TileProgram *program_ = nullptr;
+    const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
-    void enter(const TileProgram &program, const DimExtents &extents) {
-        const TileProgram *outer = std::exchange(program_, &program);
+    // `space` is what its arguments are in.
+    void enter(const TileProgram &program, const DimExtents &extents, Space space) {
         const LoopPositions saved = nest_.at;
         auto &known = nest_.at.extents;
         known.clear();
@@ -86,16 +86,15 @@ private:
         for (const auto &[name, extent] : extents) known[name] = extent;
         for (const Dim &d : program.dims)
             if (d.kind == DimKind::symbolic && !d.equals.empty() && known.count(d.equals)) known[d.name] = known[d.equals];
-        auto add = [&](const Tensor &t, Space space) {
+        auto add = [&](const Tensor &t, Space where) {
             std::vector<Expr> e;
             for (const std::string &d : t.dims) e.push_back(extent(d));
-            declare({t.name, t.dtype, e, space});
+            declare({t.name, t.dtype, e, where});
         };
-        for (const Argument &a : program.arguments) add(a.tensor, Space::argument);
+        for (const Argument &a : program.arguments) add(a.tensor, space);
         for (const Tensor &t : program.constants) add(t, Space::constant);
         visit(program.body);
         nest_.at = saved;
-        program_ = outer;
     }
 
     void declare(const Buffer &buffer) {
@@ -157,12 +156,12 @@ private:
     void visit(const Barrier &) {}
 
     void visit(const Invoke &invoke) {
-        for (const TileProgram &callee : program_->programs) {
+        for (const TileProgram &callee : *programs_) {
             if (callee.name != invoke.program) continue;
             DimExtents extents;
             for (const auto &[dim, e] : invoke.extents) extents[dim] = nest_.at.value(e);
             const std::map<std::string, size_t> names = buffer_ids_;
-            enter(callee, extents);
+            enter(callee, extents, Space::workspace);
             buffer_ids_ = names;
         }
     }
@@ -241,11 +240,13 @@ private:
     // the same.
     std::pair<Walk, std::optional<double>> walk_of(const std::vector<Expr> &index, Mask mask, const Known &buffer) {
         const std::vector<LoopNest::Frame> &frames = nest_.frames();
+        Mask wraps = 0;
+        for (const Expr &i : index) wraps |= nest_.wraps(i);
         Walk walk{{}, std::vector<double>(frames.size() * index.size(), 0), buffer.extents, buffer.element};
         std::optional<double> step = 0;
         for (size_t f = 0; f < frames.size(); f++) {
             walk.loops.push_back({frames[f].count, frames[f].node});
-            if (f > 63 || !(mask >> f & 1)) continue;
+            if (!LoopNest::has(mask, f)) continue;
             double all = 0;
             for (size_t a = 0; a < index.size(); a++) {
                 const double moved = static_cast<double>(nest_.moved(index[a], f));
@@ -253,8 +254,7 @@ private:
                 all = all * buffer.extents[a] + moved;
             }
             if (frames[f].kind != LoopKind::vector || frames[f].last == 0) continue;
-            const bool wraps = std::any_of(index.begin(), index.end(), [&](const Expr &i) { return nest_.wraps(i, Mask{1} << f); });
-            if (wraps) step.reset();
+            if (LoopNest::has(wraps, f)) step.reset();
             else if (step && all != 0) step = all / static_cast<double>(frames[f].last);
         }
         return {std::move(walk), step};
@@ -320,7 +320,7 @@ private:
             const LoopNest::Frame &f = frames[i];
             const double n = f.count;
             if (f.kind == LoopKind::unrolled) unrolled *= n;
-            if (f.kind == LoopKind::unrolled && !(moved >> i & 1)) in_turn *= n;
+            if (f.kind == LoopKind::unrolled && !LoopNest::has(moved, i)) in_turn *= n;
             if (f.kind == LoopKind::vector) own *= std::max(1.0, n * known.element / target_.vector_bytes);
             if (!f.is_inside() && i != inner) runs *= n;
             points *= n;
@@ -330,12 +330,12 @@ private:
         if (guard.defined()) out_.partial += points;
         const size_t node = inner ? frames[*inner].node : 0;
         Bucket &bucket = buckets_[node];
-        bucket.node = node, bucket.runs = runs;
+        bucket.runs = runs;
         bucket.trips = inner ? frames[*inner].count : 1;
         bucket.alu += all.issued.alu, bucket.memory += all.issued.memory, bucket.stores += all.issued.stores;
         bucket.fma += all.issued.fma, bucket.loads += all.issued.loads;
         if (inner) bucket.vectors += all.issued.vectors / (runs * bucket.trips), bucket.singles += all.issued.singles / (runs * bucket.trips);
-        if (chain >= 0 && inner && !(moved >> *inner & 1)) {
+        if (chain >= 0 && inner && !LoopNest::has(moved, *inner)) {
             bucket.chain = std::max(bucket.chain, runs * bucket.trips * in_turn * chain);
             double &sums = bucket.sums[buffer];
             sums = std::max(sums, unrolled / in_turn * own), bucket.in_turn = std::max(bucket.in_turn, in_turn);
@@ -350,18 +350,19 @@ private:
             if (buffers_[a.buffer].space == Space::argument) arguments[a.buffer] = std::max(arguments[a.buffer], a.touched[0].bytes);
         for (const auto &[buffer, bytes] : arguments) out_.argument_bytes += bytes;
         const Bucket *hottest = nullptr;
+        size_t loop = 0;  // its node
         for (auto &[node, b] : buckets_) {
             b.spill(target_.vector_registers);
             const double busiest = b.busiest(), waits = b.waits();
             out_.core_time += std::max(busiest, waits);
             if (waits > busiest) out_.chained += waits - busiest;
-            if (!hottest || b.alu > hottest->alu) hottest = &b;
+            if (!hottest || b.alu > hottest->alu) hottest = &b, loop = node;
         }
         if (hottest) {
             out_.accumulators = hottest->accumulators(), out_.in_turn = hottest->in_turn;
             out_.loads_per_fma = hottest->loads / std::max(hottest->fma, 1.0);
             out_.inner_trips = hottest->trips;
-            out_.inner_bytes = sets.bytes_in(hottest->node), out_.inner_rows = sets.rows_in(hottest->node);
+            out_.inner_bytes = sets.bytes_in(loop), out_.inner_rows = sets.rows_in(loop);
             out_.inner_loads = hottest->vectors, out_.live = hottest->live();
         }
     }

@@ -13,7 +13,7 @@ constexpr double line_bytes = 64, page_bytes = 4 << 10;
 constexpr double held_pages = 64;  // by the first level of translation
 constexpr double crowding = 0.8;   // of a set's lines that are too many, most are still there when they are used again
 // Of the first level a page, since it is looked up before the address is translated; of the second level what most have.
-constexpr std::array<int64_t, 2> way_bytes = {4 << 10, 64 << 10};
+constexpr std::array<double, 2> way_bytes = {4 << 10, 64 << 10};
 
 // Rows of so many bytes, by axis how many and how far apart, innermost axis last.
 struct Rows {
@@ -34,17 +34,17 @@ double bytes_of(const Rows &rows) {
     return bytes;
 }
 
-// What they need of a cache whose ways are so long.
-double needs_of(const Rows &rows, int64_t way) {
-    const double whole = static_cast<double>(way);
-    double covered = std::min(rows.bytes, whole);
+// What they need of a cache whose ways are so long: as many ways as the fullest sets have lines.
+double needs_of(const Rows &rows, double way) {
+    double covered = std::min(rows.bytes, way);  // of one way, by all rows
     for (size_t a = rows.counts.size(); a-- > 0;) {
-        const int64_t apart = std::gcd(static_cast<int64_t>(std::fmod(rows.steps[a], whole)), way);
-        const double places = std::min(rows.counts[a], static_cast<double>(way / apart));
-        covered = std::min(whole, std::max(covered, places * std::min(covered, static_cast<double>(apart))));
+        const double step = std::fmod(rows.steps[a], way), shift = std::min(step, way - step);
+        const double apart = static_cast<double>(std::gcd(static_cast<int64_t>(step), static_cast<int64_t>(way)));
+        const double places = std::min(rows.counts[a], way / apart);
+        covered = std::min(way, covered + (places - 1) * std::min(covered, shift));
     }
-    const double bytes = bytes_of(rows), load = bytes / covered;  // of the busiest sets
-    return load > 1 ? std::max(bytes, crowding * load * whole) : bytes;
+    const double bytes = bytes_of(rows), load = bytes / covered;
+    return load > 1 ? std::max(bytes, crowding * load * way) : bytes;
 }
 
 }  // namespace

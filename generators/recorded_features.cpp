@@ -1,9 +1,12 @@
 #include "generators/recorded_features.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "algorithms/json_parse.h"
 #include "autotune/metric.h"
 #include "autotune/tuned_schedule.h"
 #include "compiler/lower.h"
@@ -20,34 +23,44 @@ static Algorithm algorithm_in(const Registry &registry, const nlohmann::json &do
     return bound;
 }
 
+// A whole number as campaigns record it.
+static int64_t count_in(const nlohmann::json &value, int64_t most) {
+    if (!value.is_number_integer() || value < 1 || value > most) throw UserError("records.document", "what was tuned has a number that is none of a machine");
+    return value;
+}
+
+// By name, with the caches of the machine that measured.
 static Target target_in(const nlohmann::json &document) {
     if (document.contains("target_file")) throw UserError("records.target", "their target is a file, which is not recorded");
-    Target target = target_named(document.at("target"));
-    if (auto caches = document.find("caches"); caches != document.end())
-        target.l1_bytes = caches->at(0), target.l2_bytes = caches->at(1), target.l3_bytes = caches->at(2);
+    const std::string name = document.at("target"), base = name.substr(0, name.find('+'));
+    const std::vector<std::string> known = target_names();
+    if (base == "host" || std::find(known.begin(), known.end(), base) == known.end()) throw UserError("records.target", "this version has no target '" + quotable(name) + "'");
+    Target target = target_named(name);
+    if (auto caches = document.find("cache_bytes"); caches != document.end()) {
+        constexpr int64_t most = int64_t{1} << 40;
+        target.l1_bytes = count_in(caches->at(0), most), target.l2_bytes = count_in(caches->at(1), most), target.l3_bytes = count_in(caches->at(2), most);
+    }
     return target;
 }
 
 // What `task_of` (tune_task.h) and the campaign wrote of it. Throws UserErrors, and nlohmann's exceptions where it is none of theirs.
 static SearchSpace space_in(const Registry &registry, const nlohmann::json &document) {
+    if (document.value("caches", "") == "cold") throw UserError("records.cold", "they were measured with cold caches, which features do not tell");
     SearchSpace space;
     space.algorithm = algorithm_in(registry, document), space.target = target_in(document), space.extents = document.at("extents").get<DimExtents>();
-    if (document.value("metric", "") != name_of(Metric::throughput)) space.threads = document.at("threads");
-    if (document.contains("prepack")) space.ahead = document["prepack"].get<std::vector<std::string>>();
+    if (document.value("metric", "") != name_of(Metric::throughput)) space.threads = static_cast<int>(count_in(document.at("threads"), 4096));
     return space;
 }
 
 RecordedFeatures::RecordedFeatures(const Registry &registry, const CampaignRow &campaign) : model_(roofline_model()) {
     try {
         space_ = space_in(registry, nlohmann::json::parse(campaign.document));
+        search_ = std::make_unique<Search>(space_, SearchOptions{}, *model_);
     } catch (const UserError &error) {
         problem_ = error.message();
-        return;
     } catch (const nlohmann::json::exception &) {
         problem_ = "what was tuned is not stated as this version states it";
-        return;
     }
-    search_ = std::make_unique<Search>(space_, SearchOptions{}, *model_);
 }
 
 RecordedFeatures::~RecordedFeatures() = default;

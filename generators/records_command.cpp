@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -35,7 +36,14 @@ int list(const RecordsOptions &options) {
 }
 
 // Whether a model can learn from it.
-bool is_example(const Trial &t, const CampaignRow &row) { return is_credible(t) && row.base_seconds > 0 && std::isfinite(row.base_seconds); }
+bool is_example(const Trial &t, const CampaignRow &row) {
+    const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
+    return is_credible(t.measurement) && row.base_seconds > 0 && std::isfinite(row.base_seconds) && (!timed || std::isfinite(row.base_seconds / t.measurement.ratio));
+}
+
+bool is_finite(const Featured &f) {
+    return std::isfinite(f.draft) && std::isfinite(f.bound) && std::all_of(f.values.begin(), f.values.end(), [](float value) { return std::isfinite(value); });
+}
 
 // Times by way of the base's, which drift cancels from.
 int export_examples(const Registry &registry, const RecordsOptions &options) {
@@ -52,7 +60,7 @@ int export_examples(const Registry &registry, const RecordsOptions &options) {
         for (const Trial &t : records.trials(row.id)) {
             const std::optional<Featured> now = is_example(t, row) ? features.of(t) : std::nullopt;
             const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
-            if (now) all.push_back({row.task(), *now, timed ? row.base_seconds / t.measurement.ratio : 0});
+            if (now && is_finite(*now)) all.push_back({row.task(), *now, timed ? row.base_seconds / t.measurement.ratio : 0});
             else (is_example(t, row) ? other : incredible)++;
         }
         auto left_out = [&](size_t count, const char *why) {

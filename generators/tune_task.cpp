@@ -155,7 +155,7 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
-    else task.identity["caches"] = {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes};
+    else task.identity["cache_bytes"] = {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes};
     if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
 }

@@ -83,6 +83,15 @@ static std::vector<std::string> hashes(const std::vector<Trial> &trials) {
     return all;
 }
 
+TEST_CASE("a database of another version says which") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    { Records r(file); }
+    REQUIRE(shell("python3 -c \"import sqlite3; sqlite3.connect('" + file.string() + "').execute('pragma user_version = 1')\"").code == 0);
+    for (bool read_only : {false, true})
+        check_words([&] { Records(file, read_only); }, {"error[records.format]", "expected a database of measurements of version 2; it is of version 1. Name another file, and tune again."});
+}
+
 TEST_CASE("from where a campaign goes another way its records are the new ones") {
     const TemporaryFolder folder;
     Records r(folder.path() / "records.db");

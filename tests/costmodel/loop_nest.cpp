@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 using namespace tessera;
 
 static Loop loop(const std::string &variable, LoopKind kind = LoopKind::serial) {
@@ -52,9 +54,13 @@ TEST_CASE("instructions are issued for what varies") {
     const Let let{"t", variable("m") * Expr(3) + variable("lane"), {}};
     nest.bind(let);
     CHECK(nest.loops_of(variable("t")) == (m | lane));
-    CHECK(nest.wraps(variable("t") / Expr(5), lane));
-    CHECK(!nest.wraps(variable("t") / Expr(5), k));
-    CHECK(!nest.wraps(variable("t") + variable("k") / Expr(5), lane));
+    CHECK(nest.wraps(variable("t") / Expr(5)) == (m | lane));
+    CHECK(nest.wraps(variable("t") + variable("k") / Expr(5)) == k);
+    const Let quotient{"q", variable("k") % Expr(7), {}};
+    nest.bind(quotient);
+    CHECK(nest.wraps(variable("q") + variable("t")) == k);
+    CHECK(nest.loops_of(variable("q")) == k);
+    nest.unbind(quotient);
     CHECK(nest.moved(variable("t"), 3) == 31);
     CHECK(nest.moved(variable("k") * Expr(-2), 1) == -198);
     nest.unbind(let);
@@ -67,4 +73,8 @@ TEST_CASE("loops beyond the 64th are nobody's") {
     CHECK(nest.loops_of(variable("i63")) == LoopNest::Mask{1} << 63);
     CHECK(nest.loops_of(variable("i69")) == 0);
     CHECK(nest.mean_of(variable("i69")) == 0);
+    CHECK(nest.issues(nest.loops_of(variable("i1")), 4, 64) == std::exp2(69));  // all but the innermost
+    LoopNest huge;
+    huge.enter(loop("i"), 1e30);
+    CHECK(huge.mean_of(variable("i")) == Approx(2e18).epsilon(0.01));
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "algorithms/builder.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower.h"
 
@@ -135,4 +136,23 @@ TEST_CASE("data that a level holds from the last call is not brought") {
     CHECK(p.traffic[0] > 0);
     CHECK(p.traffic[1] == 0);
     CHECK(p.traffic[2] == 0);
+}
+
+TEST_CASE("calls inside of calls count, and the arguments are the program's own") {
+    Builder f("net", Numerics{});
+    const Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
+    const Tile x = f.input("x", {M, D});
+    const Tile y = f.call("ffn", library::feed_forward({}), {x, f.input("w_up", {D, F}), f.input("b_up", {F}), f.input("w_down", {F, D}), f.input("b_down", {D}), f.input("gamma", {D}), f.input("beta", {D})})[0];
+    const Algorithm net = bind_extents(f.output("y", y).build(), {{"M", 64}, {"D", 64}, {"F", 256}});
+    const Target target = target_named("avx512");
+    const Profile inlined = profile_of(lower(net, {}, target), {}, target, 1);
+    std::map<std::string, Knobs> once;
+    for (const char *scope : {"ffn", "ffn.up", "ffn.down", "ffn.norm"}) once[scope].call = "once";
+    const TileProgram called = lower(net, once, target);
+    REQUIRE(called.programs.size() > 1);
+    const Profile nested = profile_of(called, {}, target, 1);
+    CHECK(inlined.fma >= 2 * 64 * 64 * 256);
+    CHECK(nested.fma == Approx(inlined.fma).epsilon(0.3));
+    CHECK(nested.argument_bytes <= inlined.argument_bytes);
+    CHECK(nested.argument_bytes >= 4 * 64 * 64);
 }

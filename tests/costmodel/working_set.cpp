@@ -36,9 +36,15 @@ TEST_CASE("rows a way apart share its sets") {
     const std::vector<Touched> apart = touched_by(rows_of(24, 1, 1024));  // 4 KiB: of the first level the same set, of the second every 64th
     CHECK(apart[0].needs[0] == Approx(0.8 * 24 * 4096));
     CHECK(apart[0].needs[1] == Approx(0.8 * 1.5 * 65536));
-    const std::vector<Touched> odd = touched_by(rows_of(24, 1, 1024 + 16));
-    CHECK(odd[0].needs[0] == 24 * 64);
-    CHECK(odd[0].needs[1] == 24 * 64);
+    for (double stride : {1000.0, 1001.0, 1003.0, 1008.0, 1024.0 + 16, 1275.0}) {
+        CAPTURE(stride);
+        const std::vector<Touched> odd = touched_by(rows_of(24, 1, stride));
+        CHECK(odd[0].needs[0] == 24 * 64);
+        CHECK(odd[0].needs[1] == 24 * 64);
+    }
+    CHECK(touched_by(rows_of(24, 1, 1024 + 1))[0].needs[0] > 7 * 4096);  // two or three lines of a way
+    CHECK(touched_by(rows_of(24, 1, 1024 + 1))[0].needs[0] < 24 * 4096);
+    CHECK(touched_by(rows_of(24, 1, 512))[0].needs[0] == Approx(0.8 * 12 * 4096));
     CHECK(touched_by(rows_of(4, 1 << 20, 1 << 20))[0].needs[0] == 4.0 * (1 << 22));
 }
 

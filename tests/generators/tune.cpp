@@ -440,12 +440,17 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
         return id;
     };
     const int64_t strange = begin("a\tb\n\x1b[2Jc", "", {});
-    begin("other caches", "caches", {1 << 10, 1 << 11, 1 << 12});
+    begin("other caches", "cache_bytes", {1 << 10, 1 << 11, 1 << 12});
+    begin("cold", "caches", "cold");
+    begin("no caches", "cache_bytes", {0, 0, 0});
+    begin("no threads", "threads", 0);
+    begin("a file's name", "target", "nobody.json");
+    begin("another dim", "extents", {{"Q", 1}});
     begin("unknown", "algorithm", "nobody");
     begin("changed", "semantic", "sha256:0");
     begin("from a file", "target_file", "sha256:0");
     begin("damaged", "fixed", 7);
-    for (const auto &damage : std::vector<std::function<void(Trial &)>>{[](Trial &t) { t.measurement.ratio = 0; }, [](Trial &t) { t.score = INFINITY; }, [](Trial &t) { t.resolved = "sha256:0"; },
+    for (const auto &damage : std::vector<std::function<void(Trial &)>>{[](Trial &t) { t.measurement.ratio = 0; }, [](Trial &t) { t.measurement.ratio = 5e-324; }, [](Trial &t) { t.resolved = "sha256:0"; },
                                                                         [](Trial &t) { t.schedule = "{\"y\": {\"micro\": 7}}"; }}) {
         trial.number++;
         Trial damaged = trial;
@@ -471,12 +476,17 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
                              Catch::Contains("note: unknown: its 1 trials are left out: there is no algorithm 'nobody'") &&
                              Catch::Contains("note: changed: its 1 trials are left out: the algorithm 'matmul' is not the one that was measured\n") &&
                              Catch::Contains("note: from a file: its 1 trials are left out: their target is a file, which is not recorded\n") &&
+                             Catch::Contains("note: cold: its 1 trials are left out: they were measured with cold caches, which features do not tell\n") &&
+                             Catch::Contains("note: no caches: its 1 trials are left out: what was tuned has a number that is none of a machine\n") &&
+                             Catch::Contains("note: no threads: its 1 trials are left out: what was tuned has a number") &&
+                             Catch::Contains("note: a file's name: its 1 trials are left out: this version has no target 'nobody.json'\n") &&
+                             Catch::Contains("note: another dim: its 1 trials are left out: ") &&
                              Catch::Contains("note: damaged: its 1 trials are left out: what was tuned is not stated as this version states it\n"));
     write_file(folder.path() / "rows.tsv", rows.out);
     CHECK(generator({"cost-model", "judge", (folder.path() / "rows.tsv").string()}).code == 0);
 
     const Claim claim(records, strange);
-    CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 5 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
+    CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 10 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
     records.add(strange, {trial});
 }
 
