@@ -16,6 +16,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t most_parents = 24;
+constexpr int first_batch = 3;  // times the population
 
 double share_of(RandomNumbers &random) { return static_cast<double>(random.next() >> 11) / 9007199254740992.0; }
 
@@ -147,7 +148,9 @@ std::vector<Candidate> Search::propose(size_t count) {
     planted_.clear();
     const size_t planted = pool.size();
     const Choose sample = sampling(random_);
-    const int samples = parents_.empty() ? options_.population / 2 : options_.population / 6;
+    // Before anything is measured the model alone decides, and is asked about more.
+    const int population = parents_.empty() ? first_batch * options_.population : options_.population;
+    const int samples = parents_.empty() ? population / 2 : population / 6;
     for (int i = 0; i < samples; i++) keep(make(sample, "sample"));
     const size_t sampled = pool.size();
     score(pool);
@@ -162,7 +165,7 @@ std::vector<Candidate> Search::propose(size_t count) {
             return order.empty() ? nullptr : &pool[order[tournament(random_, order.size())]];
         };
         std::vector<Candidate> children;
-        for (int i = 0; i < (options_.population - samples) / options_.generations; i++) {
+        for (int i = 0; i < std::max(1, (population - samples) / options_.generations); i++) {
             const Candidate *a = parent(), *b = parent();
             if (!a || a->trace.empty()) continue;
             const bool crosses = share_of(random_) < 0.2 && b && b != a && !b->trace.empty();

@@ -29,8 +29,8 @@ struct Candidate {
 
 struct SearchOptions {
     uint64_t seed = 1;
-    int population = 192;       // candidates that are scored for each batch
-    int generations = 3;
+    int population = 192;       // candidates that are scored for each batch; for the first one, before anything is measured, three times as many
+    int generations = 8;
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
 };
 

@@ -155,7 +155,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    line->add_option("--population", c.search.population, "Candidates that are judged for each batch")
+    line->add_option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one three times as many")
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
     line->add_option("--exploration", c.search.exploration, "Share of each batch that is samples of the space, whatever their score; 1 is random search")
