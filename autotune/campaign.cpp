@@ -287,18 +287,19 @@ private:
             for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;
     }
 
-    // What the records have of it is not measured once more. Finalists are measured in several processes.
+    // What the records have of it is not measured once more. Finalists are measured in several processes, with intervals for so many comparisons.
     std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, bool finally = false) {
         const std::map<std::string, Measurement> known = records_.measured_again(id_);
+        const auto key = [&](const Candidate &c) { return finally ? fmt::format("{}, one of {}", c.resolved, candidates.size()) : c.resolved; };
         std::vector<Measurement> all(candidates.size());
         std::vector<TileProgram> programs;
         std::vector<size_t> open;
         for (size_t i = 0; i < candidates.size(); i++)
-            if (auto m = known.find(candidates[i].resolved); m != known.end()) all[i] = m->second;
+            if (auto m = known.find(key(candidates[i])); m != known.end()) all[i] = m->second;
             else open.push_back(i), programs.push_back(candidates[i].program);
         const auto keep = [&](size_t n, const Measurement &m) {
             all[open[n]] = m;
-            if (m.verdict != Verdict::unmeasured) records_.add_again(id_, candidates[open[n]].resolved, m);
+            if (m.verdict != Verdict::unmeasured) records_.add_again(id_, key(candidates[open[n]]), m);
         };
         if (finally) measurer_->confirm(programs, candidates.size(), keep);
         else measurer_->measure(programs, 0, keep);

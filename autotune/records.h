@@ -23,7 +23,7 @@ namespace tessera {
 struct Trial {
     int64_t number = 0;        // from 0, in the order of proposing
     std::string schedule;      // the canonical text of its stages
-    std::string origin;        // "base", "sample", "mutation", "crossover"
+    std::string origin;        // "base", "seed", "sample", "mutation", "crossover"
     std::string resolved;      // hash of its tile program
     Measurement measurement;
     double draft = 0, bound = 0, score = 0;  // what was predicted
@@ -64,8 +64,8 @@ public:
     void add(int64_t campaign, const std::vector<Trial> &trials, std::optional<int64_t> other_way = {});
     void set_base(int64_t campaign, double seconds);
     std::vector<Trial> trials(int64_t campaign) const;
-    // By the hash of the tile program, in place of what is there.
-    void add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement);
+    // By the hash of the tile program and, of finalists, among how many; in place of what is there.
+    void add_again(int64_t campaign, const std::string &subject, const Measurement &measurement);
     std::map<std::string, Measurement> measured_again(int64_t campaign) const;  // what is credible
     std::vector<CampaignRow> campaigns() const;
     // Copies what the other file has and this one has not, or nothing of it: UserError records.format where it has what is not credible.

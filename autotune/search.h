@@ -16,7 +16,7 @@
 namespace tessera {
 
 struct Candidate {
-    std::string origin;                   // "base", "seed", "sample", "mutation", "crossover"
+    std::string origin;                   // "base", "seed", "sample", "mutation", "crossover", "ablation"
     Trace trace;                          // empty for a schedule from outside of the space
     std::vector<Decision> asked;
     std::map<std::string, Knobs> stages;
