@@ -63,7 +63,7 @@ struct Campaign::State {
         if (is_over()) return false;
         const auto start = Clock::now();
         const size_t left = std::min(most, static_cast<size_t>(trials_) - result_.trials.size());
-        std::vector<Candidate> batch = search_.propose(static_cast<size_t>(options_.batch));  // whatever is left, so that more trials go on from here
+        std::vector<Candidate> batch = search_.propose(batch_size());  // whatever is left, so that more trials go on from here
         if (batch.size() > left) batch.resize(left);
         result_.search_s += since(start);
         if (batch.empty()) return false;
@@ -98,6 +98,8 @@ private:
     std::optional<Measurement> control_;                     // the base beside itself, where that is surely not 1
     Clock::time_point begin_ = Clock::now();
 
+    // A candidate for each runner, at least.
+    size_t batch_size() const { return std::max(static_cast<size_t>(options_.batch), options_.measure.runners.size()); }
     bool stopped() const { return options_.stop && options_.stop->load(); }
     bool over_time() const { return options_.seconds > 0 && since(begin_) >= options_.seconds; }
     bool is_over() const { return stopped() || static_cast<int>(result_.trials.size()) >= trials_ || over_time(); }
@@ -105,8 +107,8 @@ private:
     void open() {
         nlohmann::ordered_json document = task_.identity;
         document["base"] = result_.base.resolved;
-        document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["generations"] = options_.search.generations;
-        document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = options_.batch;
+        document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["brood"] = options_.search.brood;
+        document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = batch_size();
         if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
         if (options_.measure.cold) document["caches"] = "cold";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;

@@ -23,7 +23,7 @@ constexpr int most_trials = 1000000;  // of one campaign: no limit
 struct CampaignOptions {
     int trials = 64;               // candidates to measure
     double seconds = 0;            // to search for at most; 0 for no limit
-    int batch = 8;                 // candidates that are built together, before the model learns from them
+    int batch = 4;                 // candidates that are built together, before the model learns from them; more where there are more runners
     int finalists = 4;             // of the best, measured again in several processes
     int ablations = 10;            // most knobs whose worth is measured
     SearchOptions search;

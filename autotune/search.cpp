@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "algorithms/error.h"
 #include "compiler/lower.h"
@@ -16,7 +17,12 @@ namespace tessera {
 namespace {
 
 constexpr size_t most_parents = 24;
-constexpr int first_batch = 3;  // times the population
+constexpr size_t few_parents = 4;       // measured ones, which are parents more rarely than the model's best
+constexpr size_t elite = 16;            // of a pool, that have children
+constexpr size_t most_unproposed = 64;
+constexpr int first_batch = 6;          // times the population
+constexpr int fresh = 5;                // one of so many is a sample, the others are bred
+constexpr double least_seed = 2;        // how far below the best score a seed is worth a trial, in log2
 
 double share_of(RandomNumbers &random) { return static_cast<double>(random.next() >> 11) / 9007199254740992.0; }
 
@@ -35,6 +41,14 @@ size_t tournament(RandomNumbers &random, size_t size) {
     size_t best = static_cast<size_t>(random.below(static_cast<int64_t>(size)));
     for (int round = 0; round < 2; round++) best = std::min(best, static_cast<size_t>(random.below(static_cast<int64_t>(size))));
     return best;
+}
+
+// The indices of a pool, from the highest score to the lowest.
+std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pool[a].score > pool[b].score; });
+    return order;
 }
 
 }  // namespace
@@ -138,6 +152,30 @@ void Search::score(std::vector<Candidate> &all) {
     scoring_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Children of the best, until there are as many as `population`: of measured ones and, in a pool that is ranked anew after each brood, of
+// those that the model thinks most of.
+void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen) {
+    const Choose sample = sampling(random_);
+    const double of_measured = parents_.size() < few_parents ? 0.25 : 0.6;
+    for (size_t made = 0; made < population;) {
+        const std::vector<size_t> order = ranking(pool);
+        auto parent = [&]() -> const Candidate * {
+            if (!parents_.empty() && (order.empty() || share_of(random_) < of_measured)) return &parents_[tournament(random_, parents_.size())].candidate;
+            return order.empty() ? nullptr : &pool[order[tournament(random_, std::min(elite, order.size()))]];
+        };
+        std::vector<Candidate> children;
+        for (int i = 0; i < options_.brood && made < population; i++, made++) {
+            const Candidate *a = parent(), *b = parent();
+            if (!a || a->trace.empty()) continue;
+            const bool crosses = share_of(random_) < 0.2 && b != a && !b->trace.empty();
+            auto c = make(replaying(crosses ? crossed(*a, *b) : mutated(*a), sample), crosses ? "crossover" : "mutation");
+            if (c && seen.insert(c->identity).second) children.push_back(std::move(*c));
+        }
+        score(children);
+        for (Candidate &c : children) pool.push_back(std::move(c));
+    }
+}
+
 std::vector<Candidate> Search::propose(size_t count) {
     std::vector<Candidate> pool;
     std::set<uint64_t> seen = proposed_;
@@ -145,36 +183,17 @@ std::vector<Candidate> Search::propose(size_t count) {
         if (c && seen.insert(c->identity).second) pool.push_back(std::move(*c));
     };
     for (Candidate &c : planted_) keep(std::move(c));
-    planted_.clear();
     const size_t planted = pool.size();
-    const Choose sample = sampling(random_);
-    // Before anything is measured the model alone decides, and is asked about more.
-    const int population = parents_.empty() ? first_batch * options_.population : options_.population;
-    const int samples = parents_.empty() ? population / 2 : population / 6;
-    for (int i = 0; i < samples; i++) keep(make(sample, "sample"));
+    for (Candidate &c : unproposed_) keep(std::move(c));
+    const size_t known = pool.size();
+    planted_.clear(), unproposed_.clear();
+    const int population = asked_ ? options_.population : first_batch * options_.population;
+    const int samples = population / fresh;
+    asked_ = true;
+    for (int i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
     const size_t sampled = pool.size();
     score(pool);
-    auto by_score = [](const Candidate &a, const Candidate &b) { return a.score > b.score; };
-    std::vector<size_t> order;
-    for (int generation = 0; generation < options_.generations; generation++) {
-        order.resize(pool.size());
-        for (size_t i = 0; i < order.size(); i++) order[i] = i;
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by_score(pool[a], pool[b]); });
-        auto parent = [&]() -> const Candidate * {
-            if (!parents_.empty() && (order.empty() || share_of(random_) < 0.6)) return &parents_[tournament(random_, parents_.size())].candidate;
-            return order.empty() ? nullptr : &pool[order[tournament(random_, order.size())]];
-        };
-        std::vector<Candidate> children;
-        for (int i = 0; i < std::max(1, (population - samples) / options_.generations); i++) {
-            const Candidate *a = parent(), *b = parent();
-            if (!a || a->trace.empty()) continue;
-            const bool crosses = share_of(random_) < 0.2 && b && b != a && !b->trace.empty();
-            const Trace trace = crosses ? crossed(*a, *b) : mutated(*a);
-            if (auto c = make(replaying(trace, sample), crosses ? "crossover" : "mutation"); c && seen.insert(c->identity).second) children.push_back(std::move(*c));
-        }
-        score(children);
-        for (Candidate &c : children) pool.push_back(std::move(c));
-    }
+    breed(pool, static_cast<size_t>(population - samples), seen);
 
     std::vector<Candidate> batch;
     std::vector<bool> taken(pool.size(), false);
@@ -188,13 +207,13 @@ std::vector<Candidate> Search::propose(size_t count) {
         batch.push_back(std::move(pool[i]));
         batch.back().resolved = resolved_hash(batch.back().program);
     };
-    for (size_t i = 0; i < planted && batch.size() < count; i++) take(i);
+    const std::vector<size_t> order = ranking(pool);
+    // Like schedules speak for a seed, and the model may think little of it, but not nothing.
+    for (size_t i : order)
+        if (i < planted && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - least_seed) take(i);
     to_explore_ += options_.exploration * static_cast<double>(count);
     const size_t explored = std::min(count, static_cast<size_t>(to_explore_ + 1e-9));
     to_explore_ -= static_cast<double>(explored);
-    order.resize(pool.size());
-    for (size_t i = 0; i < order.size(); i++) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by_score(pool[a], pool[b]); });
     // Likes of what is in the batch already teach little: first those apart from each other, then any.
     for (int apart : {3, 1}) {
         for (size_t i : order) {
@@ -203,17 +222,29 @@ std::vector<Candidate> Search::propose(size_t count) {
             if (!taken[i] && std::none_of(batch.begin(), batch.end(), like)) take(i);
         }
     }
-    for (size_t i = planted; i < sampled && batch.size() < count; i++)
+    for (size_t i = known; i < sampled && batch.size() < count; i++)
         if (!taken[i]) take(i);
     for (size_t i : order)
         if (batch.size() < count && !taken[i]) take(i);
+    for (size_t i : order)
+        if (!taken[i] && unproposed_.size() < most_unproposed) unproposed_.push_back(std::move(pool[i]));
     return batch;
 }
 
 void Search::learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples) {
     for (size_t i = 0; i < candidates.size(); i++) {
         proposed_.insert(candidates[i].identity);
-        if (goodness[i] > 0 && !candidates[i].trace.empty()) parents_.push_back({candidates[i], goodness[i]});
+        if (goodness[i] <= 0) continue;
+        if (!candidates[i].trace.empty()) {
+            parents_.push_back({candidates[i], goodness[i]});
+            continue;
+        }
+        // What comes from outside of the space has children by its image there, if the model cannot tell them apart.
+        const auto image = std::find_if(planted_.begin(), planted_.end(), [&](const Candidate &c) { return c.features.values == candidates[i].features.values; });
+        if (image == planted_.end()) continue;
+        proposed_.insert(image->identity);
+        parents_.push_back({std::move(*image), goodness[i]});
+        planted_.erase(image);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const Parent &a, const Parent &b) { return a.goodness > b.goodness; });
     if (parents_.size() > most_parents) parents_.resize(most_parents);

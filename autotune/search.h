@@ -29,8 +29,8 @@ struct Candidate {
 
 struct SearchOptions {
     uint64_t seed = 1;
-    int population = 192;       // candidates that are scored for each batch; for the first one, before anything is measured, three times as many
-    int generations = 8;
+    int population = 96;        // candidates made for each batch; for the first one, of which the model alone decides, six times as many
+    int brood = 8;              // children of the same ranking
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
 };
 
@@ -41,7 +41,7 @@ public:
 
     // A candidate of given knobs, or nothing where they do not fit.
     std::optional<Candidate> candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
-    // Makes a schedule, and the nearest one that the space has, parents.
+    // The nearest schedule that the space has becomes a parent, and stands for a batch.
     void plant(const std::map<std::string, Knobs> &stages);
 
     // Once it says so, no further candidate is made.
@@ -65,7 +65,9 @@ private:
     RandomNumbers random_;
     Work work_;
     std::set<uint64_t> proposed_;          // identities
-    std::vector<Candidate> planted_;       // not proposed yet
+    std::vector<Candidate> planted_;       // not in a pool yet
+    std::vector<Candidate> unproposed_;    // the best of the last pool that were left over
+    bool asked_ = false;                   // for proposals
     struct Parent {
         Candidate candidate;
         double goodness = 0;
@@ -78,6 +80,7 @@ private:
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
     bool complete(Candidate &candidate) const;
+    void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen);
     Trace mutated(const Candidate &parent);
     Trace crossed(const Candidate &a, const Candidate &b);
     void score(std::vector<Candidate> &all);

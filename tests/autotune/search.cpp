@@ -1,6 +1,7 @@
 #include "autotune/search.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "compiler/lower.h"
 #include "tests/autotune/kernels.h"
@@ -84,15 +85,72 @@ TEST_CASE("small batches explore too") {
     CHECK(proposed(0.12).size() == 20);
 }
 
-TEST_CASE("a planted schedule is proposed first, as the space has it") {
-    const auto model = roofline_model();
-    Search search(space(), few(1), *model);
+static Knobs good() {
     Knobs k;
     k.micro = {{"M", 7}, {"N", 48}}, k.vector = {{"N", 16}}, k.loops = {"micro.N", "micro.M"}, k.parallel = {"micro.N"};
     k.pack["w"] = {"micro.N", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}};
-    search.plant({{"y", k}});
+    return k;
+}
+
+TEST_CASE("a planted schedule is proposed first, as the space has it") {
+    const auto model = roofline_model();
+    Search search(space(), few(1), *model);
+    search.plant({{"y", good()}});
     const auto batch = search.propose(4);
     REQUIRE(batch.size() == 4);
     CHECK(batch[0].origin == "seed");
-    CHECK(batch[0].stages.at("y") == k);
+    CHECK(batch[0].stages.at("y") == good());
+}
+
+TEST_CASE("what was measured is not proposed again as a seed") {
+    const auto model = roofline_model();
+    Search search(space(), few(1), *model);
+    search.plant({{"y", good()}});
+    const std::optional<Candidate> base = search.candidate_of({{"y", good()}}, "base");
+    REQUIRE(base);
+    search.learn({*base}, {1.0}, {});
+    for (const Candidate &c : search.propose(4)) {
+        CHECK(c.origin != "seed");
+        CHECK(c.features.values != base->features.values);
+    }
+}
+
+TEST_CASE("a seed that the model thinks little of takes no trial") {
+    const auto model = roofline_model();
+    Search search(space(), few(1), *model);
+    Knobs one_by_one;
+    one_by_one.micro = {{"M", 1}, {"N", 1}};
+    search.plant({{"y", one_by_one}});
+    const auto batch = search.propose(4);
+    REQUIRE(batch.size() == 4);
+    for (const Candidate &c : batch) CHECK(c.origin != "seed");
+}
+
+TEST_CASE("what is bred is better than the best of as many samples") {
+    const SearchSpace wide{bind_extents(library::layernorm({}), {{"M", 64}, {"N", 384}}), target_named("avx512"), {}, 1, {}, {}};
+    const auto model = roofline_model();
+    double gains = 0;
+    for (uint64_t seed : {1, 2}) {
+        SearchOptions options;
+        options.seed = seed;
+        Search search(wide, options, *model);
+        const Candidate bred = search.propose(1).at(0);
+        RandomNumbers random(seed);
+        double best = 1e9;
+        for (size_t i = 0; i < search.made(); i++)
+            if (const auto c = search.candidate_of(realize(wide, sampling(random)), "sample")) best = std::min(best, c->features.draft);
+        gains += std::log2(best / bred.features.draft);
+    }
+    CHECK(gains > 0.15);
+}
+
+TEST_CASE("what a batch leaves over stays in the running") {
+    auto second_of = [](const std::vector<size_t> &counts) {
+        const auto model = roofline_model();
+        Search search(space(), few(1), *model);
+        Candidate last;
+        for (size_t count : counts) last = search.propose(count).back();
+        return last.score;
+    };
+    CHECK(second_of({1, 1}) >= second_of({2}));
 }
