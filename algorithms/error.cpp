@@ -1,6 +1,7 @@
 #include "algorithms/error.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "algorithms/printable.h"
@@ -16,6 +17,11 @@ InternalError::InternalError(const std::string &message)
     : std::logic_error("internal error: " + message + " (this is a bug in Tessera; please report it)") {}
 
 void broken(std::string_view what) { throw InternalError(std::string(what)); }
+
+void exhausted(const std::string &what, int error) {
+    throw UserError("machine.exhausted", what + ": expected room for one more process or open file; " + std::strerror(error) +
+                                             ". Let less run at a time (--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
+}
 
 static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);

@@ -11,21 +11,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
 #include "algorithms/error.h"
-#include "bench/output_folder.h"
 
 namespace tessera {
 
 LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log, const std::function<bool()> &stopped) : log_(log), stopped_(stopped) {
     int in[2], out[2];
     // A socket, since writing to one whose reader is gone can be told not to raise a signal.
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) throw InternalError(std::string("a socket to another process: ") + std::strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) exhausted("a socket to another process", errno);
     if (pipe2(out, O_CLOEXEC) != 0) {
+        const int error = errno;
         close(in[0]), close(in[1]);
-        throw InternalError(std::string("a pipe from another process: ") + std::strerror(errno));
+        exhausted("a pipe from another process", error);
     }
     const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const std::string shell_command = "exec " + command;
@@ -46,7 +47,7 @@ LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, cons
             execl("/bin/sh", "sh", "-c", shell_command.c_str(), static_cast<char *>(nullptr));
             _exit(127);
         });
-    } catch (const InternalError &) {
+    } catch (...) {
         close_there();
         close(in[0]), close(out[0]);
         throw;
@@ -57,7 +58,7 @@ LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, cons
     fcntl(out_, F_SETFL, O_NONBLOCK);
 }
 
-LineProcess::~LineProcess() { ended(); }
+LineProcess::~LineProcess() { end(); }
 
 // Waits for the descriptor; false when the time is over.
 bool LineProcess::wait_for(int descriptor, short events, Clock::time_point end) const {
@@ -124,26 +125,41 @@ bool LineProcess::read(void *bytes, size_t count, Clock::time_point end) {
     return true;
 }
 
-std::string LineProcess::ended() {
-    if (!process_) return "it had ended";
+// How it ended, as waitpid tells it.
+int LineProcess::end() {
+    if (!process_) return 0;
     close(in_);
     close(out_);
     // One that says no more is about to end by itself: how it does is worth knowing.
     if (!late_) process_->ends_within(std::chrono::milliseconds(200));
     const int status = process_->end();
     process_.reset();
+    return status;
+}
+
+// Of the last bytes of a file, which may be of any size; "" where it cannot be read.
+static std::string tail_of(const std::filesystem::path &file, std::streamoff most) {
+    std::ifstream in(file, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in.tellg();
+    if (size <= 0) return "";
+    std::string text(static_cast<size_t>(std::min(size, most)), 0);
+    in.seekg(-static_cast<std::streamoff>(text.size()), std::ios::end).read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(in.gcount()));
+    return text;
+}
+
+std::string LineProcess::ended() {
+    if (!process_) return "it had ended";
+    const int status = end();
     std::string how = "it ended in the middle";
     if (late_) how = "it did not answer in time";
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) how = "it did not answer in time";
     else if (WIFSIGNALED(status)) how = fmt::format("it ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) how = fmt::format("it ended with code {}", WEXITSTATUS(status));
-    std::error_code missing;
-    if (std::filesystem::file_size(log_, missing) > 0 && !missing) {
-        std::string text = read_file(log_);
-        while (!text.empty() && text.back() == '\n') text.pop_back();
-        how += ": " + text.substr(text.size() > 300 ? text.size() - 300 : 0);
-    }
-    return how;
+    constexpr size_t told = 300, looked_at = 4096;  // newlines at the end are not told
+    std::string text = tail_of(log_, looked_at);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text.empty() ? how : how + ": " + text.substr(text.size() - std::min(text.size(), told));
 }
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -78,14 +79,15 @@ struct Measurer::State {
         std::vector<std::string> sources;
         for (const auto &[name, text] : measuring_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
-            std::ofstream(folder.path() / name, std::ios::binary) << text;
+            write_into(folder.path() / name, text);
             if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
         }
         const Kernel candidate{"tessera_candidate", {{{}, base}}};
-        std::ofstream(folder.path() / "calls.c") << caller_source("call_candidate", candidate) << caller_source("call_base", {"tessera_base", {{{}, base}}}) << packs_source()
-                                                 << fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(), base.parameters.size())
-                                                 << "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
-                                                    "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n";
+        write_into(folder.path() / "calls.c",
+                   caller_source("call_candidate", candidate) + caller_source("call_base", {"tessera_base", {{{}, base}}}) + packs_source() +
+                       fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(), base.parameters.size()) +
+                       "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
+                       "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n");
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
@@ -98,12 +100,13 @@ struct Measurer::State {
             for (const std::string &suffix : packs_of(base)) both.insert(both.end(), {suffix, suffix + "_size"});
             std::string same = "-Wl";
             for (const std::string &suffix : both) same += fmt::format(",--defsym=tessera_candidate{0}=tessera_base{0}", suffix);
-            link(folder.path() / "base", {same});
+            link(base_path(), {same});
         });
         if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
     }
     std::vector<std::string> shared_objects;
 
+    fs::path base_path() const { return folder.path() / "base"; }
     fs::path base_code() const { return folder.path() / "base.code"; }
 
     // The caller's tensor, whether the program takes it as it is or packed.
@@ -144,7 +147,7 @@ struct Measurer::State {
         if (!subject.target.is_gpu()) return emit_library(kernels, subject.target, {code, {}});
         const GpuSource source = tessera::kernels_of(kernels, subject.target);
         const fs::path host = code.string() + ".c";
-        std::ofstream(host) << host_of(kernels, subject.target, source.kernels, source.uses_double);
+        write_into(host, host_of(kernels, subject.target, source.kernels, source.uses_double));
         compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o", code.string()});
         fs::remove(host);
     }
@@ -173,6 +176,7 @@ struct Measurer::State {
     }
 
     fs::path program_path(size_t i) const { return folder.path() / ("candidate" + std::to_string(i)); }
+    fs::path bytes_path(size_t i) const { return folder.path() / ("bytes" + std::to_string(i)); }
 
     // In a process with limits: the library, then the program.
     void build(const TileProgram &program, size_t i) const {
@@ -183,8 +187,29 @@ struct Measurer::State {
         for (const std::string &suffix : packs_of(program)) more.push_back("-Wl,-u,tessera_candidate" + suffix);
         more.push_back(code.string());
         link(program_path(i), more);
-        std::ofstream(folder.path() / fmt::format("bytes{}", i)) << code_bytes(code);
+        write_into(bytes_path(i), std::to_string(code_bytes(code)));
         fs::remove(code);
+    }
+
+    uint64_t bytes_built(size_t i) const {
+        uint64_t bytes = 0;
+        if (!(std::ifstream(bytes_path(i)) >> bytes))
+            throw UserError("output.temporary", fmt::format("file '{}': expected the size of a candidate's code, which was just written to it; it cannot be read. "
+                                                            "Leave the folder of temporary files alone, or raise the limit on open files (ulimit -n), and go on with --resume.",
+                                                            bytes_path(i).string()));
+        return bytes;
+    }
+
+    // A full disk and a machine that has no more processes or files are no fault of a candidate's. A C compiler says what it lacks in words
+    // of its own, so the folder is asked whether it has room for a program.
+    void check_is_of_candidate(const UserError &error) const {
+        if (error.id().starts_with("output.") || error.id() == "machine.exhausted") throw error;
+        if (error.id() != "command.cc") return;
+        const fs::path room = folder.path() / "room";
+        std::error_code unknown;
+        const uint64_t size = fs::file_size(base_path(), unknown);
+        if (!unknown) write_into(room, std::string(size, 'x'));
+        fs::remove(room, unknown);
     }
 
     void build_all(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const {
@@ -209,10 +234,13 @@ struct Measurer::State {
             try {
                 running[*done].process->finish();
                 result.compile_s = std::chrono::duration<double>(Clock::now() - running[*done].start).count();
-                std::ifstream(folder.path() / fmt::format("bytes{}", running[*done].program)) >> result.code_bytes;
-            } catch (const std::exception &error) {
+            } catch (const UserError &error) {
+                check_is_of_candidate(error);
+                result.verdict = Verdict::uncompiled, result.message = error.what();
+            } catch (const InternalError &error) {
                 result.verdict = Verdict::uncompiled, result.message = error.what();
             }
+            if (result.verdict != Verdict::uncompiled) result.code_bytes = bytes_built(running[*done].program);
             running.erase(running.begin() + static_cast<std::ptrdiff_t>(*done));
         }
     }
@@ -239,7 +267,8 @@ struct Measurer::State {
 
     void run_one(const Run &run, const std::string &runner, double best, Measurement &result) const {
         const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
-        constexpr size_t fewest = 6, most = 400;
+        constexpr size_t fewest = 6, most = 400;          // rounds
+        constexpr size_t first_look = 3;                  // after which what is far behind is timed no longer
         const DimExtents extents = all_extents(subject.algorithm, subject.extents);
         Inputs inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed);
         Conversation talk(subject, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
@@ -257,7 +286,7 @@ struct Measurer::State {
         for (size_t round = 0; round < most; round++) {
             const auto [a, b] = talk.time(own_calls, base_calls);
             own.push_back(a), ratios.push_back(b / a);
-            if (ratios.size() < std::min<size_t>(fewest, 3)) continue;
+            if (ratios.size() < first_look) continue;
             ratio = interval_of_ranks(ratios);
             if (!checked && ratio.upper < 0.5 * best) break;
             if (!checked) {
@@ -286,8 +315,6 @@ struct Measurer::State {
             } catch (const Failed &why) {
                 if (n > 0 && why.verdict == Verdict::unmeasured) return;
                 again.verdict = why.verdict, again.message = why.message;
-            } catch (const std::exception &error) {
-                again.verdict = Verdict::crashed, again.message = error.what();
             }
             auto width = [](const Measurement &m) { return m.upper - m.lower; };
             if (n == 0 || again.verdict != Verdict::measured || width(again) < width(result)) result = again;
@@ -323,7 +350,7 @@ struct Measurer::State {
         for (int n = 0; n < tries; n++) {
             try {
                 const Inputs inputs = random_inputs(base, all_extents(subject.algorithm, subject.extents), subject.seed);
-                Conversation talk(subject, base, command_of(folder.path() / "base", runner), limits_of(runner), log);
+                Conversation talk(subject, base, command_of(base_path(), runner), limits_of(runner), log);
                 talk.compare(talk.run_on(inputs), inputs, subject.seed);
                 return std::nullopt;
             } catch (const Failed &failed) {
@@ -334,27 +361,31 @@ struct Measurer::State {
         return why;
     }
 
+    template <typename Work>
+    static void start(Work work, std::vector<std::thread> &workers) {
+        try {
+            workers.emplace_back(work);
+        } catch (const std::system_error &error) {
+            exhausted("a thread that runs candidates", error.code().value());
+        }
+    }
+
     void run_all(const std::vector<TileProgram> &programs, double best, std::vector<Measurement> &results, const std::function<void(size_t, const Measurement &)> &done) {
         std::deque<size_t> open;
         std::mutex one_at_a_time;
-        std::exception_ptr failed_to_tell;
+        std::exception_ptr failure;  // the first; of what measures or is told, not of a candidate
         std::string last_words;
         for (size_t i = 0; i < programs.size(); i++) open.push_back(i);
         auto next = [&]() -> std::optional<size_t> {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
-            if (failed_to_tell || open.empty() || stopped()) return std::nullopt;
+            if (failure || open.empty() || stopped()) return std::nullopt;
             const size_t i = open.front();
             open.pop_front();
             return i;
         };
         auto tell = [&](size_t i) {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
-            if (failed_to_tell || results[i].verdict == Verdict::unmeasured) return;
-            try {
-                done(i, results[i]);
-            } catch (...) {
-                failed_to_tell = std::current_exception();
-            }
+            if (!failure && results[i].verdict != Verdict::unmeasured) done(i, results[i]);
         };
         auto give_up = [&](size_t runner, size_t i, const std::string &why) {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
@@ -377,20 +408,34 @@ struct Measurer::State {
                             result = before;
                             return give_up(runner, *i, *why);
                         }
-                    fs::remove(program_path(*i));
+                    std::error_code stays;  // until the folder goes
+                    fs::remove(program_path(*i), stays);
                 }
                 tell(*i);
             }
         };
-        while (!open.empty() && !failed_to_tell && !stopped()) {
+        // An exception that left a thread would end the process.
+        auto guarded = [&](const auto &part) {
+            try {
+                part();
+            } catch (...) {
+                const std::lock_guard<std::mutex> lock(one_at_a_time);
+                if (!failure) failure = std::current_exception();
+            }
+        };
+        while (!open.empty() && !failure && !stopped()) {
             if (broken.size() == options.runners.size())
                 throw UserError("tune.runner", fmt::format("{}: expected a runner that runs the schedule to beat; {}. Mend it and go on with --resume, or name another with --runner.", subject.algorithm.name, last_words));
-            std::vector<std::thread> workers;
+            std::vector<size_t> whole;
             for (size_t r = 0; r < options.runners.size(); r++)
-                if (!broken.count(r)) workers.emplace_back(work, r);
+                if (!broken.count(r)) whole.push_back(r);
+            std::vector<std::thread> workers;
+            guarded([&] {
+                for (size_t r : whole) start([&guarded, &work, r] { guarded([&] { work(r); }); }, workers);
+            });
             for (std::thread &t : workers) t.join();
         }
-        if (failed_to_tell) std::rethrow_exception(failed_to_tell);
+        if (failure) std::rethrow_exception(failure);
     }
 };
 

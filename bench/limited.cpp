@@ -77,15 +77,15 @@ Activity compiling(const std::string &kernel) {
 
 LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work) : activity_(activity), limits_(limits) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw InternalError(activity.subject + ": a pipe to the process for " + activity.doing + ": " + std::strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) exhausted(activity.subject + ": a pipe to the process for " + activity.doing, errno);
     try {
         process_ = std::make_unique<Supervised>([&] {
             close(ends[0]);
             run_child(limits, work, ends[1]);
         });
-    } catch (const InternalError &error) {
+    } catch (const UserError &error) {
         close(ends[0]), close(ends[1]);
-        throw InternalError(activity.subject + ": " + activity.doing + ": " + error.what());
+        throw UserError(error.id(), activity.subject + ": " + activity.doing + ": " + error.message());
     }
     close(ends[1]);
     report_ = ends[0];

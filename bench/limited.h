@@ -29,6 +29,7 @@ Activity compiling(const std::string &kernel);
 // `work` in a child process; what it writes to files stays, all else is lost. The caller has no other threads.
 class LimitedProcess {
 public:
+    // UserError machine.exhausted when there can be no more processes or open files.
     LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work);
     ~LimitedProcess();  // ends it, and every process that it started
     LimitedProcess(const LimitedProcess &) = delete;

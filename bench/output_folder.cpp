@@ -60,7 +60,7 @@ fs::path behind_links(fs::path place) {
     return place;
 }
 
-static void write_into(const fs::path &place, const std::string &text) {
+void write_into(const fs::path &place, const std::string &text) {
     std::ofstream out(place, std::ios::binary);
     out << text;
     out.close();

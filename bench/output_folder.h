@@ -44,6 +44,9 @@ private:
     std::filesystem::path path_;
 };
 
+// Writes a file, or to a pipe or a device, where it is. UserError output.write.
+void write_into(const std::filesystem::path &place, const std::string &text);
+
 // The end of a chain of links, which need not be there.
 std::filesystem::path behind_links(std::filesystem::path place);
 

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "algorithms/error.h"
@@ -81,11 +80,12 @@ void end_all(pid_t child, int &status) {
 
 Supervised::Supervised(const std::function<void()> &work) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw InternalError(std::string("a socket to a supervisor: ") + std::strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) exhausted("a socket to a supervisor", errno);
     supervisor_ = fork();
     if (supervisor_ < 0) {
+        const int error = errno;
         close(ends[0]), close(ends[1]);
-        throw InternalError(std::string("starting another process: ") + std::strerror(errno));
+        exhausted("a supervisor", error);
     }
     if (supervisor_ > 0) {
         close(ends[1]);

@@ -12,7 +12,7 @@ namespace tessera {
 class Supervised {
 public:
     // Runs `work`, which does not return, in a child that leads a session of its own. The thread that starts it outlives it.
-    // InternalError when there can be no more processes.
+    // UserError machine.exhausted when there can be no more processes or open files.
     explicit Supervised(const std::function<void()> &work);
     ~Supervised();
     Supervised(const Supervised &) = delete;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <new>
 #include <string>
 
@@ -48,14 +47,14 @@ struct Child {
 
 Child start(const std::function<void()> &job) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw InternalError(std::string("a pipe to a compiling process: ") + std::strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) exhausted("a pipe to a compiling process", errno);
     const pid_t id = fork();
     if (id == 0) run(job, ends[1]);
     const int error = errno;
     close(ends[1]);
     if (id > 0) return {id, ends[0]};
     close(ends[0]);
-    throw InternalError(std::string("a compiling process: ") + std::strerror(error));
+    exhausted("a compiling process", error);
 }
 
 struct Outcome {

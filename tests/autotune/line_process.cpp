@@ -2,11 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <thread>
 
 #include "bench/output_folder.h"
 #include "tests/bench/shell.h"
+#include "tests/schedules/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
@@ -37,6 +40,7 @@ TEST_CASE("how a process ended is told") {
     CHECK(ended("sh -c 'kill -SEGV $$'") == "it ended by signal 11 (Segmentation fault)");
     CHECK(ended("sleep 100") == "it did not answer in time");
     CHECK(ended("true") == "it ended in the middle");
+    CHECK(ended("sh -c 'head -c 3000000 /dev/zero | tr \\\\0 a >&2; echo the end >&2; exit 3'") == "it ended with code 3: " + std::string(293, 'a') + "the end");
     CHECK_THAT(ended("/no/such/program"), Catch::Contains("it ended with code 127"));
 }
 
@@ -59,4 +63,27 @@ TEST_CASE("endless and silent output reaches its limits") {
     CHECK(!deaf.write(std::string(size_t{1} << 24, 'x'), in(0.3)));
     LineProcess large("sh -c 'exec python3 -c \"x = bytearray(1 << 30); print(1)\"'", uint64_t{1} << 28, folder.path() / "log3");
     CHECK(!large.line(in(5)));
+}
+
+TEST_CASE("a process whose log is gone is ended all the same, and one that cannot be started says what to do") {
+    const TemporaryFolder folder;
+    {
+        LineProcess gone("sh -c 'echo some reason >&2; echo said; cat > /dev/null'", 0, folder.path() / "log");
+        CHECK(gone.line(in(5)) == "said");
+        std::filesystem::remove(folder.path() / "log");
+        std::filesystem::create_directory(folder.path() / "log");
+    }
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    for (rlim_t most = 4; most < 9; most++) {
+        const rlimit few{most, before.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &few);
+        const std::string said = words([&] { LineProcess("cat", 0, folder.path() / "log"); });
+        setrlimit(RLIMIT_NOFILE, &before);
+        if (most == 4)
+            CHECK(said ==
+                  "error[machine.exhausted]: a socket to another process: expected room for one more process or open file; Too many open files. Let less run at a time "
+                  "(--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
+        else CHECK((said == "no error" || said.starts_with("error[machine.exhausted]")));
+    }
 }

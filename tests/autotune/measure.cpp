@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/resource.h>
+
+#include <filesystem>
 #include <thread>
 
 #include "algorithms/library/library.h"
@@ -273,6 +276,42 @@ TEST_CASE("a runner on which the base fails too is given up, and its trials are 
     options.runners = {"false"};
     check_words([&] { measured(s, options, {program(s, 4, 8)}); },
                 {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend it and go on with --resume, or name another with --runner."});
+}
+
+TEST_CASE("what fails of the tuner itself ends the measuring with words, and is no candidate's fault") {
+    const Subject s = subject("x86-64");
+    MeasureOptions options = quick();
+    options.runners.assign(4, "env");
+    Measurer measurer(s, options, program(s, 1, 4));
+    int told = 0;
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    // Enough to build one program after the other, and not to run four side by side.
+    const rlimit few{static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) + 6, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const std::string said = words([&] {
+        measurer.measure({program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)}, 0, [&](size_t, const Measurement &m) { told += m.verdict != Verdict::measured; });
+    });
+    setrlimit(RLIMIT_NOFILE, &before);
+    CHECK_THAT(said, Catch::Contains("error[machine.exhausted]") && Catch::Contains("Too many open files. Let less run at a time"));
+    CHECK(told == 0);
+}
+
+TEST_CASE("a disk that is full is not a candidate's fault") {
+    const Subject s = subject("x86-64");
+    const TemporaryFolder folder;
+    const auto built = [&](const std::string &text) {
+        MeasureOptions options = quick();
+        options.cc = script(folder, "cc", "/bin/sh\nhere=$(dirname \"$2\")\ncase \"$2\" in */candidate0) " + text + ";; esac\nexec cc \"$@\"\n");
+        Verdict verdict = Verdict::uncompiled;
+        const std::string said = words([&] { verdict = measured(s, options, {program(s, 4, 8)})[0].verdict; });
+        CHECK(verdict == Verdict::uncompiled);
+        return said;
+    };
+    // A folder stands where a file is to be written.
+    CHECK_THAT(built("mkdir \"$here/bytes0\""), Catch::Contains("error[output.write]: file '") && Catch::Contains("bytes0': expected to write it; "));
+    CHECK_THAT(built("mkdir \"$here/room\"; exit 1"), Catch::Contains("error[output.write]: file '") && Catch::Contains("room': expected to write it; "));
+    CHECK(built("exit 1") == "no error");
 }
 
 TEST_CASE("a ratio that is known badly is measured again") {
