@@ -1,48 +1,48 @@
 #include "autotune/interval.h"
 
-#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "algorithms/error.h"
 
 namespace tessera {
 
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+// The distribution function of Student's t, which has a closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+static double distribution_of_t(double t, size_t degrees) {
+    const double n = static_cast<double>(degrees), angle = std::atan(t / std::sqrt(n)), cosine = std::cos(angle);
+    double sum = 0, term = degrees % 2 ? cosine : 1;
+    for (size_t power = degrees % 2 ? 1 : 0; power + 2 <= degrees; power += 2) {
+        sum += term;
+        term *= cosine * cosine * static_cast<double>(power + 1) / static_cast<double>(power + 2);
+    }
+    sum *= std::sin(angle);
+    return 0.5 + (degrees % 2 ? (angle + sum) / std::numbers::pi : sum / 2);
 }
 
-ConfidenceInterval interval_of_ranks(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const double n = static_cast<double>(values.size()), half = 0.98 * std::sqrt(n);
-    auto at = [&](double rank) { return values[static_cast<size_t>(std::clamp(rank, 0.0, n - 1))]; };
-    return {at(std::floor(n / 2)), at(std::floor(n / 2 - half)), at(std::ceil(n / 2 + half))};
-}
-
-// Of Student's t with four degrees of freedom: where its distribution function, which has a closed form, is `p`.
-static double quantile_of_t4(double p) {
-    auto distribution = [](double t) {
-        const double s = 1 + t * t / 4;
-        return 0.5 + 0.375 * t / std::sqrt(s) * (1 - t * t / (12 * s));
-    };
+// Where the distribution function is `p`, above its middle.
+static double quantile_of_t(double p, size_t degrees) {
     double low = 0, high = 1e4;
     for (int i = 0; i < 100; i++) {
         const double middle = (low + high) / 2;
-        (distribution(middle) < p ? low : high) = middle;
+        (distribution_of_t(middle, degrees) < p ? low : high) = middle;
     }
     return low;
 }
 
 ConfidenceInterval interval_of_processes(const std::vector<double> &ratios, size_t comparisons) {
-    require(ratios.size() == processes && comparisons > 0, "an interval is of five processes");
+    require(ratios.size() >= 2 && comparisons > 0, "an interval is of several processes, for a comparison");
+    const double n = static_cast<double>(ratios.size());
     double mean = 0, squares = 0;
-    for (double r : ratios) mean += std::log(r) / processes;
+    for (double r : ratios) mean += std::log(r) / n;
     for (double r : ratios) squares += (std::log(r) - mean) * (std::log(r) - mean);
-    const double error = std::sqrt(squares / (processes - 1) / processes);
-    const double half = quantile_of_t4(1 - 0.025 / static_cast<double>(comparisons)) * error;
+    const double error = std::sqrt(squares / (n - 1) / n);
+    const double half = quantile_of_t(1 - 0.025 / static_cast<double>(comparisons * looks), ratios.size() - 1) * error;
     return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+}
+
+bool is_undecided(const ConfidenceInterval &interval) {
+    constexpr double worth_it = 1.01;
+    return interval.lower <= 1 && interval.upper >= 1 && interval.centre > worth_it;
 }
 
 }  // namespace tessera

@@ -1,23 +1,18 @@
-// What repeated measurements say of the true value, with 95% intervals.
+// What several processes say of the true ratio, with intervals that hold together.
 #pragma once
 #include <cstddef>
 #include <vector>
 
+#include "bench/ranks.h"
+
 namespace tessera {
 
-struct ConfidenceInterval {
-    double centre = 0, lower = 0, upper = 0;
-    double spread() const { return (upper - lower) / 2 / centre; }  // half of it, relative
-};
-
-double median(std::vector<double> values);  // 0 of none
-
-// The median and its interval by ranks (normal approximation of the binomial): of what one process saw again and again.
-ConfidenceInterval interval_of_ranks(std::vector<double> values);
-
-constexpr size_t processes = 5;
-// The geometric mean of the ratios that so many processes saw, and its interval by Student's t of their logarithms. Taken together, the
-// intervals of so many comparisons hold (Bonferroni).
+constexpr size_t processes = 5;  // before each look at what they saw
+constexpr size_t looks = 2;      // at most
+// The geometric mean of the ratios that two or more processes saw, and its 95% interval by Student's t of their logarithms. Taken together,
+// the intervals of so many comparisons hold, at each of their looks (Bonferroni).
 ConfidenceInterval interval_of_processes(const std::vector<double> &ratios, size_t comparisons);
+// Whether more processes may show something faster that is worth them: a gain of more than a hundredth that may also be none.
+bool is_undecided(const ConfidenceInterval &interval);
 
 }  // namespace tessera

@@ -323,24 +323,28 @@ struct Measurer::State {
     }
 
     // In processes of its own, for an interval that holds from one to the next: where a process's memory comes to lie, and what else runs
-    // meanwhile, changes ratios by more than their spread within one.
+    // meanwhile, changes ratios by more than their spread within one. Where a gain may be none, as many processes decide once more.
     void run_in_processes(Run run, const std::string &runner, size_t comparisons, Measurement &result) const {
         std::vector<double> seconds, ratios;
         run.most = 1;
-        for (size_t n = 0; n < processes; n++) {
-            Measurement one = result;
-            run_until_known(run, runner, 0, one);
-            if (one.verdict != Verdict::measured) {
-                result = one;
-                return;
+        for (size_t look = 0; look < looks; look++) {
+            for (size_t n = 0; n < processes; n++) {
+                Measurement one = result;
+                run_until_known(run, runner, 0, one);
+                if (one.verdict == Verdict::unmeasured && look > 0) return;  // stopped: what the first look saw counts
+                if (one.verdict != Verdict::measured) {
+                    result = one;
+                    return;
+                }
+                seconds.push_back(one.seconds), ratios.push_back(one.ratio);
+                result.workspace_bytes = one.workspace_bytes;
+                run.compares = false;  // it is the same program
             }
-            seconds.push_back(one.seconds), ratios.push_back(one.ratio);
-            result.workspace_bytes = one.workspace_bytes;
-            run.compares = false;  // it is the same program
+            const ConfidenceInterval interval = interval_of_processes(ratios, comparisons);
+            result.verdict = Verdict::measured;
+            result.seconds = median(seconds), result.ratio = interval.centre, result.lower = interval.lower, result.upper = interval.upper;
+            if (!is_undecided(interval)) return;
         }
-        const ConfidenceInterval interval = interval_of_processes(ratios, comparisons);
-        result.verdict = Verdict::measured;
-        result.seconds = median(seconds), result.ratio = interval.centre, result.lower = interval.lower, result.upper = interval.upper;
     }
 
     // Why the base fails on the runner too; nothing where it does not.

@@ -39,7 +39,7 @@ struct Measurement {
     Verdict verdict = Verdict::unmeasured;
     std::string message;                     // of what failed
     double seconds = 0;                      // of one call: the median
-    double ratio = 0, lower = 0, upper = 0;  // of the base's time to the candidate's, with its 95% interval: above 1 is faster
+    double ratio = 0, lower = 0, upper = 0;  // of the base's time to the candidate's, with its 95% interval where it is `measured`: above 1 is faster
     uint64_t workspace_bytes = 0, code_bytes = 0;
     double compile_s = 0;
 };
@@ -62,8 +62,9 @@ public:
     void end_at(std::chrono::steady_clock::time_point time);
     // From here on nothing stops it but `abandon`.
     void never_stop();
-    // Measures each in five processes of its own, and gives the 95% intervals of what processes see (Student's t of their logarithms), which
-    // hold together for so many comparisons (Bonferroni).
+    // Measures each in five processes of its own, and in five more where these leave open whether it is faster (interval.h). Gives the 95%
+    // intervals of what processes see (Student's t of their logarithms), which hold together for so many comparisons, and for both looks
+    // (Bonferroni).
     void confirm(const std::vector<TileProgram> &programs, size_t comparisons, const std::function<void(size_t, const Measurement &)> &done);
 
 private:

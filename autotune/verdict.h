@@ -8,7 +8,7 @@ namespace tessera {
 enum class Verdict : uint8_t {
     unmeasured,  // the measuring was stopped before
     measured,
-    slow,        // clearly slower than the best; timed, but not compared with its tile program
+    slow,        // far slower than the best in its first few rounds; timed, but not compared with its tile program
     refused,     // the tile program may not run
     uncompiled,  // the compiler failed, or reached a limit
     crashed,     // the program ended, hung, or said what makes no sense

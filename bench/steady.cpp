@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
-#include <cmath>
 #include <thread>
 #include <vector>
+
+#include "bench/ranks.h"
 
 namespace {
 
@@ -33,13 +34,9 @@ void pin([[maybe_unused]] int processor) {
 #endif
 }
 
-// The interval of a median by ranks (normal approximation of the binomial).
-Steady summary(std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    const double n = static_cast<double>(times.size()), half = 0.98 * std::sqrt(n);
-    auto at = [&](double rank) { return times[static_cast<size_t>(std::clamp(rank, 0.0, n - 1))]; };
-    const double median = at(n / 2);
-    return {times.front(), median, (at(std::ceil(n / 2 + half)) - at(std::floor(n / 2 - half))) / 2 / median, static_cast<int>(times.size())};
+Steady summary(const std::vector<double> &times) {
+    const tessera::ConfidenceInterval median = tessera::interval_of_ranks(times);
+    return {*std::min_element(times.begin(), times.end()), median.centre, median.spread(), static_cast<int>(times.size())};
 }
 
 }  // namespace

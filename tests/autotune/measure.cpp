@@ -240,6 +240,34 @@ TEST_CASE("confirmed intervals hold from one process to the next") {
     CHECK(wide.lower < 2);
 }
 
+// A gain that the first five processes leave open is looked at in five more.
+TEST_CASE("processes that disagree are asked once more") {
+    const Subject s = subject("x86-64");
+    const TileProgram base = program(s, 1, s.target.vector_bytes / 4);
+    const TemporaryFolder folder;
+    int number = 0;
+    // How often a runner ran, whose processes say these ratios, one after the other.
+    auto confirmed = [&](const std::string &ratios, Measurement &of) {
+        const std::string runs = (folder.path() / ("runs" + std::to_string(number++))).string();
+        MeasureOptions options = quick();
+        options.runners = {proxy(folder, "says", "line.startswith((b'ran ', b'took '))",
+                                 "runs = '" + runs + "'\n        if line.startswith(b'ran ') and not globals().get('began'): began = open(runs, 'a').write('.')\n"
+                                                     "        if line.startswith(b'took '): line = b'took %.9g 1\\n' % (1 / (" +
+                                     ratios + ")[os.path.getsize(runs) - 1])")};
+        Measurer(s, options, base).confirm({base}, 1, [&](size_t, const Measurement &m) { of = m; });
+        INFO(of.message);
+        CHECK(of.verdict == Verdict::measured);
+        return std::filesystem::file_size(runs);
+    };
+    Measurement of;
+    CHECK(confirmed("[1, 1.04] * 5", of) == 10);
+    CHECK(of.lower > 1);
+    CHECK(confirmed("[1.03, 1.04] * 5", of) == 5);  // surely faster
+    CHECK(confirmed("[0.99, 1.01] * 5", of) == 5);  // no gain that is worth it
+    CHECK(confirmed("[1, 1.04] * 2 + [1.02] + [0.5, 2] * 3", of) == 10);
+    CHECK(of.lower < 1);
+}
+
 // The sum of two rows that lie in a cache takes less time than to fetch them.
 TEST_CASE("calls are timed with cold caches") {
     const Subject s = {bind_extents(library::column_sum({}), {{"M", 2}, {"N", 32768}}), target_named("x86-64"), {}, 1, 5};
