@@ -220,10 +220,10 @@ std::optional<Owner> owner_of(sqlite3 *db, int64_t campaign) {
 }  // namespace
 
 bool is_credible(const Measurement &m) {
-    const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
     for (double value : {m.seconds, m.ratio, m.lower, m.upper, m.compile_s})
         if (!is_measure(value)) return false;
-    return !timed || (m.seconds > 0 && m.ratio > 0 && m.lower > 0 && m.upper > 0);
+    if (!is_timed(m.verdict)) return m.verdict != Verdict::unmeasured;
+    return m.seconds > 0 && 0 < m.lower && m.lower <= m.ratio && m.ratio <= m.upper;
 }
 
 bool is_credible(const Trial &t) {

@@ -29,7 +29,8 @@ struct Trial {
     double draft = 0, bound = 0, score = 0;  // what was predicted
 };
 
-// Whether it can be what was measured: finite numbers, none below 0, and times and ratios above 0 of what was timed.
+// Whether it can be what was measured: a verdict of something that was; finite numbers, none below 0; and of what was timed, a time above 0,
+// and a ratio above 0 within its interval.
 bool is_credible(const Measurement &measurement);
 bool is_credible(const Trial &trial);
 

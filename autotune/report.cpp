@@ -39,7 +39,7 @@ pre { background: var(--panel); border: 1px solid var(--rule); border-radius: .5
 summary { cursor: pointer; } .key { margin-right: 1rem; } .key::before { content: "\25CF\00A0"; }
 )";
 
-bool timed(const Trial &t) { return t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow; }
+bool timed(const Trial &t) { return is_timed(t.measurement.verdict); }
 
 class Page {
 public:

@@ -14,6 +14,8 @@ const char *name_of(Verdict verdict) {
     throw InternalError("every verdict has a name");
 }
 
+bool is_timed(Verdict verdict) { return verdict == Verdict::measured || verdict == Verdict::slow; }
+
 Verdict verdict_named(const std::string &name) {
     for (const auto &[v, n] : names)
         if (n == name) return v;

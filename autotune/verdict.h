@@ -15,6 +15,8 @@ enum class Verdict : uint8_t {
     wrong,       // its results are not those of its tile program, or it wrote where it may not
 };
 const char *name_of(Verdict verdict);
+// It has a time: measured or slow.
+bool is_timed(Verdict verdict);
 Verdict verdict_named(const std::string &name);  // InternalError for any other
 
 }  // namespace tessera

@@ -28,6 +28,10 @@ static Trial trial(int64_t number, double ratio) {
     return t;
 }
 
+static void run_sql(const std::filesystem::path &file, const std::string &sql) {
+    REQUIRE(shell("python3 -c \"import sqlite3; c = sqlite3.connect('" + file.string() + "'); c.executescript('" + sql + "'); c.commit()\"").code == 0);
+}
+
 TEST_CASE("trials come back as they were added") {
     const TemporaryFolder folder;
     const auto file = folder.path() / "a" / "records.db";
@@ -87,7 +91,7 @@ TEST_CASE("a database of another version says which") {
     const TemporaryFolder folder;
     const auto file = folder.path() / "records.db";
     { Records r(file); }
-    REQUIRE(shell("python3 -c \"import sqlite3; sqlite3.connect('" + file.string() + "').execute('pragma user_version = 1')\"").code == 0);
+    run_sql(file, "pragma user_version = 1");
     for (bool read_only : {false, true})
         check_words([&] { Records(file, read_only); }, {"error[records.format]", "expected a database of measurements of version 2; it is of version 1. Name another file, and tune again."});
 }
@@ -146,7 +150,7 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
             there.add(bad, {trial(0, 1), second});
             there.add_again(bad, "sha256:0", trial(0, 1).measurement);
         }
-        if (!sql.empty()) REQUIRE(shell("python3 -c \"import sqlite3; c = sqlite3.connect('" + file.string() + "'); c.execute('" + sql + "'); c.commit()\"").code == 0);
+        run_sql(file, sql);
         check_words([&] { here.merge(file); }, {"error[records.format]: records '" + file.string() + "': ", why});
         CHECK(here.campaigns().empty());
     };
@@ -159,9 +163,14 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
     refuse(with([](Trial &t) { t.measurement.ratio = 0; }), "", said);
     refuse(with([](Trial &t) { t.measurement.seconds = -1; }), "", said);
     refuse(with([](Trial &t) { t.measurement.upper = INFINITY; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.verdict = Verdict::unmeasured; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.lower = 1.5; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.upper = 0.5; }), "", said);
+    refuse(with([](Trial &t) { t.measurement.compile_s = INFINITY; }), "", said);
     refuse(with([](Trial &t) { t.score = INFINITY; }), "", said);
     refuse(with([](Trial &t) { t.bound = -1; }), "", said);
     refuse(trial(1, 1), "update again set ratio = 0", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
+    refuse(trial(1, 1), "update again set upper = 0.5", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
     refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");
     refuse(trial(1, 1), "update campaign set document = 7 where id = 2", "it has no document that says what was tuned");
     refuse(trial(1, 1), "update trial set verdict = 7 where campaign = 2", "expected a verdict, got '7'; the file is damaged. Restore it.");
