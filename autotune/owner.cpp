@@ -36,10 +36,11 @@ Owner this_process() {
     return {names.nodename, first_line("/proc/sys/kernel/random/boot_id"), getpid(), started(getpid())};
 }
 
+bool is_here(const Owner &owner) { return owner.host == this_process().host; }
+
 bool is_alive(const Owner &owner) {
-    const Owner here = this_process();
-    if (owner.host != here.host) return true;
-    return owner.boot == here.boot && !owner.started.empty() && started(owner.process) == owner.started;
+    if (!is_here(owner)) return true;
+    return owner.boot == this_process().boot && !owner.started.empty() && started(owner.process) == owner.started;
 }
 
 }  // namespace tessera

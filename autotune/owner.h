@@ -15,6 +15,7 @@ struct Owner {
 };
 
 Owner this_process();
+bool is_here(const Owner &owner);  // on this machine, or in this container
 // Whether it runs. Of another machine's nothing can be known: it is taken to run.
 bool is_alive(const Owner &owner);
 

@@ -3,8 +3,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
@@ -34,9 +36,18 @@ create table claim(campaign integer primary key references campaign(id) on delet
     process integer not null, started text not null);
 )";
 
+// Where a database has claims and no such table, their owners are taken to have been heard of when it is made.
+constexpr const char *beats = R"(
+create table if not exists beat(campaign integer primary key references claim(campaign) on delete cascade, seconds integer not null);
+insert or ignore into beat(campaign, seconds) select campaign, {} from claim;
+)";
+constexpr int64_t silent_s = 600;  // longer than what lies between two trials, or two finalists, under the limits that tune has by itself
+
 constexpr const char *again_columns = "resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s";
 
 constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, draft, bound, score";
+
+int64_t seconds_now() { return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -71,6 +82,7 @@ public:
     Statement &bind(const std::string &text) { return bound(sqlite3_bind_text(statement_, ++at_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT)); }
     Statement &bind(double value) { return bound(sqlite3_bind_double(statement_, ++at_, value)); }
     Statement &bind(int64_t value) { return bound(sqlite3_bind_int64(statement_, ++at_, value)); }
+    Statement &bind(const Owner &o) { return bind(o.host).bind(o.boot).bind(o.process).bind(o.started); }
     // Nine columns, from the verdict on.
     Statement &bind(const Measurement &m) {
         bind(std::string(name_of(m.verdict))).bind(m.message).bind(m.seconds).bind(m.ratio).bind(m.lower).bind(m.upper);
@@ -160,6 +172,7 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
                                               (is_ours ? "of version " + std::to_string(version) + ". Name another file, and tune again." : "something else. Name another file."));
     if (read_only) return;
     s.run("pragma foreign_keys = on; pragma synchronous = full");
+    if (number("select count(*) from sqlite_schema where name = 'beat'") == 0) s.run("begin immediate;" + fmt::format(beats, seconds_now()) + "commit");
 }
 
 Records::~Records() = default;
@@ -211,10 +224,28 @@ std::optional<int64_t> begun_campaign(sqlite3 *db, const std::string &key, const
     return find.integer(0);
 }
 
-std::optional<Owner> owner_of(sqlite3 *db, int64_t campaign) {
-    Statement find(db, "select host, boot, process, started from claim where campaign = ?");
+// Who works on the campaign, as far as can be known.
+struct Worker {
+    Owner owner;
+    int64_t silent_s = 0;  // since it was last heard of
+};
+
+std::optional<Worker> worker_on(sqlite3 *db, int64_t campaign) {
+    Statement find(db, "select host, boot, process, started, seconds from claim left join beat on beat.campaign = claim.campaign where claim.campaign = ?");
     if (!find.bind(campaign).step()) return std::nullopt;
-    return Owner{find.text(0), find.text(1), find.integer(2), find.text(3)};
+    const Worker worker{{find.text(0), find.text(1), find.integer(2), find.text(3)}, std::max<int64_t>(seconds_now() - find.integer(4), 0)};
+    if (!is_alive(worker.owner) || (!is_here(worker.owner) && worker.silent_s > silent_s)) return std::nullopt;
+    return worker;
+}
+
+constexpr const char *owned_by = " host = ? and boot = ? and process = ? and started = ?";
+
+// A sign of this process on all that it has claimed.
+bool beaten(sqlite3 *db) {
+    const Owner here = this_process();
+    Statement beat(db, std::string("update beat set seconds = ? where campaign in (select campaign from claim where") + owned_by + ")");
+    beat.bind(seconds_now()).bind(here).step();
+    return beat.ok();
 }
 
 }  // namespace
@@ -252,7 +283,7 @@ void Records::add(int64_t campaign, const std::vector<Trial> &trials, std::optio
     }
     for (const Trial &t : trials)
         if (!inserted(s.db, campaign, t)) s.fail_writing();
-    if (!all.commit()) s.fail_writing();
+    if (!beaten(s.db) || !all.commit()) s.fail_writing();
 }
 
 void Records::set_base(int64_t campaign, double seconds) {
@@ -276,7 +307,7 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
 }
 
 void Records::add_again(int64_t campaign, const std::string &resolved, const Measurement &measurement) {
-    if (!inserted_again(state_->db, campaign, resolved, measurement)) state_->fail_writing();
+    if (!inserted_again(state_->db, campaign, resolved, measurement) || !beaten(state_->db)) state_->fail_writing();
 }
 
 std::map<std::string, Measurement> Records::State::measured_again(int64_t campaign) const {
@@ -355,7 +386,7 @@ Pruned Records::prune(int64_t fewest) {
     if (!find.ok()) s.fail_writing();
     Pruned pruned;
     for (int64_t id : thin) {
-        if (const auto owner = owner_of(s.db, id); owner && is_alive(*owner)) {
+        if (worker_on(s.db, id)) {
             pruned.claimed++;
             continue;
         }
@@ -373,17 +404,23 @@ Claim::Claim(Records &records, int64_t campaign) : records_(records), campaign_(
     const Owner here = this_process();
     Transaction all(s.db);
     if (!all.begun()) s.fail_writing();
-    if (const std::optional<Owner> other = owner_of(s.db, campaign); other && is_alive(*other))
-        throw UserError("records.claimed", "records '" + s.file.string() + "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(other->process) + " of '" +
-                                               quotable(other->host) + "' does. Wait for it, or begin another one without --resume.");
+    if (const std::optional<Worker> other = worker_on(s.db, campaign))
+        throw UserError("records.claimed",
+                        fmt::format("records '{}': expected a campaign that nobody works on, to go on with it; process {} of '{}' does{}. Wait for it, or begin another one without --resume.",
+                                    s.file.string(), other->owner.process, quotable(other->owner.host),
+                                    is_here(other->owner) ? ""
+                                                          : fmt::format(", which was heard of {} s ago, and is taken to have ended when that was {} s ago", other->silent_s, silent_s)));
     Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
-    take.bind(campaign).bind(here.host).bind(here.boot).bind(here.process).bind(here.started).step();
-    if (!take.ok() || !all.commit()) s.fail_writing();
+    take.bind(campaign).bind(here).step();
+    Statement beat(s.db, "insert or replace into beat(campaign, seconds) values(?, ?)");
+    beat.bind(campaign).bind(seconds_now()).step();
+    if (!take.ok() || !beat.ok() || !all.commit()) s.fail_writing();
 }
 
 Claim::~Claim() {
-    Statement leave(records_.state_->db, "delete from claim where campaign = ?");
-    leave.bind(campaign_).step();
+    // Another process may have taken it over from one that was silent for long.
+    Statement leave(records_.state_->db, std::string("delete from claim where campaign = ? and") + owned_by);
+    leave.bind(campaign_).bind(this_process()).step();
 }
 
 }  // namespace tessera

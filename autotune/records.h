@@ -5,6 +5,7 @@
 //   trial     what was proposed, and what came of it
 //   again     what a campaign measured again, more closely: its finalists, and the winner without one of its changes
 //   claim     who works on a campaign
+//   beat      when that one was last heard of; databases that were made without it get it when they are opened to be written to
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -81,7 +82,9 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// While it lives, nobody else works on the campaign. What a process that has ended left claimed is free.
+// While it lives, nobody else works on the campaign. What a process that has ended left claimed is free; of another machine's, or another
+// container's, it is known to have ended when nothing was heard of it for ten minutes: whatever is added to the records is a sign of all
+// that its process has claimed.
 class Claim {
 public:
     // UserError records.claimed when somebody does. `records` outlives it.

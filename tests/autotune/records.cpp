@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -262,4 +263,54 @@ TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone
     { const Claim claim(here, id); }
     const Claim again(here, id);
     CHECK_THROWS(Claim(here, id));
+}
+
+TEST_CASE("a campaign whose owner is in another container is free once nothing was heard of it for long") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    Records here(file);
+    const int64_t id = here.campaign("key", {{"id", "0"}});
+    auto claim = std::make_unique<Claim>(here, id);
+    run_sql(file, "update claim set host = 0; update beat set seconds = seconds - 300");
+    check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' does, which was heard of 30", "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
+    CHECK(here.prune(2).claimed == 1);
+    run_sql(file, "update beat set seconds = seconds - 301");
+    const Claim taken(here, id);
+    run_sql(file, "update claim set host = 1");  // as if another had taken it
+    claim.reset();
+    CHECK_THROWS(Claim(here, id));
+}
+
+TEST_CASE("whatever is added is a sign of life on all that a process has claimed") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    Records here(file);
+    const int64_t one = here.campaign("one", {{"id", "0"}}), two = here.campaign("two", {{"id", "1"}});
+    for (bool again : {false, true}) {
+        {
+            const Claim first(here, one), second(here, two);
+            run_sql(file, "update beat set seconds = 0");
+            if (again) here.add_again(one, "sha256:0", trial(0, 1).measurement);
+            else here.add(one, {trial(0, 1)});
+            run_sql(file, "update claim set host = 0");
+            for (int64_t id : {one, two}) check_words([&] { Claim(here, id); }, {"error[records.claimed]", "heard of"});
+        }
+        run_sql(file, "delete from claim");
+    }
+}
+
+TEST_CASE("what was claimed before there were signs of life is free in the end, and its database stays readable") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    int64_t id = 0;
+    {
+        Records before(file);
+        id = before.campaign("key", {{"id", "0"}});
+        run_sql(file, "drop table beat; insert into claim values(" + std::to_string(id) + ", 0, 0, 1, 0)");
+    }
+    CHECK(Records(file, true).campaigns().size() == 1);
+    Records here(file);
+    check_words([&] { Claim(here, id); }, {"error[records.claimed]"});
+    run_sql(file, "update beat set seconds = seconds - 700");
+    const Claim free(here, id);
 }
