@@ -12,15 +12,17 @@ static void interrupt(int signal_number) {
     once = true;
 }
 
-Interruption::Interruption()
-    : interrupt_(signal(SIGINT, interrupt)), terminate_(signal(SIGTERM, interrupt)), hangup_(signal(SIGHUP, interrupt)) {
-    if (hangup_ == SIG_IGN) signal(SIGHUP, SIG_IGN);  // under nohup
+static constexpr std::array<int, 3> signals = {SIGINT, SIGTERM, SIGHUP};
+
+Interruption::Interruption() {
+    for (size_t i = 0; i < signals.size(); i++) {
+        before_[i] = signal(signals[i], interrupt);
+        if (before_[i] == SIG_IGN) signal(signals[i], SIG_IGN);
+    }
     once = twice = false;
 }
 Interruption::~Interruption() {
-    signal(SIGINT, interrupt_);
-    signal(SIGTERM, terminate_);
-    signal(SIGHUP, hangup_);
+    for (size_t i = 0; i < signals.size(); i++) signal(signals[i], before_[i]);
 }
 const std::atomic<bool> *Interruption::asked() const {
     return &once;

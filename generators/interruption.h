@@ -1,6 +1,7 @@
 // For as long as it lives, a first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is gone) asks for an end in order and a second one for
-// an end at once; a third ends the program. Where SIGHUP is ignored (nohup), it stays so.
+// an end at once; a third ends the program. What is ignored stays so: SIGHUP under nohup, SIGINT in the background of a script.
 #pragma once
+#include <array>
 #include <atomic>
 
 namespace tessera {
@@ -15,7 +16,7 @@ public:
     const std::atomic<bool> *asked_again() const;
 
 private:
-    void (*interrupt_)(int), (*terminate_)(int), (*hangup_)(int);
+    std::array<void (*)(int), 3> before_{};  // what the signals did
 };
 
 }  // namespace tessera

@@ -14,11 +14,13 @@ TEST_CASE("a terminal that is gone asks for an end in order, unless that is igno
         raise(number);
         CHECK(*interruption.asked_again());
     }
-    const auto before = signal(SIGHUP, SIG_IGN);
-    {
-        const Interruption interruption;
-        raise(SIGHUP);
-        CHECK(!*interruption.asked());
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        const auto before = signal(number, SIG_IGN);
+        {
+            const Interruption interruption;
+            raise(number);
+            CHECK(!*interruption.asked());
+        }
+        CHECK(signal(number, before) == SIG_IGN);
     }
-    CHECK(signal(SIGHUP, before) == SIG_IGN);
 }

@@ -519,7 +519,7 @@ TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
     std::string command = TESSERA_GENERATOR;
     for (const std::string &word : tune(folder, {"--trials", "2000", "--shape", "M=64", "M=512", "N=64", "K=32"})) command += " " + word;
     const Outcome o = shell(command + " & until [ \"$(" TESSERA_GENERATOR " records list " + (folder.path() / "tune.db").string() +
-                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -INT $!; wait $!");
+                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -TERM $!; wait $!");
     INFO(o.out << o.err);
     REQUIRE(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("not reached; keeps the base") && Catch::Contains("wrote ") && Catch::Contains("\nstopped after ") && Catch::Contains(" of 2000 trials; --resume"));

@@ -76,7 +76,7 @@ TEST_CASE("a campaign that is interrupted ends in order, with the best of each t
     write_file(w.path("campaign.json"), two(w));
     // The other task has been begun by the time that one of them is taken further.
     const std::string arguments = " tune --campaign campaign.json --trials 5000 --measure-s 0.03 --population 24 --batch 3 --model none";
-    const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments + " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -INT $!; wait $!");
+    const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments + " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -TERM $!; wait $!");
     INFO(o.err);
     CHECK(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("layernorm/f32/avx2 M16_N64") && Catch::Contains("of the speed of their bases"));
