@@ -7,10 +7,11 @@ namespace tessera {
 // The winner as an artifact, with where and how it was measured, or what the model said; none where nothing surely faster was found.
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &result);
 
-// One of the shapes that one kernel is tuned for; no result where it was not reached.
+// One of the shapes that one kernel is tuned for; no result where it was not reached, or could not be tuned.
 struct TunedShape {
     std::unique_ptr<TuneRun> run;
     std::optional<CampaignResult> result;
+    std::string refusal;  // why it could not be
 };
 // What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape that was not reached
 // keeps the base, and `measured` names it apart. `cases` gets for each shape where its schedule runs, in words, unless there is none.

@@ -51,7 +51,7 @@ public:
                                                            all.size(), options.campaign.trials));
         std::vector<DimExtents> extents;
         for (const TuneOptions &one : all) {
-            shapes_.push_back({prepare_run(registry, one), std::nullopt});
+            shapes_.push_back({prepare_run(registry, one), std::nullopt, ""});
             extents.push_back(shapes_.back().run->extents);
         }
         check_packs_nothing_ahead();
@@ -88,12 +88,15 @@ public:
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
             try {
                 shapes_[i].result = run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
+                trials -= static_cast<int>(shapes_[i].result->trials.size());
             } catch (const UserError &error) {
-                if (error.id() != "tune.stopped" || i == 0) throw;
-                break;
+                if (error.id().starts_with("records.") || (error.id() == "tune.stopped" && i == 0)) throw;
+                if (error.id() == "tune.stopped") break;
+                shapes_[i].refusal = error.what();
+                if (!options_.kernel.quiet) note(fmt::format("{}: {}", text_of(run.extents), shapes_[i].refusal));
             }
             // Recorded trials count, be they more than its part; each shape that is left has one all the same.
-            trials = std::max(trials - static_cast<int>(shapes_[i].result->trials.size()), left - 1);
+            trials = std::max(trials, left - 1);
         }
     }
 
@@ -122,7 +125,7 @@ private:
 };
 
 bool is_stopped(const std::vector<TunedShape> &shapes) {
-    return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return !s.result || s.result->stopped; });
+    return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result ? s.result->stopped : s.refusal.empty(); });
 }
 
 std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file,
@@ -135,7 +138,7 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
         if (!shapes[i].result) {
-            text += "not reached; keeps the base\n";
+            text += shapes[i].refusal.empty() ? "not reached; keeps the base\n" : "keeps the base: " + shapes[i].refusal + "\n";
             continue;
         }
         const CampaignResult &r = *shapes[i].result;
@@ -160,6 +163,7 @@ std::string json_report(const std::vector<TunedShape> &shapes, const std::vector
             one["trials"] = r->trials.size(), one["base_s"] = r->base_seconds, one["improved"] = r->improved;
             one["ratio"] = {r->measurement.lower, r->measurement.ratio, r->measurement.upper};
         }
+        if (!shapes[i].refusal.empty()) one["message"] = shapes[i].refusal;
         all.push_back(one);
     }
     return document_text(ordered_json{
@@ -209,7 +213,8 @@ int tune_shapes(const Registry &registry, const TuneOptions &options) {
     const std::optional<Schedule> artifact = artifact_of(all.shapes(), cases);
     const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
     std::cout << (options.json ? json_report(all.shapes(), cases, file) : text_report(all.shapes(), cases, file, options.campaign.trials));
-    return exit_ok;
+    const bool whole = std::all_of(all.shapes().begin(), all.shapes().end(), [](const TunedShape &s) { return s.refusal.empty(); });
+    return whole ? exit_ok : exit_check_failed;
 }
 
 }  // namespace tessera

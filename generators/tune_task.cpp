@@ -21,16 +21,24 @@ namespace tessera {
 
 namespace fs = std::filesystem;
 
-// "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072".
+static std::string short_hash(const std::string &text) { return sha256(text).substr(std::string_view("sha256:").size(), 8); }
+
+// "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072". Where the i-th extents of the dims that vary are not the i-th shape's, since
+// some repeat, a hash of all shapes follows: others have the same extents in each dim.
 static std::string shape_name(const Algorithm &algorithm, const std::vector<DimExtents> &shapes) {
     std::string name;
+    size_t varying = 0;
+    bool repeats = false;
     for (const Dim &d : algorithm.dims) {
         std::vector<std::string> extents;
         for (const DimExtents &shape : shapes)
             if (auto e = shape.find(d.name); e != shape.end() && (extents.empty() || extents.back() != std::to_string(e->second)))
                 extents.push_back(std::to_string(e->second));
         if (!extents.empty()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, join(extents, "-"));
+        varying += extents.size() > 1;
+        repeats = repeats || (extents.size() > 1 && extents.size() < shapes.size());
     }
+    if (varying > 1 && repeats) name += "_" + short_hash(nlohmann::json(shapes).dump());
     return name.empty() ? "any" : name;
 }
 

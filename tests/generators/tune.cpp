@@ -13,6 +13,7 @@
 #include "bench/shell_words.h"
 #include "compiler/lower.h"
 #include "costmodel/examples.h"
+#include "generators/tune_shapes.h"
 #include "schedules/merge.h"
 #include "schedules/target_file.h"
 #include "tests/generators/harness.h"
@@ -534,4 +535,55 @@ TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
     CHECK(measured["task"]["extents"] == nlohmann::json::object({{"M", 64}}));
     CHECK(measured["unreached"] == nlohmann::json::array({{{"M", 512}}}));
     CHECK(generator({"check", (folder.path() / "out").string()}).code == 0);
+}
+
+TEST_CASE("a shape that cannot be tuned keeps the base, and the others are tuned all the same") {
+    const TemporaryFolder folder;
+    // A runner that fails on the second shape: each has a folder of its own for its programs.
+    const auto seen = folder.path() / "seen", runner = folder.path() / "runner";
+    write_file(runner, "here=$(dirname \"$1\"); grep -q \"$here\" " + seen.string() + " 2> /dev/null || echo \"$here\" >> " + seen.string() +
+                           "\n[ \"$(sed -n 2p " + seen.string() + ")\" = \"$here\" ] && exit 3\nexec \"$1\"\n");
+    std::vector<std::string> words = tune(folder, {"--trials", "12", "--shape", "M=8", "M=16", "M=64", "N=64", "K=32", "--runner", "sh " + runner.string()});
+    const Outcome o = generator(words);
+    INFO(o.out << o.err);
+    CHECK(o.code == 1);
+    CHECK_THAT(o.out, Catch::Contains("keeps the base: error[tune.runner]: matmul: expected a runner that runs the schedule to beat") && Catch::Contains("\nwrote ") &&
+                          !Catch::Contains("not reached") && !Catch::Contains("stopped"));
+    const nlohmann::json measured = read_schedule(folder.path() / "out/matmul/f32/avx2/M8-16-64_N64_K32_partly_fixed.json").document()["measured"];
+    CHECK(measured["shapes"].size() == 2);
+    CHECK(measured["unreached"] == nlohmann::json::array({{{"M", 16}}}));
+    // What the first shape was given is recorded: the next folder is again that of the second.
+    words.push_back("--resume"), words.push_back("--json");
+    write_file(seen, "another\n");
+    const Outcome again = generator(words);
+    CHECK(again.code == 1);
+    const nlohmann::json left_out = nlohmann::json::parse(again.out);
+    CHECK(left_out["stopped"] == false);
+    CHECK_THAT(left_out["shapes"][1].value("message", ""), Catch::Contains("error[tune.runner]"));
+    CHECK(left_out["shapes"][2].contains("trials"));
+    write_file(seen, "another\nand another\n");
+    const Outcome mended = generator(words);
+    CHECK(mended.code == 0);
+    for (const nlohmann::json &one : nlohmann::json::parse(mended.out)["shapes"]) CHECK(one.contains("trials"));
+}
+
+TEST_CASE("different sets of shapes have artifacts of different names") {
+    const Registry registry = sample_registry();
+    const auto name = [&](const std::vector<std::string> &shape) {
+        TuneOptions options;
+        options.kernel.algorithm = "matmul", options.kernel.target = "avx2", options.kernel.shape = shape, options.dry_run = true;
+        std::vector<DimExtents> extents;
+        std::unique_ptr<TuneRun> run;
+        for (const TuneOptions &one : options_by_shape(options)) {
+            run = prepare_run(registry, one);
+            extents.push_back(run->extents);
+        }
+        return artifact_name(options, run->prepared, extents);
+    };
+    const std::string one = name({"M=1", "M=2", "M=2", "N=8", "N=8", "N=16", "K=32"}), other = name({"M=1", "M=1", "M=2", "N=8", "N=16", "N=16", "K=32"});
+    CHECK_THAT(one, Catch::StartsWith("matmul/f32/avx2/M1-2_N8-16_K32_"));
+    CHECK_THAT(other, Catch::StartsWith("matmul/f32/avx2/M1-2_N8-16_K32_"));
+    CHECK(one != other);
+    CHECK(name({"M=1", "M=2", "N=8", "N=16", "K=32"}) == "matmul/f32/avx2/M1-2_N8-16_K32_partly_fixed");
+    CHECK(name({"M=1", "M=2", "M=4", "N=8", "K=32"}) == "matmul/f32/avx2/M1-2-4_N8_K32_partly_fixed");
 }
