@@ -50,7 +50,7 @@ void Conversation::fail(const std::string &why) {
     throw Failed{Verdict::crashed, printable(why.empty() ? how : why + "; " + how, true)};
 }
 
-void Conversation::say(const std::string &text) {
+void Conversation::say(std::string_view text) {
     if (!process_.write(text, end_)) fail("");
 }
 
@@ -88,7 +88,7 @@ Conversation::Ran Conversation::run_on(const Inputs &inputs) {
     for (size_t i = 0; i < program_.arguments.size(); i++) {
         const Array array = held_before(program_.arguments[i], inputs);
         say(fmt::format("tensor {} {}\n", i, array.data.size()));
-        say(std::string(reinterpret_cast<const char *>(array.data.data()), array.data.size()));
+        say({reinterpret_cast<const char *>(array.data.data()), array.data.size()});
     }
     return run(0);
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "autotune/line_process.h"
@@ -60,7 +61,7 @@ private:
     LineProcess::Clock::time_point end_;
 
     [[noreturn]] void fail(const std::string &why);
-    void say(const std::string &text);
+    void say(std::string_view text);
     std::string hear();
     void say_limit();
     Array held_before(const Argument &argument, const Inputs &inputs) const;
