@@ -48,7 +48,7 @@ Choose sampling(RandomNumbers &random) {
         if (decision.answers.size() == 1) return 0;
         double total = 0;
         for (const Answer &o : decision.answers) total += o.prior;
-        double left = static_cast<double>(random.next() >> 11) / 9007199254740992.0 * total;
+        double left = random.unit() * total;
         for (size_t i = 0; i + 1 < decision.answers.size(); i++)
             if ((left -= decision.answers[i].prior) < 0) return i;
         return decision.answers.size() - 1;

@@ -14,7 +14,7 @@ std::string Sketch::ask(const std::string &stage, const std::string &knob, std::
     return decision.answers[choose_(decision)].value;
 }
 
-static bool contains(const std::vector<std::string> &names, const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool contains(const std::vector<std::string> &names, const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 // An extent as far as shape and fixed dims decide it.
 static int64_t extent_of(const Algorithm &algorithm, const DimExtents &extents, const std::string &dim) {

@@ -6,6 +6,8 @@
 
 namespace tessera {
 
+bool contains(const std::vector<std::string> &names, const std::string &name);
+
 class Sketch {
 public:
     Sketch(const SearchSpace &space, const Choose &choose) : space_(space), choose_(choose) {}

@@ -8,10 +8,6 @@ namespace tessera {
 
 namespace {
 
-bool contains(const std::vector<std::string> &names, const std::string &name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 constexpr int64_t most_points = 64;     // of one thread: registers for its sums
 constexpr int64_t usual_threads = 256;  // that a block has at most, as a rule
 

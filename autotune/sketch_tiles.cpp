@@ -9,8 +9,6 @@ namespace tessera {
 
 namespace {
 
-bool contains(const std::vector<std::string> &names, const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); }
-
 int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // All orders of up to three dims; of more, those that bring one dim to the front.

@@ -16,6 +16,7 @@ uint64_t RandomNumbers::next() {
 }
 
 int64_t RandomNumbers::below(int64_t limit) { return static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(limit, 1))); }
+double RandomNumbers::unit() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
 double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) / (1 << 23) - 1; }
 
 static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }

@@ -22,6 +22,7 @@ public:
     uint64_t next();
     int64_t below(int64_t limit);  // in 0 ..= limit - 1
     double signed_unit();          // in [-1, 1)
+    double unit();                 // in [0, 1), all 53 bits of it
 
 private:
     uint64_t state_;
