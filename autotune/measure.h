@@ -39,7 +39,8 @@ struct Measurement {
     Verdict verdict = Verdict::unmeasured;
     std::string message;                     // of what failed
     double seconds = 0;                      // of one call: the median
-    double ratio = 0, lower = 0, upper = 0;  // of the base's time to the candidate's, with its 95% interval where it is `measured`: above 1 is faster
+    // Of the base's time to the candidate's, with its 95% interval where it is `measured`: above 1 is faster.
+    double ratio = 0, lower = 0, upper = 0;
     uint64_t workspace_bytes = 0, code_bytes = 0;
     double compile_s = 0;
 };
@@ -56,7 +57,7 @@ public:
 
     // Calls `done` for each program as it is measured, by its position, one at a time. `best` is the largest ratio so far: what is
     // clearly below half of it is timed no longer. A runner that fails where the base fails on it too is given up, and what it had is
-    // given to another; UserError tune.runner when none is left.
+    // given to another; UserError tune.runner when none is left, and what else fails of the measuring, as Programs::build does.
     void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
     // At that time it is stopped, until `never_stop`.
     void end_at(std::chrono::steady_clock::time_point time);
