@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -35,21 +36,46 @@ int list(const RecordsOptions &options) {
     return exit_ok;
 }
 
+bool is_time(double seconds) { return seconds > 0 && std::isfinite(seconds); }
+
 // Whether a model can learn from it.
 bool is_example(const Trial &t, const CampaignRow &row) {
     const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
-    return is_credible(t.measurement) && row.base_seconds > 0 && std::isfinite(row.base_seconds) && (!timed || std::isfinite(row.base_seconds / t.measurement.ratio));
+    return is_credible(t.measurement) && is_time(row.base_seconds) && (!timed || is_time(row.base_seconds / t.measurement.ratio));
 }
 
 bool is_finite(const Featured &f) {
     return std::isfinite(f.draft) && std::isfinite(f.bound) && std::all_of(f.values.begin(), f.values.end(), [](float value) { return std::isfinite(value); });
 }
 
-// Times by way of the base's, which drift cancels from.
+// The program that a campaign's ratios are to: the hash that its document states, "" where it states none.
+std::string base_of(const CampaignRow &row) {
+    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
+    const auto base = document.find("base");
+    return base != document.end() && base->is_string() ? base->get<std::string>() : "";
+}
+
+// The campaigns of `records`, those of one task with the same base given one time for it, the geometric mean of theirs. Each campaign times
+// its base anew, at the pace that the machine has then, and ratios within it are free of that pace; only with one base time are those of
+// several campaigns ratios of one task's times. A pace is a factor, so its mean is the geometric one.
+std::vector<CampaignRow> at_one_pace(const Records &records) {
+    std::vector<CampaignRow> campaigns = records.campaigns();
+    std::map<std::pair<std::string, std::string>, std::vector<CampaignRow *>> alike;
+    for (CampaignRow &row : campaigns)
+        if (const std::string base = base_of(row); !base.empty() && is_time(row.base_seconds)) alike[{row.task(), base}].push_back(&row);
+    for (const auto &[key, rows] : alike) {
+        double logs = 0;
+        for (const CampaignRow *row : rows) logs += std::log(row->base_seconds);
+        if (rows.size() > 1)
+            for (CampaignRow *row : rows) row->base_seconds = std::exp(logs / static_cast<double>(rows.size()));
+    }
+    return campaigns;
+}
+
 int export_examples(const Registry &registry, const RecordsOptions &options) {
     const Records records(options.file, true);
     std::vector<Example> all;
-    for (const CampaignRow &row : records.campaigns()) {
+    for (const CampaignRow &row : at_one_pace(records)) {
         if (row.trials == 0) continue;
         const RecordedFeatures features(registry, row);
         if (!features.problem().empty()) {

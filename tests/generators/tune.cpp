@@ -491,6 +491,30 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
     records.add(strange, {trial});
 }
 
+// Each campaign has its pace; ratios to one base program are of one task whichever campaign they are of.
+TEST_CASE("campaigns of a task with the same base are exported at one pace") {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "records.db").string();
+    Records records(file);
+    const Algorithm product = bind_extents(library::matmul({}), {{"M", 48}, {"N", 64}, {"K", 32}});
+    Trial trial;
+    trial.schedule = "{}", trial.origin = "base", trial.resolved = resolved_hash(lower(product, {}, target_named("avx2"))), trial.draft = trial.bound = 1e-6;
+    trial.measurement.verdict = Verdict::measured;
+    trial.measurement.seconds = 1e-5, trial.measurement.ratio = trial.measurement.lower = trial.measurement.upper = 0.5;
+    const auto begin = [&](const std::string &key, const std::string &base, double seconds) {
+        const int64_t id = records.campaign(key, {{"task", "t"}, {"algorithm", "matmul"}, {"semantic", semantic_hash(product)}, {"numerics", "f32"}, {"options", nlohmann::json::object()},
+                                                  {"fixed", {{"M", 48}, {"N", 64}, {"K", 32}}}, {"extents", nlohmann::json::object()}, {"target", "avx2"}, {"threads", 1}, {"base", base}});
+        records.set_base(id, seconds), records.add(id, {trial});
+    };
+    begin("a", "sha256:0", 1e-5), begin("b", "sha256:0", 4e-5), begin("c", "sha256:1", 1e-3);
+    std::istringstream text(generator({"records", "export", file}).out);
+    const std::vector<Example> examples = read_examples(text, "rows");
+    REQUIRE(examples.size() == 3);
+    CHECK(examples[0].seconds == Approx(4e-5));
+    CHECK(examples[1].seconds == Approx(4e-5));
+    CHECK(examples[2].seconds == Approx(2e-3));
+}
+
 TEST_CASE("a campaign that is told to end leaves nothing behind") {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.path() / "tmp");
