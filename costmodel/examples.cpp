@@ -40,16 +40,18 @@ std::vector<Example> read_examples(std::istream &in, const std::string &subject)
             at = tab + 1;
         }
         if (fields.size() != feature_table().size() + 4) refuse(fmt::format("expected {} fields, got {}", feature_table().size() + 4, fields.size()));
-        auto number_in = [&](const std::string &text) {
-            double value = 0;
+        auto read = [&](const std::string &text, auto &value) {
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) refuse("expected a number, got '" + text.substr(0, 40) + "'");
-            return value;
         };
         Example e;
-        e.task = fields[0], e.seconds = number_in(fields[1]), e.features.draft = number_in(fields[2]), e.features.bound = number_in(fields[3]);
+        e.task = fields[0];
+        read(fields[1], e.seconds), read(fields[2], e.features.draft), read(fields[3], e.features.bound);
         if (e.seconds < 0 || e.features.draft <= 0 || e.features.bound <= 0) refuse("expected times above 0");
-        for (size_t i = 4; i < fields.size(); i++) e.features.values.push_back(static_cast<float>(number_in(fields[i])));
+        // Models see the logarithms of these ratios.
+        for (const double ratio : {e.features.draft / e.features.bound, e.features.bound / (e.seconds > 0 ? e.seconds : e.features.bound)})
+            if (!std::isfinite(std::log2(ratio))) refuse("expected times of one kernel, got " + fields[1] + ", " + fields[2] + " and " + fields[3]);
+        for (size_t i = 4; i < fields.size(); i++) read(fields[i], e.features.values.emplace_back());
         all.push_back(std::move(e));
     }
     return all;

@@ -43,4 +43,16 @@ TEST_CASE("what are no examples is refused with its line") {
     refuse(heading + "a\t1\n", "here:2: expected");
     refuse(heading + text.substr(heading.size(), text.size() - heading.size() - 2) + "x\n", "expected a number");
     refuse(heading + "t\t-1" + text.substr(text.find("\t1e-05")), "expected times above 0");
+
+    // As numbers they are finite, and not as what a model makes of them.
+    auto with = [&](size_t field, const std::string &value) {
+        std::stringstream line(text.substr(heading.size()));
+        std::string all = heading, word;
+        for (size_t i = 0; std::getline(line, word, '\t'); i++) all += (i > 0 ? "\t" : "") + (i == field ? value : word);
+        return all;
+    };
+    refuse(with(7, "1e300"), "here:2: expected a number, got '1e300'");
+    refuse(with(7, "inf"), "here:2: expected a number, got 'inf'");
+    for (const auto &[seconds, bound] : std::vector<std::pair<std::string, std::string>>{{"1e-300", "1e300"}, {"1e300", "1e-300"}, {"0", "1e-305"}})
+        refuse(heading + "t\t" + seconds + "\t1e5\t" + bound + text.substr(text.find("\t", text.find("\t5e-06") + 1)), "here:2: expected times of one kernel, got " + seconds);
 }
