@@ -21,9 +21,11 @@ using nlohmann::json;
 
 constexpr double failed_below = 1;   // how far below the slowest of its task a failure is ranked, in log2
 constexpr double most_below = 6;     // and how far below the fastest anything is
-constexpr size_t fewest = 6;         // examples before anything is learnt
+constexpr size_t fewest = 4;         // examples before anything is learnt
+constexpr size_t many = 1000;        // examples that deep trees learn from
 
-double draft_score(const Featured &f) { return -std::log2(f.draft / f.bound); }
+// In log2; 0 at the bound.
+double speed_of(const Example &e) { return std::log2(e.features.bound / e.seconds); }
 
 // The draft, the trees of a model that was loaded, and the trees that were learnt since.
 class BoostedModel : public CostModel {
@@ -44,24 +46,24 @@ public:
         std::vector<TreeRow> rows;
         size_t group = 0;
         for (const auto &[name, all] : tasks) {
-            double fastest = 0, slowest = 0;
+            std::optional<double> fastest, slowest;
             for (const Example *e : all)
                 if (e->seconds > 0) {
-                    const double speed = std::log2(e->features.bound / e->seconds);
-                    fastest = fastest == 0 ? speed : std::max(fastest, speed), slowest = slowest == 0 ? speed : std::min(slowest, speed);
+                    const double speed = speed_of(*e);
+                    fastest = std::max(fastest.value_or(speed), speed), slowest = std::min(slowest.value_or(speed), speed);
                 }
             std::vector<Featured> features;
             for (const Example *e : all) features.push_back(e->features);
             const std::vector<double> margins = before(features);
             for (size_t i = 0; i < all.size(); i++) {
-                const double speed = all[i]->seconds > 0 ? std::log2(all[i]->features.bound / all[i]->seconds) : slowest - failed_below;
-                rows.push_back({&all[i]->features, margins[i], std::max(speed - fastest, -most_below), group, 1});
+                const double speed = all[i]->seconds > 0 ? speed_of(*all[i]) : slowest.value_or(0) - failed_below;
+                rows.push_back({&all[i]->features, margins[i], std::max(speed - fastest.value_or(0), -most_below), group, 1});
             }
             group++;
         }
         TreeOptions options;
-        // Few examples of one task carry small trees; many of many tasks carry deep ones.
-        if (tasks.size() == 1) options = {30, 3, 0.2, 0.5, 2};
+        // Few examples carry small trees, of one task or of several; many carry deep ones.
+        if (rows.size() < many) options = {30, 3, 0.2, 0.5, 2};
         const std::string trained = train_trees(rows, options);
         learnt_ = {trained, Forest(trained)};
     }

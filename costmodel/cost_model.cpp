@@ -14,7 +14,7 @@ class RooflineModel : public CostModel {
 public:
     std::vector<double> predict(const std::vector<Featured> &candidates) const override {
         std::vector<double> scores;
-        for (const Featured &c : candidates) scores.push_back(-std::log2(c.draft / c.bound));
+        for (const Featured &c : candidates) scores.push_back(draft_score(c));
         return scores;
     }
     void update(const std::vector<Example> &) override {}
@@ -42,6 +42,8 @@ std::vector<double> ranks_of(const std::vector<double> &values) {
 }
 
 }  // namespace
+
+double draft_score(const Featured &candidate) { return -std::log2(candidate.draft / candidate.bound); }
 
 double rank_correlation(const std::vector<double> &x, const std::vector<double> &y) {
     if (x.empty()) return 0;

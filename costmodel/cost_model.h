@@ -29,6 +29,9 @@ public:
     virtual void save(const std::filesystem::path &file) const = 0;
 };
 
+// The score of the draft alone: log2 of its speed, 0 at the bound.
+double draft_score(const Featured &candidate);
+
 // The roofline alone: the draft, with nothing learnt.
 std::unique_ptr<CostModel> roofline_model();
 

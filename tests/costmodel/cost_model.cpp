@@ -49,6 +49,45 @@ TEST_CASE("what is learnt ranks better than the draft, on a task that was not se
     CHECK(after.best_of[0] <= after.best_of[1]);
 }
 
+// How many leaves and splits the largest tree has of a model that learnt these.
+static size_t largest_tree(const std::vector<Example> &all) {
+    const TemporaryFolder folder;
+    const auto model = boosted_model();
+    model->update(all);
+    model->save(folder.path() / "model.json");
+    const auto forest = nlohmann::json::parse(nlohmann::json::parse(read_file(folder.path() / "model.json"))["forest"].get<std::string>());
+    size_t most = 0;
+    for (const auto &tree : forest["learner"]["gradient_booster"]["model"]["trees"]) most = std::max(most, tree["left_children"].size());
+    return most;
+}
+
+TEST_CASE("few examples teach something, however many tasks they are of") {
+    for (const auto &[first, second] : std::vector<std::pair<size_t, size_t>>{{4, 0}, {16, 0}, {16, 1}, {8, 8}, {60, 60}}) {
+        INFO(first << " and " << second);
+        std::vector<Example> all = examples("a", 1, first);
+        const std::vector<Example> more = examples("b", 2, second);
+        all.insert(all.end(), more.begin(), more.end());
+        CHECK(largest_tree(all) > 1);
+    }
+    const auto model = boosted_model();
+    model->update(examples("a", 1, 3));
+    check_words([&] { model->save("model.json"); }, {"error[model.empty]", "the fewest are 4"});
+}
+
+TEST_CASE("a candidate that reaches its bound is the fastest, not an absent one") {
+    const TemporaryFolder folder;
+    const auto saved = [&](double bound) {
+        std::vector<Example> all = examples("a", 1, 9);
+        for (size_t i = 0; i < all.size(); i++) all[i].seconds = std::exp2(static_cast<double>(i)), all[i].features.draft = bound, all[i].features.bound = bound;
+        const auto model = boosted_model();
+        model->update(all);
+        model->save(folder.path() / "model.json");
+        return read_file(folder.path() / "model.json");
+    };
+    // How far one is behind the fastest is the same whatever the bound.
+    CHECK((saved(1) == saved(0.5)));
+}
+
 TEST_CASE("a model is saved, loaded, and learns on") {
     const TemporaryFolder folder;
     const auto file = folder.path() / "model.json";
