@@ -3,6 +3,7 @@
 #include <set>
 
 #include "algorithms/value_numbering.h"
+#include "compiler/instruction.h"
 
 namespace tessera {
 
@@ -33,13 +34,15 @@ public:
         if (e.kind() == ExprKind::left || e.kind() == ExprKind::right) dims = elements_.at(static_cast<size_t>(e->number));
         for (const Expr &operand : e->args) dims = united(dims, count(operand));
         dims_[n] = dims;
-        if (e.kind() == ExprKind::operation && is_float(e.type()) && e->op != Op::select) add(e->op == Op::fma ? 2 : 1, dims);
+        if (e.kind() == ExprKind::operation && is_float(e.type()) && e->op != Op::select) add(e->op == Op::fma ? 2 : 1, dims, e.type());
         return dims;
     }
 
-    // The steps of a fold, or its passes over the whole of `reduced`, whose results then have the dims that remain.
-    void fold(const Monoid &m, const std::vector<Expr> &inputs, const Dims &kept, const Dims &reduced) {
+    // The steps of a fold, or its passes over the whole of `reduced`, whose results then have the dims that remain. `family` is the one of
+    // grouped steps that fits it, if any.
+    void fold(const Monoid &m, const std::vector<Expr> &inputs, const Dims &kept, const Dims &reduced, const Instruction *family = nullptr) {
         for (const Expr &e : inputs) inputs_.push_back(count(e));
+        if (family) grouped_ = family->first == DType::bf16 ? &Work::bf16 : &Work::u8s8;
         const Dims all = united(kept, reduced);
         if (m.batch.empty()) {
             for (const Part &part : m.parts) elements_.push_back(united(all, set_of(part.dims)));
@@ -51,36 +54,46 @@ public:
             for (const Expr &e : pass.values) values = united(values, count(e));
             const Dims result = united(set_of(pass.dims), pass.monoid.empty() ? all : kept);
             const bool folds = !pass.monoid.empty() && pass.monoid != "each";
-            if (folds && !values.empty()) add(pass.monoid == "dot" ? 2 : 1, united(result, reduced));  // a sum of ones needs no additions
+            if (folds && !values.empty()) add(pass.monoid == "dot" ? 2 : 1, united(result, reduced), pass.values[0].type());  // a sum of ones needs no additions
             elements_.push_back(result);
         }
     }
 
-    std::optional<double> operations() const { return operations_; }
+    // With no bytes.
+    const Work &work() const { return work_; }
 
 private:
-    void add(double each, const Dims &dims) {
+    void add(double each, const Dims &dims, DType type) {
         for (const std::string &d : dims) {
             auto extent = extents_.find(d);
-            if (extent == extents_.end()) return operations_.reset();
+            if (extent == extents_.end()) return work_.operations.reset();
             each *= static_cast<double>(extent->second);
         }
-        if (operations_) *operations_ += each;
+        if (work_.operations) *work_.operations += each;
+        if (grouped_) work_.*grouped_ += each;
+        else if (type == DType::f64) work_.f64 += each;
     }
 
     const DimExtents &extents_;
     ValueNumbering table_;
     std::map<int, Dims> dims_;
     std::vector<Dims> inputs_, elements_;
-    std::optional<double> operations_ = 0.0;
+    Work work_ = {.operations = 0};
+    double Work::*grouped_ = nullptr;  // of the fold whose steps are counted
 };
 
-std::optional<double> operations_of(const Stage &stage, const DimExtents &extents) {
+const Instruction *family_of(const Reduce &reduce) {
+    for (const Instruction &family : instructions())
+        if (family.group > 1 && operands_for(family, reduce)) return &family;
+    return nullptr;
+}
+
+Work work_of(const Stage &stage, const DimExtents &extents) {
     StageWork work(extents);
     for (const Expr &e : expressions_of(stage)) work.count(e);
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) work.fold(reduce->monoid, reduce->inputs, set_of(stage.dims), set_of(reduce->dims));
+    if (auto *reduce = std::get_if<Reduce>(&stage.body)) work.fold(reduce->monoid, reduce->inputs, set_of(stage.dims), set_of(reduce->dims), family_of(*reduce));
     if (auto *scan = std::get_if<Scan>(&stage.body)) work.fold(scan->monoid, scan->inputs, set_of(stage.dims), {scan->dim});
-    return work.operations();
+    return work.work();
 }
 
 }  // namespace
@@ -89,9 +102,10 @@ Work work_of(const Algorithm &algorithm, const TileProgram &program, const DimEx
     Work work;
     work.operations = 0;
     for (const Stage &stage : inline_calls(algorithm).stages) {
-        const std::optional<double> operations = operations_of(stage, extents);
-        if (!operations) work.operations.reset();
-        if (work.operations) *work.operations += *operations;
+        const Work own = work_of(stage, extents);
+        if (!own.operations) work.operations.reset();
+        if (work.operations) *work.operations += *own.operations;
+        work.f64 += own.f64, work.bf16 += own.bf16, work.u8s8 += own.u8s8;
     }
     const DimExtents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {

@@ -30,6 +30,7 @@ using Mask = LoopNest::Mask;
 // What one iteration of an innermost loop issues, over all iterations.
 struct Bucket {
     double alu = 0, memory = 0, stores = 0, chain = 0, fma = 0, loads = 0, trips = 1, runs = 1;
+    bool parallel = false;                         // inside of a parallel loop
     double in_turn = 1, vectors = 0, singles = 0;  // in one iteration, loaded and used several times: vectors, and elements for all lanes
     std::map<std::string, double> sums;            // independent ones, by buffer
 
@@ -315,10 +316,12 @@ private:
         const Mask moved = memory(buffer, index, true, guard.defined(), {}, all);
         const std::vector<LoopNest::Frame> &frames = nest_.frames();
         const std::optional<size_t> inner = nest_.innermost();
+        bool parallel = false;
         double unrolled = 1, points = nest_.likely, own = 1, runs = nest_.likely, in_turn = 1;
         for (size_t i = 0; i < frames.size(); i++) {
             const LoopNest::Frame &f = frames[i];
             const double n = f.count;
+            if (f.kind == LoopKind::parallel) parallel = true;
             if (f.kind == LoopKind::unrolled) unrolled *= n;
             if (f.kind == LoopKind::unrolled && !LoopNest::has(moved, i)) in_turn *= n;
             if (f.kind == LoopKind::vector) own *= std::max(1.0, n * known.element / target_.vector_bytes);
@@ -330,7 +333,7 @@ private:
         if (guard.defined()) out_.partial += points;
         const size_t node = inner ? frames[*inner].node : 0;
         Bucket &bucket = buckets_[node];
-        bucket.runs = runs;
+        bucket.runs = runs, bucket.parallel = parallel;
         bucket.trips = inner ? frames[*inner].count : 1;
         bucket.alu += all.issued.alu, bucket.memory += all.issued.memory, bucket.stores += all.issued.stores;
         bucket.fma += all.issued.fma, bucket.loads += all.issued.loads;
@@ -355,6 +358,7 @@ private:
             b.spill(target_.vector_registers);
             const double busiest = b.busiest(), waits = b.waits();
             out_.core_time += std::max(busiest, waits);
+            if (!b.parallel) out_.alone += std::max(busiest, waits);
             if (waits > busiest) out_.chained += waits - busiest;
             if (!hottest || b.alu > hottest->alu) hottest = &b, loop = node;
         }

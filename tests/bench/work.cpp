@@ -20,6 +20,19 @@ TEST_CASE("an fma counts two operations, and arguments are moved once") {
     CHECK(work(library::cumulative_sum(numerics_named("f64")), {{"M", 2}, {"N", 3}}).bytes == 8.0 * 12);
 }
 
+TEST_CASE("operations with a peak of their own are told apart") {
+    const DimExtents shape = {{"M", 2}, {"N", 3}, {"K", 5}};
+    const auto of = [&](const Algorithm &a) {
+        const Work w = work(a, shape);
+        return std::vector<double>{w.f64, w.bf16, w.u8s8};
+    };
+    CHECK(of(library::matmul({})) == std::vector<double>{0, 0, 0});
+    CHECK(of(library::matmul(numerics_named("f64"))) == std::vector<double>{60, 0, 0});
+    CHECK(of(library::matmul(numerics_named("bf16"))) == std::vector<double>{0, 60, 0});
+    CHECK(of(library::matmul_u8s8({})) == std::vector<double>{0, 0, 60});
+    CHECK(of(library::matmul_s8s8({}))[2] >= 60);
+}
+
 // What one value of a function over f32 costs.
 static double cost(const std::function<Tile(const Tile &)> &function) {
     Builder f("cost", {});

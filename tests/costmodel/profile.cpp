@@ -5,6 +5,7 @@
 #include "algorithms/builder.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower.h"
+#include "costmodel/roofline.h"
 
 using namespace tessera;
 
@@ -58,6 +59,22 @@ TEST_CASE("lanes along a strided axis are gathers, packing copies, threads share
     CHECK(p.regions == 1);
     CHECK(p.imbalance == 1);
     CHECK(profile(product, packed, "avx512", 4).imbalance == 2);
+}
+
+TEST_CASE("a product with fewer blocks than threads is drafted no slower for more of them") {
+    Knobs k;
+    k.micro = {{"M", 8}, {"N", 48}}, k.vector = {{"N", 16}}, k.loops = {"micro.M", "micro.N"}, k.parallel = {"micro.M"};
+    double last = 1;
+    for (const int threads : {1, 2, 4, 7, 8, 12, 16}) {
+        INFO(threads);
+        const Profile p = profile(product, k, "avx512", threads);
+        REQUIRE(p.parallel == 8);
+        CHECK(p.alone == 0);
+        const double seconds = predicted_seconds(p, {.parallel_loop_s = 0}, threads);
+        CHECK(seconds <= last);
+        last = seconds;
+    }
+    CHECK(profile(product, {}).alone == profile(product, {}).core_time);
 }
 
 TEST_CASE("what a cache cannot hold is brought again") {

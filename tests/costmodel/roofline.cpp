@@ -18,6 +18,20 @@ TEST_CASE("the roofline is the slowest of core and levels, and a little more") {
     CHECK(predicted_seconds(p, rates, 4) > 1);
 }
 
+TEST_CASE("threads without an iteration of their own neither help nor hurt") {
+    Profile p;
+    p.core_time = 6e9, p.parallel = 8;
+    const Rates rates;
+    const auto seconds = [&](int threads) { return predicted_seconds(p, rates, threads); };
+    CHECK(seconds(4) == Approx(0.25));
+    CHECK(seconds(7) == Approx(0.25));  // of which one has two
+    CHECK(seconds(8) == Approx(0.125));
+    CHECK(seconds(16) == Approx(0.125));
+    p.alone = 3e9;  // a stage before the parallel loop
+    CHECK(seconds(1) == Approx(1));
+    CHECK(seconds(8) == Approx(0.5 + 0.5 / 8));
+}
+
 TEST_CASE("measured rates take the place of those of the kind") {
     Target t = target_named("avx2");
     CHECK(rates_of(t).fma == Rates{}.fma);
@@ -30,6 +44,44 @@ TEST_CASE("measured rates take the place of those of the kind") {
     work.operations = 160e9, work.bytes = 1e6;
     CHECK(bound_seconds(work, t, 1) == Approx(1));
     CHECK(bound_seconds(work, t, 2) == Approx(0.5));
-    work.operations = std::nullopt, work.bytes = 40e9;
+    // Memory brings what the third level cannot hold, to all threads together at the rate that was measured of all.
+    work.operations = std::nullopt, work.bytes = 40e9 + static_cast<double>(t.l3_bytes);
     CHECK(bound_seconds(work, t, 2) == Approx(2));
+    t.measured->read["memory"].all_threads = 40e9;
+    CHECK(bound_seconds(work, t, 1) == Approx(2));
+    CHECK(bound_seconds(work, t, 2) == Approx(1));
+}
+
+TEST_CASE("the bound goes by the peaks of what the operations are on") {
+    Target t = target_named("avx512_bf16+avx512_vnni");
+    t.measured = Measured{};
+    t.measured->peaks["f32"] = {1e11, 1e11, 0};
+    const auto bound = [&](double Work::*kind) {
+        Work work;
+        work.operations = 2e11, work.*kind = 1e11;
+        return bound_seconds(work, t, 1);
+    };
+    CHECK(bound(&Work::f64) == Approx(1 + 2));
+    CHECK(bound(&Work::bf16) == Approx(1 + 0.5));
+    CHECK(bound(&Work::u8s8) == Approx(1 + 0.25));
+    t.measured->peaks["f64"] = {4e10, 4e10, 0}, t.measured->peaks["bf16"] = {1.25e11, 1.25e11, 0}, t.measured->peaks["u8s8"] = {5e11, 5e11, 0};
+    CHECK(bound(&Work::f64) == Approx(1 + 2.5));
+    CHECK(bound(&Work::bf16) == Approx(1 + 0.8));
+    CHECK(bound(&Work::u8s8) == Approx(1 + 0.2));
+    // Without the instructions bf16 goes as f32 does, and bytes as products of words.
+    t.features = target_named("avx2").features;
+    CHECK(bound(&Work::bf16) == Approx(2));
+    CHECK(bound(&Work::u8s8) == Approx(1 + 0.5));
+}
+
+TEST_CASE("the bound goes by the rate of the level that what does not fit comes from") {
+    Target t = target_named("avx2");
+    t.measured = Measured{};
+    t.measured->read["l1"] = {4e11, 8e11, 0}, t.measured->read["l2"] = {1e11, 2e11, 0};
+    Work work;
+    work.bytes = static_cast<double>(t.l1_bytes);
+    CHECK(bound_seconds(work, t, 1) == Approx(work.bytes / 4e11));
+    CHECK(bound_seconds(work, t, 2) == Approx(work.bytes / 8e11));
+    work.bytes *= 9;
+    CHECK(bound_seconds(work, t, 1) == Approx(work.bytes * 8 / 9 / 1e11));
 }
