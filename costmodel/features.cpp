@@ -4,7 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "algorithms/hash.h"
+#include "costmodel/counted_samples.h"
 
 namespace tessera {
 
@@ -93,9 +96,15 @@ const std::vector<Feature> &feature_table() {
 }
 
 std::string feature_hash() {
-    std::string text;
-    for (const Feature &f : feature_table()) text += f.name + "\t" + f.unit + "\t" + f.meaning + "\n";
-    return sha256(text);
+    static const std::string hash = [] {
+        std::string text;
+        for (const Feature &f : feature_table()) text += f.name + "\t" + f.unit + "\t" + f.meaning + "\n";
+        // Five digits: the last ones of a logarithm differ from one library of mathematics to another.
+        for (const Featured &f : counted_samples())
+            for (const float value : f.values) text += fmt::format("{:.5g}\n", value);
+        return sha256(text);
+    }();
+    return hash;
 }
 
 Featured features_of(const Profile &profile, const Work &work, const Target &target, int threads) {

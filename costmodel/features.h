@@ -15,7 +15,8 @@ struct Feature {
 // The table, in the order of `features_of`.
 const std::vector<Feature> &feature_table();
 
-// "sha256:…" of names and meanings: a model is of use only for the table that it was trained on.
+// "sha256:…" of names and meanings, and of the values that a few fixed programs have (counted_samples.h): a model is of use only for the
+// table that it was trained on, counted as it was then.
 std::string feature_hash();
 
 // What one candidate is judged by.

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "algorithms/hash.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower.h"
+#include "costmodel/counted_samples.h"
 
 using namespace tessera;
 
@@ -28,4 +30,21 @@ TEST_CASE("every feature has a name of its own, a unit and a sentence, and a fin
         CHECK(f.draft > 0);
         CHECK(f.bound > 0);
     }
+}
+
+TEST_CASE("the programs whose features are hashed give each feature several values, so that no count changes unseen") {
+    const std::vector<Featured> samples = counted_samples();
+    for (size_t f = 0; f < feature_table().size(); f++) {
+        INFO(feature_table()[f].name);
+        std::set<float> values;
+        for (const Featured &s : samples) values.insert(s.values.at(f));
+        CHECK(values.size() > 1);
+    }
+}
+
+TEST_CASE("the hash of the features is not of their names alone") {
+    std::string text;
+    for (const Feature &f : feature_table()) text += f.name + "\t" + f.unit + "\t" + f.meaning + "\n";
+    CHECK(feature_hash() != sha256(text));
+    CHECK(feature_hash() == feature_hash());
 }
