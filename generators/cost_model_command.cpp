@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -40,33 +41,49 @@ std::map<std::string, std::vector<Example>> by_task(const std::vector<Example> &
     return tasks;
 }
 
-// Each task is judged by a model of all others whose algorithm and shape differ from it.
+// What a task is of, as campaigns name it: "<algorithm>/<numerics>/<target> <shape>", less its numerics, target, threads, and which extents
+// are known ahead. Tasks that differ in those alone have much the same best schedules.
+std::string subject_of(const std::string &task) {
+    const size_t space = task.find(' ');
+    std::string shape = space == std::string::npos ? "" : task.substr(space);
+    if (const size_t threads = shape.rfind("_threads"); threads != std::string::npos) shape.resize(threads);
+    for (const std::string suffix : {"_partly_fixed", "_dynamic"})
+        if (shape.ends_with(suffix)) shape.resize(shape.size() - suffix.size());
+    return task.substr(0, std::min(task.find('/'), space)) + shape;
+}
+
+// Each task is judged by a model of all others whose algorithm or shape differs from it.
 int judge(const ModelOptions &options) {
     const auto tasks = by_task(examples_of(options));
-    const bool trainable = tasks.size() > 1;
     std::cout << fmt::format("{:52} {:>5}  {:>16}  {:>31}\n", "task left out", "rows", "rank correlation", "best of the top 1, 8, 16, 64");
     auto print = [](const std::string &name, size_t rows, const char *model, const Ranking &r) {
         std::cout << fmt::format("{:52} {:5}  {:8} {:7.3f}  {:7.3f} {:7.3f} {:7.3f} {:7.3f}\n", name, rows, model, r.correlation, r.best_of[0], r.best_of[1], r.best_of[2], r.best_of[3]);
     };
     Ranking sums[2];
+    size_t counts[2] = {};
     for (const auto &[name, rows] : tasks) {
         std::vector<Featured> features;
         for (const Example &e : rows) features.push_back(e.features);
         std::vector<Example> others;
         for (const auto &[other, more] : tasks)
-            if (other != name) others.insert(others.end(), more.begin(), more.end());
+            if (subject_of(other) != subject_of(name)) others.insert(others.end(), more.begin(), more.end());
         const auto trained = boosted_model();
-        if (trainable) trained->update(others);
-        for (int m = 0; m < (trainable ? 2 : 1); m++) {
+        trained->update(others);
+        for (int m = 0; m < (others.empty() ? 1 : 2); m++) {
             const Ranking ranking = ranking_of(m ? trained->predict(features) : roofline_model()->predict(features), rows);
             print(m ? "" : name, rows.size(), m ? "trained" : "draft", ranking);
-            sums[m].correlation += ranking.correlation / static_cast<double>(tasks.size());
-            for (int k = 0; k < 4; k++) sums[m].best_of[k] += ranking.best_of[k] / static_cast<double>(tasks.size());
+            counts[m]++, sums[m].correlation += ranking.correlation;
+            for (int k = 0; k < 4; k++) sums[m].best_of[k] += ranking.best_of[k];
         }
     }
-    print("mean", tasks.size(), "draft", sums[0]);
-    if (trainable) print("", tasks.size(), "trained", sums[1]);
-    else std::cout << "no model was trained: that takes examples of a second task\n";
+    for (int m = 0; m < 2; m++) {
+        if (counts[m] == 0) continue;
+        Ranking mean = sums[m];
+        mean.correlation /= static_cast<double>(counts[m]);
+        for (double &best : mean.best_of) best /= static_cast<double>(counts[m]);
+        print(m ? "" : "mean", counts[m], m ? "trained" : "draft", mean);
+    }
+    if (counts[1] == 0) std::cout << "no model was trained: that takes examples of a second algorithm or shape\n";
     return exit_ok;
 }
 

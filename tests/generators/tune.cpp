@@ -54,7 +54,7 @@ TEST_CASE("tune writes an artifact that is faster, and generate takes it") {
     write_file(rows, generator({"records", "export", (folder.path() / "tune.db").string()}).out);
     CHECK_THAT(generator({"cost-model", "train", rows, "--out", model}).out, Catch::Contains("learnt from 6 candidates of 1 tasks"));
     const Outcome judged = generator({"cost-model", "judge", rows});
-    CHECK_THAT(judged.out, Catch::Contains("rank correlation") && Catch::Contains("draft") && Catch::Contains("no model was trained: that takes examples of a second task"));
+    CHECK_THAT(judged.out, Catch::Contains("rank correlation") && Catch::Contains("draft") && Catch::Contains("no model was trained: that takes examples of a second algorithm or shape"));
     CHECK_THAT(judged.out, !Catch::Contains(" trained "));
     std::vector<std::string> again = tune(folder, {"--trials", "3", "--shape", "M=48", "N=64", "K=32", "--json"});
     const Outcome json = generator(again);
@@ -489,6 +489,24 @@ TEST_CASE("records are listed and exported as far as they make sense, and pruned
     const Claim claim(records, strange);
     CHECK(generator({"records", "prune", file, "--fewest", "9"}).out == "removed 10 campaigns with fewer than 9 measured trials\nkept 1 of them, which a process works on\n");
     records.add(strange, {trial});
+}
+
+TEST_CASE("a task is judged by a model that saw nothing of its algorithm and shape") {
+    const TemporaryFolder folder;
+    const std::string rows = (folder.path() / "rows.tsv").string();
+    const auto judged = [&](const std::vector<std::string> &tasks) {
+        std::vector<Example> all;
+        for (const std::string &task : tasks)
+            for (int i = 0; i < 8; i++) all.push_back({task, {std::vector<float>(feature_table().size(), static_cast<float>(i)), 1e-5, 1e-5}, 1e-5 * (1 + i)});
+        std::ostringstream text;
+        write_examples(text, all);
+        write_file(rows, text.str());
+        return generator({"cost-model", "judge", rows}).out;
+    };
+    const std::vector<std::string> alike = {"a/f32/avx2 M8_N8", "a/bf16/avx2 M8_N8", "a/f32/avx512 M8_N8", "a/f32/avx2 M8_N8_threads2", "a/f32/avx2 M8_N8_partly_fixed_threads4", "a/f32/avx2 M8_N8_dynamic"};
+    CHECK_THAT(judged(alike), Catch::Contains("no model was trained") && !Catch::Contains(" trained "));
+    CHECK_THAT(judged({alike[0], "a/f32/avx2 M8_N80"}), Catch::Contains(" trained ") && !Catch::Contains("no model was trained"));
+    CHECK_THAT(judged({alike[0], "ab/f32/avx2 M8_N8"}), Catch::Contains(" trained ") && !Catch::Contains("no model was trained"));
 }
 
 // Each campaign has its pace; ratios to one base program are of one task whichever campaign they are of.
