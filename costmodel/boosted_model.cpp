@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr double failed_below = 1;   // how far below the slowest of its task a failure is ranked, in log2
 constexpr double most_below = 6;     // and how far below the fastest anything is
 constexpr size_t fewest = 4;         // examples before anything is learnt
-constexpr size_t many = 1000;        // examples that deep trees learn from
+constexpr size_t many = 100;         // examples from which on deeper trees order better than small ones
 
 // In log2; 0 at the bound.
 double speed_of(const Example &e) { return std::log2(e.features.bound / e.seconds); }
