@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <istream>
+#include <limits>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -51,7 +52,12 @@ std::vector<Example> read_examples(std::istream &in, const std::string &subject)
         // Models see the logarithms of these ratios.
         for (const double ratio : {e.features.draft / e.features.bound, e.features.bound / (e.seconds > 0 ? e.seconds : e.features.bound)})
             if (!std::isfinite(std::log2(ratio))) refuse("expected times of one kernel, got " + fields[1] + ", " + fields[2] + " and " + fields[3]);
-        for (size_t i = 4; i < fields.size(); i++) read(fields[i], e.features.values.emplace_back());
+        for (size_t i = 4; i < fields.size(); i++) {
+            float &value = e.features.values.emplace_back();
+            read(fields[i], value);
+            // Trees compare with the middle of two values, by way of their sum.
+            if (std::abs(value) > std::numeric_limits<float>::max() / 2) refuse("expected a number, got '" + fields[i].substr(0, 40) + "'");
+        }
         all.push_back(std::move(e));
     }
     return all;
