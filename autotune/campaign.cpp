@@ -207,7 +207,7 @@ private:
         for (size_t i = 0; i < batch.size(); i++) {
             const Measurement &m = results[i];
             if (m.verdict == Verdict::unmeasured) break;
-            const bool timed = m.verdict == Verdict::measured || m.verdict == Verdict::slow;
+            const bool timed = is_timed(m.verdict);
             result_.trials.push_back(trial_of(batch[i], static_cast<int64_t>(first + i), m));
             done.push_back(batch[i]);
             goodness.push_back(timed ? gain(m) : 0);
@@ -329,7 +329,7 @@ private:
             if (w.gain == 0) continue;
             const Measurement &m = all[next++];
             w.gain = 0, w.without = m.verdict;
-            if (m.verdict != Verdict::measured && m.verdict != Verdict::slow) continue;
+            if (!is_timed(m.verdict)) continue;
             if (!is_for_speed()) {
                 w.gain = w.lower = w.upper = result_.gain / gain(m);
                 continue;

@@ -24,8 +24,6 @@ constexpr int first_batch = 6;          // times the population
 constexpr int fresh = 5;                // one of so many is a sample, the others are bred
 constexpr double least_seed = 2;        // how far below the best score a seed is worth a trial, in log2
 
-double share_of(RandomNumbers &random) { return static_cast<double>(random.next() >> 11) / 9007199254740992.0; }
-
 int differences(const Trace &a, const Trace &b) {
     int count = 0;
     for (const auto &[name, value] : a) {
@@ -111,18 +109,18 @@ Trace Search::mutated(const Candidate &parent) {
         if (d.answers.size() > 1) open.push_back(&d);
     if (open.empty()) return trace;
     int changes = 1;
-    while (changes < 3 && share_of(random_) < 0.4) changes++;
+    while (changes < 3 && random_.unit() < 0.4) changes++;
     for (int i = 0; i < changes; i++) {
         const Decision &d = *open[static_cast<size_t>(random_.below(static_cast<int64_t>(open.size())))];
         const std::string &old = trace.at(d.name());
         size_t at = 0;
         while (at + 1 < d.answers.size() && d.answers[at].value != old) at++;
         size_t to = at;
-        if (d.ordered && share_of(random_) < 0.6) {
-            const int64_t step = share_of(random_) < 0.5 ? -1 : 1;
+        if (d.ordered && random_.unit() < 0.6) {
+            const int64_t step = random_.unit() < 0.5 ? -1 : 1;
             to = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + step, 0, static_cast<int64_t>(d.answers.size()) - 1));
         }
-        for (int tries = 0; to == at && tries < 8; tries++) to = share_of(random_) < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
+        for (int tries = 0; to == at && tries < 8; tries++) to = random_.unit() < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
         trace[d.name()] = d.answers[to].value;
     }
     return trace;
@@ -135,7 +133,7 @@ Trace Search::crossed(const Candidate &a, const Candidate &b) {
     for (const Candidate *c : {&a, &b})
         for (const Decision &d : c->asked) {
             auto [side, fresh] = from_b.emplace(d.stage, false);
-            if (fresh) side->second = share_of(random_) < 0.5;
+            if (fresh) side->second = random_.unit() < 0.5;
         }
     for (const Decision &d : b.asked)
         if (from_b.at(d.stage)) trace[d.name()] = b.trace.at(d.name());
@@ -160,14 +158,14 @@ void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uin
     for (size_t made = 0; made < population;) {
         const std::vector<size_t> order = ranking(pool);
         auto parent = [&]() -> const Candidate * {
-            if (!parents_.empty() && (order.empty() || share_of(random_) < of_measured)) return &parents_[tournament(random_, parents_.size())].candidate;
+            if (!parents_.empty() && (order.empty() || random_.unit() < of_measured)) return &parents_[tournament(random_, parents_.size())].candidate;
             return order.empty() ? nullptr : &pool[order[tournament(random_, std::min(elite, order.size()))]];
         };
         std::vector<Candidate> children;
         for (int i = 0; i < options_.brood && made < population; i++, made++) {
             const Candidate *a = parent(), *b = parent();
             if (!a || a->trace.empty()) continue;
-            const bool crosses = share_of(random_) < 0.2 && b != a && !b->trace.empty();
+            const bool crosses = random_.unit() < 0.2 && b != a && !b->trace.empty();
             auto c = make(replaying(crosses ? crossed(*a, *b) : mutated(*a), sample), crosses ? "crossover" : "mutation");
             if (c && seen.insert(c->identity).second) children.push_back(std::move(*c));
         }
