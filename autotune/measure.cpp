@@ -115,6 +115,28 @@ struct Measurer::State {
         }
     }
 
+    // In three processes, where it may be the best: what counts is the one in the middle, since where a process's memory comes to lie changes
+    // ratios by more than their spread within it, and a search that goes by the luckiest finds luck.
+    void run_in_the_middle(Run run, const std::string &runner, double best, Measurement &result) const {
+        constexpr size_t odd = 3;
+        const Measurement before = result;
+        std::vector<Measurement> all;
+        for (size_t n = 0; n < odd; n++) {
+            Measurement one = before;
+            run_until_known(run, runner, best, one);
+            if (n > 0 && one.verdict == Verdict::unmeasured) break;  // stopped
+            if (!is_timed(one.verdict)) {
+                result = one;
+                return;
+            }
+            all.push_back(one);
+            if (one.upper < 0.8 * best) break;
+            run.compares = false, run.most = 1;  // it is the same program
+        }
+        std::sort(all.begin(), all.end(), [](const Measurement &a, const Measurement &b) { return a.ratio < b.ratio; });
+        result = all[(all.size() - 1) / 2];
+    }
+
     // In processes of its own, for an interval that holds from one to the next: where a process's memory comes to lie, and what else runs
     // meanwhile, changes ratios by more than their spread within one. Where a gain may be none, as many processes decide once more.
     void run_in_processes(Run run, const std::string &runner, size_t comparisons, Measurement &result) const {
@@ -167,6 +189,10 @@ struct Measurer::State {
         }
     }
 
+    bool has_runner() const {
+        return std::any_of(options.runners.begin(), options.runners.end(), [](const std::string &runner) { return !runner.empty(); });
+    }
+
     void run_all(const std::vector<TileProgram> &programs, double best, std::vector<Measurement> &results, const std::function<void(size_t, const Measurement &)> &done) {
         std::deque<size_t> open;
         std::mutex one_at_a_time;
@@ -188,7 +214,7 @@ struct Measurer::State {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
             broken.insert(runner);
             open.push_front(i);
-            last_words = fmt::format("runner '{}': {}", options.runners[runner], why);
+            last_words = options.runners[runner].empty() ? "this machine: " + why : fmt::format("runner '{}': {}", options.runners[runner], why);
             if (options.warn && broken.size() < options.runners.size())
                 options.warn(fmt::format("{}, with the schedule to beat too; it is given up, and {} of {} measure on", last_words, options.runners.size() - broken.size(), options.runners.size()));
         };
@@ -199,7 +225,7 @@ struct Measurer::State {
                     const Measurement before = result;
                     const Run run{programs[*i], built->candidate(*i), *i};
                     if (comparisons > 0) run_in_processes(run, options.runners[runner], comparisons, result);
-                    else run_until_known(run, options.runners[runner], best, result);
+                    else run_in_the_middle(run, options.runners[runner], best, result);
                     if (result.verdict == Verdict::crashed || result.verdict == Verdict::wrong)
                         if (const auto why = broken_by(options.runners[runner], built->candidate(*i).string() + ".base")) {
                             result = before;
@@ -222,7 +248,8 @@ struct Measurer::State {
         };
         while (!open.empty() && !failure && !stopped()) {
             if (broken.size() == options.runners.size())
-                throw UserError("tune.runner", fmt::format("{}: expected a runner that runs the schedule to beat; {}. Mend it and go on with --resume, or name another with --runner.", subject.algorithm.name, last_words));
+                throw UserError("tune.runner", fmt::format("{}: expected a runner that runs the schedule to beat; {}. {} and go on with --resume, or name another with --runner.", subject.algorithm.name,
+                                                           last_words, has_runner() ? "Mend it" : "Mend what it says, or give it longer with --run-limit-s, or a smaller shape,"));
             std::vector<size_t> whole;
             for (size_t r = 0; r < options.runners.size(); r++)
                 if (!broken.count(r)) whole.push_back(r);

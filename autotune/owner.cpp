@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,13 +31,22 @@ static std::string started(int64_t process) {
     return state == "Z" || state == "X" ? "" : field;
 }
 
+// That numbers processes: in another container of the machine the same number is another process.
+static std::string process_namespace() {
+    std::error_code none;
+    return std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
+}
+
 Owner this_process() {
     utsname names{};
     uname(&names);
-    return {names.nodename, first_line("/proc/sys/kernel/random/boot_id"), getpid(), started(getpid())};
+    return {std::string(names.nodename) + " " + process_namespace(), first_line("/proc/sys/kernel/random/boot_id"), getpid(), started(getpid())};
 }
 
-bool is_here(const Owner &owner) { return owner.host == this_process().host; }
+bool is_here(const Owner &owner) {
+    const Owner here = this_process();
+    return owner.boot == here.boot ? owner.host.ends_with(" " + process_namespace()) : owner.host == here.host;
+}
 
 bool is_alive(const Owner &owner) {
     if (!is_here(owner)) return true;

@@ -7,7 +7,7 @@
 namespace tessera {
 
 struct Owner {
-    std::string host, boot;  // of the machine, and which start of it
+    std::string host, boot;  // of the machine, with the namespace that numbers its processes; which start of it
     int64_t process = 0;
     std::string started;  // clock ticks after the start of the machine, as the system tells them
 
@@ -15,8 +15,8 @@ struct Owner {
 };
 
 Owner this_process();
-bool is_here(const Owner &owner);  // on this machine, or in this container
-// Whether it runs. Of another machine's nothing can be known: it is taken to run.
+bool is_here(const Owner &owner);  // on this machine, or in this container, under whatever name
+// Whether it runs. Of another machine's or container's nothing can be known: it is taken to run.
 bool is_alive(const Owner &owner);
 
 }  // namespace tessera

@@ -261,8 +261,16 @@ bool is_credible(const Trial &t) {
     return t.number >= 0 && is_credible(t.measurement) && is_measure(t.draft) && is_measure(t.bound) && std::isfinite(t.score);
 }
 
+nlohmann::json CampaignRow::stated() const {
+    try {
+        return parse_json(document, key);
+    } catch (const UserError &) {  // databases come from other machines, and from anybody
+        return nullptr;
+    }
+}
+
 std::string CampaignRow::task() const {
-    const nlohmann::json all = nlohmann::json::parse(document, nullptr, false);
+    const nlohmann::json all = stated();
     return all.is_object() && all.contains("task") && all["task"].is_string() ? printable(all["task"].get<std::string>()) : "unknown";
 }
 
@@ -345,12 +353,19 @@ void Records::merge(const fs::path &other) {
     Transaction all(s.db);
     if (!all.begun()) s.fail_writing();
     for (const CampaignRow &row : from.campaigns()) {
-        if (!nlohmann::json::parse(row.document, nullptr, false).is_object()) refuse(row, "it has no document that says what was tuned");
+        if (!row.stated().is_object()) refuse(row, "it has no document that says what was tuned");
         if (!is_measure(row.base_seconds)) refuse(row, "its base has a time that cannot have been measured");
         const std::vector<Trial> theirs = from.trials(row.id);
         const std::map<std::string, Measurement> again = from.state_->measured_again(row.id);
-        for (const Trial &t : theirs)
-            if (!is_credible(t)) refuse(row, "trial " + std::to_string(t.number) + " has times or ratios that cannot have been measured");
+        for (const Trial &t : theirs) {
+            const std::string trial = "trial " + std::to_string(t.number);
+            if (!is_credible(t)) refuse(row, trial + " has times or ratios that cannot have been measured");
+            try {
+                parse_json(t.schedule, trial);
+            } catch (const UserError &error) {
+                refuse(row, error.message());
+            }
+        }
         for (const auto &[resolved, m] : again)
             if (!is_credible(m))
                 refuse(row, "what was measured again of " + quotable(resolved) + " has times or ratios that cannot have been measured");

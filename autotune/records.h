@@ -41,7 +41,8 @@ struct CampaignRow {
     int64_t trials = 0, measured = 0;
     double best_ratio = 0, base_seconds = 0;
 
-    std::string task() const;  // its name in the document, as a terminal may show it; "unknown" where there is none
+    nlohmann::json stated() const;  // the document; null where it is none that was written here
+    std::string task() const;       // its name in the document, as a terminal may show it; "unknown" where there is none
 };
 
 struct Pruned {

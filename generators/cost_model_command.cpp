@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -89,6 +90,9 @@ int judge(const ModelOptions &options) {
 
 int train(const ModelOptions &options) {
     if (options.out.empty()) throw UserError("command.arguments", "cost-model train: expected --out with the file to write.");
+    std::error_code neither_or_other;
+    if (std::filesystem::equivalent(options.examples, options.out, neither_or_other))
+        throw UserError("command.arguments", "cost-model train: --out '" + options.out + "' is the file of the examples, which the model would take the place of. Name another.");
     const std::vector<Example> all = examples_of(options);
     const auto model = boosted_model();
     model->update(all);
@@ -105,7 +109,13 @@ Command cost_model_command(CLI::App &app) {
     line->add_option("what", options->what, "features, train or judge")->required()->check(CLI::IsMember({"features", "train", "judge"}));
     line->add_option("examples", options->examples, "Measurements, as `records export` writes them; '-' is standard input")->type_name("FILE");
     line->add_option("--out", options->out, "The model's file")->type_name("FILE");
-    return {line, [=] { return options->what == "features" ? features() : options->what == "judge" ? judge(*options) : train(*options); }};
+    return {line, [=] {
+                if (options->what != "train" && line->count("--out") > 0)
+                    throw UserError("command.arguments", "cost-model " + options->what + ": --out is for train. Leave it out.");
+                if (options->what == "features" && line->count("examples") > 0)
+                    throw UserError("command.arguments", "cost-model features: expected no file, got '" + options->examples + "'. Leave it out.");
+                return options->what == "features" ? features() : options->what == "judge" ? judge(*options) : train(*options);
+            }};
 }
 
 }  // namespace tessera

@@ -54,7 +54,7 @@ static SearchSpace space_in(const Registry &registry, const nlohmann::json &docu
 
 RecordedFeatures::RecordedFeatures(const Registry &registry, const CampaignRow &campaign) : model_(roofline_model()) {
     try {
-        space_ = space_in(registry, nlohmann::json::parse(campaign.document));
+        space_ = space_in(registry, parse_json(campaign.document, "its document"));
         search_ = std::make_unique<Search>(space_, SearchOptions{}, *model_);
     } catch (const UserError &error) {
         problem_ = error.message();
@@ -67,7 +67,7 @@ RecordedFeatures::~RecordedFeatures() = default;
 
 std::optional<Featured> RecordedFeatures::of(const Trial &trial) const {
     try {
-        const std::optional<Candidate> made = search_->candidate_of(knobs_from(nlohmann::json::parse(trial.schedule)), trial.origin);
+        const std::optional<Candidate> made = search_->candidate_of(knobs_from(parse_json(trial.schedule, "its schedule")), trial.origin);
         if (made && made->resolved == trial.resolved) return made->features;
     } catch (const UserError &) {  // a schedule of another version's
     } catch (const nlohmann::json::exception &) {

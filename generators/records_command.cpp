@@ -12,8 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "autotune/campaign.h"
 #include "autotune/records.h"
 #include "costmodel/examples.h"
+#include "generators/choice.h"
 #include "generators/recorded_features.h"
 #include "generators/tune_progress.h"
 
@@ -40,7 +42,7 @@ bool is_time(double seconds) { return seconds > 0 && std::isfinite(seconds); }
 
 // Whether a model can learn from it.
 bool is_example(const Trial &t, const CampaignRow &row) {
-    const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
+    const bool timed = is_timed(t.measurement.verdict);
     return is_credible(t.measurement) && is_time(row.base_seconds) && (!timed || is_time(row.base_seconds / t.measurement.ratio));
 }
 
@@ -50,7 +52,7 @@ bool is_finite(const Featured &f) {
 
 // The program that a campaign's ratios are to: the hash that its document states, "" where it states none.
 std::string base_of(const CampaignRow &row) {
-    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
+    const nlohmann::json document = row.stated();
     const auto base = document.find("base");
     return base != document.end() && base->is_string() ? base->get<std::string>() : "";
 }
@@ -85,7 +87,7 @@ int export_examples(const Registry &registry, const RecordsOptions &options) {
         size_t incredible = 0, other = 0;
         for (const Trial &t : records.trials(row.id)) {
             const std::optional<Featured> now = is_example(t, row) ? features.of(t) : std::nullopt;
-            const bool timed = t.measurement.verdict == Verdict::measured || t.measurement.verdict == Verdict::slow;
+            const bool timed = is_timed(t.measurement.verdict);
             if (now && is_finite(*now)) all.push_back({row.task(), *now, timed ? row.base_seconds / t.measurement.ratio : 0});
             else (is_example(t, row) ? other : incredible)++;
         }
@@ -131,7 +133,7 @@ Command records_command(CLI::App &app, const Registry &registry) {
     line->add_option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")->required()->check(CLI::IsMember({"list", "merge", "export", "prune"}));
     line->add_option("file", options->file, "The database")->required();
     line->add_option("others", options->others, "For merge: databases of other machines");
-    line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")->capture_default_str();
+    line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")->check(integer_in(1, most_trials))->capture_default_str();
     return {line, [=, &registry] {
                 options->says_fewest = line->count("--fewest") > 0;
                 return run(registry, *options);

@@ -27,6 +27,15 @@ TEST_CASE("a process is known to run, or not to") {
     CHECK(!is_alive(other));
     other.host = "another machine";
     CHECK(is_alive(other));
+    other = here;
+    other.host = here.host.substr(0, here.host.rfind(' ')) + " pid:[1]";  // another container of this machine, which may have its name
+    CHECK(is_alive(other));
+    CHECK(!is_here(other));
+    other = here;
+    other.host = "as it was called before" + here.host.substr(here.host.rfind(' '));
+    CHECK(is_here(other));
+    other.process = child;
+    CHECK(!is_alive(other));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     other = here;

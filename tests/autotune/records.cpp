@@ -174,6 +174,9 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
     refuse(trial(1, 1), "update again set upper = 0.5", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
     refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");
     refuse(trial(1, 1), "update campaign set document = 7 where id = 2", "it has no document that says what was tuned");
+    const std::string deep = " = replace(hex(zeroblob(100000)), '00', '[') where ";
+    refuse(trial(1, 1), "update campaign set document" + deep + "id = 2", "it has no document that says what was tuned");
+    refuse(trial(1, 1), "update trial set schedule" + deep + "campaign = 2", "64 levels");
     refuse(trial(1, 1), "update trial set verdict = 7 where campaign = 2", "expected a verdict, got '7'; the file is damaged. Restore it.");
 }
 
@@ -271,12 +274,12 @@ TEST_CASE("a campaign whose owner is in another container is free once nothing w
     Records here(file);
     const int64_t id = here.campaign("key", {{"id", "0"}});
     auto claim = std::make_unique<Claim>(here, id);
-    run_sql(file, "update claim set host = 0; update beat set seconds = seconds - 300");
+    run_sql(file, "update claim set boot = 0, host = 0; update beat set seconds = seconds - 300");
     check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' does, which was heard of 30", "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
     CHECK(here.prune(2).claimed == 1);
     run_sql(file, "update beat set seconds = seconds - 301");
     const Claim taken(here, id);
-    run_sql(file, "update claim set host = 1");  // as if another had taken it
+    run_sql(file, "update claim set boot = 1, host = 1");  // as if another had taken it
     claim.reset();
     CHECK_THROWS(Claim(here, id));
 }
@@ -292,7 +295,7 @@ TEST_CASE("whatever is added is a sign of life on all that a process has claimed
             run_sql(file, "update beat set seconds = 0");
             if (again) here.add_again(one, "sha256:0", trial(0, 1).measurement);
             else here.add(one, {trial(0, 1)});
-            run_sql(file, "update claim set host = 0");
+            run_sql(file, "update claim set boot = 0, host = 0");
             for (int64_t id : {one, two}) check_words([&] { Claim(here, id); }, {"error[records.claimed]", "heard of"});
         }
         run_sql(file, "delete from claim");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -302,6 +303,13 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]", "To tune for it from here, name a command that runs its programs with --runner", "with --cc."});
     check_refused({"tune", "matmul", "--target", "avx2", "--model", "/no/such/model.json", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[model.file]"});
     check_refused({"cost-model", "train", "-"}, {"error[command.arguments]", "--out"});
+    const std::string examples = (folder.path() / "rows.tsv").string();
+    std::ofstream(examples) << "kept\n";
+    check_refused({"cost-model", "train", examples, "--out", (folder.path() / "." / "rows.tsv").string()}, {"error[command.arguments]", "is the file of the examples"});
+    CHECK(read_file(examples) == "kept\n");
+    check_refused({"cost-model", "judge", examples, "--out", "m.json"}, {"error[command.arguments]: cost-model judge: --out is for train. Leave it out."});
+    check_refused({"cost-model", "features", examples}, {"error[command.arguments]: cost-model features: expected no file, got '"});
+    for (const char *fewest : {"-3", "0", "999999999999999999999"}) check_refused({"records", "prune", "s.db", "--fewest", fewest}, {"error[command", "--fewest"});
     check_refused({"cost-model", "judge", "/no/such/file"}, {"error[examples.file]"});
     check_refused({"records", "list", "/no/such/file"}, {"error[records.open]"});
     check_refused({"records", "merge", (folder.path() / "a.db").string()}, {"error[command.arguments]", "name one or more"});
