@@ -10,6 +10,7 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
+#include "algorithms/json_parse.h"
 #include "algorithms/printable.h"
 #include "autotune/tuned_schedule.h"
 
@@ -22,12 +23,21 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-nlohmann::ordered_json without_relatives(nlohmann::ordered_json document) {
+json without_relatives(json document) {
     document.erase("relatives");
     return document;
 }
 
-std::vector<std::string> differing_fields(const nlohmann::ordered_json &a, const nlohmann::ordered_json &b) {
+// Of records, which others may have written; null where it is no document.
+json document_in(const std::string &text) {
+    try {
+        return parse_json(text, "records");
+    } catch (const UserError &) {
+        return nullptr;
+    }
+}
+
+std::vector<std::string> differing_fields(const json &a, const json &b) {
     std::vector<std::string> names;
     for (const auto *one : {&a, &b})
         for (const auto &[name, value] : one->items())
@@ -115,17 +125,17 @@ private:
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
         for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
-        const nlohmann::ordered_json own = without_relatives(document);
-        const std::string same = own.dump();
+        const json own = without_relatives(json(document));
         std::string last, id;
         std::vector<std::string> unlike;  // fields in which the most like campaign of the task is another one
+        int64_t last_id = 0;
         json seeds;
         for (const CampaignRow &row : records_.campaigns()) {
-            nlohmann::ordered_json other = nlohmann::ordered_json::parse(row.document, nullptr, false);
+            json other = document_in(row.document);
             if (!other.is_object() || !other.contains("id")) continue;
             other.erase("id");
-            const nlohmann::ordered_json theirs = without_relatives(other);
-            if (theirs.dump() == same) last = row.key, seeds = json(other.value("relatives", nlohmann::ordered_json::array()));
+            const json theirs = without_relatives(other);
+            if (theirs == own) last = row.key, last_id = row.id, seeds = other.value("relatives", json::array());
             else if (const auto fields = differing_fields(own, theirs);
                      row.task() == printable(task_.name) && (unlike.empty() || fields.size() <= unlike.size()))
                 unlike = fields;
@@ -135,8 +145,7 @@ private:
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
         if (options_.resume && !last.empty()) {
-            relatives_.clear();
-            for (const json &one : seeds) relatives_.push_back(knobs_from(one));
+            relatives_ = relatives_in(seeds, last_id);
         }
         id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
         claim_ = std::make_unique<Claim>(records_, id_);
@@ -146,11 +155,28 @@ private:
         while (recorded_.count(recorded)) recorded++;
         trials_ = std::max(options_.trials, recorded);
         result_.progress.recorded = recorded;
-        if (!options_.resume || !options_.note) return;
-        if (!last.empty()) options_.note(fmt::format("{}: goes on with {} recorded trials", task_.name, recorded));
-        else options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
+        if (!options_.note) return;
+        if (options_.resume && !last.empty()) {
+            const std::string seeds_of_it = relatives_.empty() ? "" : fmt::format(", and the {} schedules that it began with", relatives_.size());
+            options_.note(fmt::format("{}: goes on with {} recorded trials{}", task_.name, recorded, seeds_of_it));
+            return;
+        }
+        if (!task_.relative_names.empty()) options_.note(fmt::format("{}: the search begins with {} too", task_.name, join(task_.relative_names)));
+        if (options_.resume) options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
                                        unlike.empty() ? "the records have no campaign of this task"
                                                       : "the recorded campaign of this task differs in " + printable(join(unlike))));
+    }
+
+    std::vector<std::map<std::string, Knobs>> relatives_in(const json &seeds, int64_t campaign) const {
+        try {
+            std::vector<std::map<std::string, Knobs>> all;
+            for (const json &one : seeds) all.push_back(knobs_from(one));
+            return all;
+        } catch (const UserError &error) {
+            throw UserError("campaign.records", fmt::format("{}: the records' campaign {} began with a schedule that is none ({}). Leave out --resume to begin "
+                                                            "a new campaign, or name other --records.",
+                                                            task_.name, campaign, printable(error.message())));
+        }
     }
 
     Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {

@@ -42,6 +42,7 @@ struct CampaignTask {
     nlohmann::ordered_json identity;                       // all that proposals depend on beside options and measurements
     std::optional<std::map<std::string, Knobs>> base;      // the schedule to beat; none: the space's most likely one
     std::vector<std::map<std::string, Knobs>> relatives;   // schedules of like kernels, to begin with
+    std::vector<std::string> relative_names;               // of those that have one, for people
 };
 
 struct Progress {

@@ -185,7 +185,7 @@ void find_base(CheckedArtifact &a, const PreparedKernel &p, const Library &libra
 }
 
 CheckedArtifact checked(const Registry &registry, const Found &found, const Lock &lock, const std::vector<std::string> &dirs,
-                        Judge &judge) {
+                        Judge &judge, std::set<std::string> &told) {
     CheckedArtifact a;
     a.file = found.file;
     a.name = found.relative.empty() ? found.file.generic_string() : fs::path(found.relative).replace_extension().generic_string();
@@ -211,7 +211,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
         a.now->task.options = task->options;  // standard values are not listed where the artifact does not
         compare(a);
         if (a.state == State::changed) find_base(a, p, library);
-    } catch (const UserError &error) { a.state = State::broken, a.message = error.what(); }
+    } catch (const UserError &error) { a.state = State::broken, a.message = told.insert(error.id()).second ? error.what() : told_again(error); }
     return a;
 }
 
@@ -243,8 +243,9 @@ std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std
     std::vector<std::string> dirs = files.folders;
     dirs.insert(dirs.end(), more.begin(), more.end());
     Judge judge;
+    std::set<std::string> told;  // ids of errors
     std::vector<CheckedArtifact> all;
-    for (const Found &found : files.files) all.push_back(checked(registry, found, files.locks[found.lock], dirs, judge));
+    for (const Found &found : files.files) all.push_back(checked(registry, found, files.locks[found.lock], dirs, judge, told));
     std::sort(all.begin(), all.end(),
               [](const auto &a, const auto &b) { return std::tie(a.state, a.name, a.file) < std::tie(b.state, b.name, b.file); });
     return all;

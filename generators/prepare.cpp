@@ -130,10 +130,11 @@ std::vector<Kernel> PreparedKernel::kernels() const {
     return all;
 }
 
-static void note_match(const PreparedKernel &p) {
+// `no_schedule` says what is done where there is none.
+static void note_match(const PreparedKernel &p, const std::string &no_schedule) {
     const std::string kernel = p.declared.name + " on " + p.target.name + ": ";
     for (const std::string &why : p.match.passed_over) std::cerr << "note: " << kernel << "passed over " << why << "\n";
-    std::string taken = "no schedule, plain loops";
+    std::string taken = "no schedule, " + no_schedule;
     if (p.schedule) taken = "schedule '" + p.schedule->name() + "'";
     const char *tuned = p.match.is_predicted ? ", predicted, not measured, for " : ", tuned for ";
     if (p.match.how == Match::How::exact) taken += std::string(tuned) + "this shape";
@@ -157,7 +158,7 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
         p.match = options.family_only ? family_match(p.declared, p.target, library) : best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;
         p.watched = looked_at(p.declared, p.match, folders);
-        if (!options.quiet) note_match(p);
+        if (!options.quiet) note_match(p, options.family_only ? "so that the one to beat is the space's most likely" : "plain loops");
     } else {
         p.schedule = named_schedule(options.schedule, library);
         p.match.how = Match::How::named;

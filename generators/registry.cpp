@@ -30,6 +30,13 @@ void Registry::check() const {
             throw UserError("generator.duplicate", "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
 }
 
+static constexpr const char *unknown_algorithm = "generator.unknown-algorithm", *what_there_is = "; the algorithms are ";
+
+std::string told_again(const UserError &error) {
+    const std::string all = error.what();
+    return error.id() == unknown_algorithm ? all.substr(0, all.find(what_there_is)) + "." : all;
+}
+
 const Registry::Entry &Registry::find(const std::string &name) const {
     std::vector<std::string> names;
     for (const Entry &entry : entries_) {
@@ -37,7 +44,7 @@ const Registry::Entry &Registry::find(const std::string &name) const {
         names.push_back(entry.name);
     }
     std::sort(names.begin(), names.end());
-    throw UserError("generator.unknown-algorithm", "there is no algorithm '" + name + "'; the algorithms are " + join(names) + "." +
+    throw UserError(unknown_algorithm, "there is no algorithm '" + name + "'" + what_there_is + join(names) + "." +
                                                        did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
 }
 

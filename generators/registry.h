@@ -9,6 +9,7 @@
 
 #include "algorithms/algorithm.h"
 #include "algorithms/option.h"
+#include "algorithms/error.h"
 #include "schedules/library.h"
 
 namespace tessera {
@@ -46,5 +47,8 @@ private:
     std::vector<Entry> entries_;
     std::vector<std::function<Schedule()>> schedules_;
 };
+
+// What an error says, for a reader whom one like it told before which algorithms there are.
+std::string told_again(const UserError &error);
 
 }  // namespace tessera

@@ -41,7 +41,6 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         return exit_ok;
     }
     check_output(*run);
-    if (!options.kernel.quiet && !run->relatives.empty()) note("the search begins with " + join(run->relatives) + " too");
     CampaignResult result;
     if (options.deterministic) {
         result = choose_by_model(run->task, run->options.campaign, *run->model);
@@ -53,12 +52,20 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         campaign.measure.warn = warn;
         if (!options.kernel.quiet) campaign.note = note;
         ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
-        result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
+        try {
+            result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
+        } catch (const UserError &error) {
+            if (error.id() != "tune.stopped") throw;
+            std::cout << stopped_report(*run, error);
+            return exit_ok;
+        }
     }
     const std::optional<Schedule> artifact = artifact_of(*run, result);
-    const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
-    if (!options.page.empty()) write_page(*run, result, artifact, file);
-    std::cout << report_of(*run, result, artifact, file);
+    const Written written = write_artifact(*run, result, artifact);
+    std::cout << report_of(*run, result, artifact, written) << std::flush;
+    if (!written.kept.empty() && options.json) warn(written.kept);
+    if (!options.page.empty()) write_page(*run, result, artifact, written.file);
+    written.check();
     return exit_ok;
 }
 
@@ -86,6 +93,9 @@ int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
     check_dry_run(asked);
+    if (std::any_of(options.runners.begin(), options.runners.end(), [](const std::string &r) { return r.find_first_not_of(" \t\n") == std::string::npos; }))
+        throw UserError("command.arguments", "tune: --runner '': expected a command that runs the program whose path follows it, got none. Name one, or leave --runner out to run on this "
+                                             "machine.");
     if (asked.has("--least-speed") && is_speed(options.campaign.goal.metric))
         throw UserError("command.arguments",
                         "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
@@ -137,6 +147,8 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     auto asked = std::make_shared<Asked>();
     TuneOptions *options = &asked->tune;
     CampaignOptions &c = options->campaign;
+    c.measure.compile.seconds = 20;
+    c.measure.jobs = std::max(1, this_machine().threads);
     CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
     add_algorithm_options(*line, options->kernel);
     line->get_option("algorithm")->required(false);
@@ -201,8 +213,6 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
     line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")->type_name("FILE");
     line->add_flag("--json", options->json, "For programs");
-    c.measure.compile.seconds = 20;
-    c.measure.jobs = std::max(1, this_machine().threads);
     return {line, [=, &registry] {
                 for (const CLI::Option *option : line->get_options())
                     if (option->count() > 0) asked->given.insert(option->get_name());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -51,8 +52,9 @@ struct SharedTask {
     std::unique_ptr<Campaign> campaign;
     size_t recorded = 0;  // trials that the records had
     std::string refusal;  // why it is left out
+    bool is_stopped = false;  // before its base was measured
     CampaignResult result;
-    std::filesystem::path file;
+    Written written;
 
     std::string name() const { return run ? run->task.name : to_string(entry.task); }
 };
@@ -82,7 +84,7 @@ public:
                                                            file.tasks.size(), trials));
         prepare_all(registry, file);
         for (SharedTask &part : parts_)
-            if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before";
+            if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before", part.is_stopped = true;
             else if (part.refusal.empty()) begin(part);
     }
 
@@ -113,7 +115,7 @@ public:
             if (!part.campaign) continue;
             part.result = part.campaign->finish();
             part.campaign.reset();
-            if (const auto artifact = artifact_of(*part.run, part.result)) part.file = write_artifact(*artifact, options_.out);
+            part.written = write_artifact(*part.run, part.result, artifact_of(*part.run, part.result));
         }
     }
 
@@ -140,9 +142,10 @@ private:
 
     void prepare_all(const Registry &registry, const CampaignFile &file) {
         size_t wrong = 0, foreign = 0;
+        std::set<std::string> told;  // ids
         std::string all;
         for (const CampaignEntry &entry : file.tasks) {
-            parts_.push_back({entry, nullptr, nullptr, 0, "", {}, {}});
+            parts_.emplace_back().entry = entry;
             SharedTask &part = parts_.back();
             try {
                 const TuneOptions options = options_for(entry, options_);
@@ -153,7 +156,7 @@ private:
                 part.refusal = error.what();
                 const bool is_foreign = file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
                 (is_foreign ? foreign : wrong)++;
-                all += "  " + to_string(entry.task) + ": " + error.what() + "\n";
+                all += "  " + to_string(entry.task) + ": " + (told.insert(error.id()).second ? error.what() : told_again(error)) + "\n";
             }
         }
         if (wrong > 0 || foreign == parts_.size())
@@ -168,7 +171,8 @@ private:
             part.recorded = static_cast<size_t>(part.campaign->progress().recorded);
         } catch (const UserError &error) {
             if (error.id().starts_with("records.")) throw;
-            part.refusal = error.what();
+            part.is_stopped = error.id() == "tune.stopped";
+            part.refusal = part.is_stopped ? error.message() : error.what();
         }
     }
 
@@ -191,6 +195,12 @@ double weighted_ratio(const std::vector<SharedTask> &parts) {
     return after > 0 ? before / after : 0;
 }
 
+std::string outcome_of(const Written &written) {
+    if (written.failure) return "none: " + written.failure->message();
+    if (!written.kept.empty()) return written.kept.substr(0, written.kept.size() - 1);
+    return written.file.empty() ? "none: nothing that is surely faster was found" : written.file.string();
+}
+
 std::string text_of(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     size_t width = 4, trials = 0;
@@ -206,7 +216,7 @@ std::string text_of(const SharedSearch &search) {
         const double ratio = r.improved ? r.measurement.ratio : 1;
         text += fmt::format("{:{}}  {:>6g}  {:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, r.trials.size(),
                             time_text(r.base_seconds), time_text(r.base_seconds / ratio), ratio,
-                            part.file.empty() ? "none: nothing that is surely faster was found" : part.file.string());
+                            outcome_of(part.written));
     }
     if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
     if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
@@ -223,7 +233,7 @@ std::string json_text(const SharedSearch &search) {
         if (part.refusal.empty()) {
             one["trials"] = r.trials.size(), one["base_s"] = r.base_seconds, one["improved"] = r.improved;
             one["ratio"] = {r.measurement.lower, r.measurement.ratio, r.measurement.upper};
-            one["artifact"] = part.file.string();
+            one["artifact"] = part.written.file.string();
         } else {
             one["message"] = part.refusal;
         }
@@ -242,9 +252,10 @@ int tune_many(const Registry &registry, const TuneOptions &options, const Campai
     SharedSearch shared(registry, options, campaign);
     shared.search();
     shared.finish();
-    std::cout << (options.json ? json_text : text_of)(shared);
+    std::cout << (options.json ? json_text : text_of)(shared) << std::flush;
+    for (const SharedTask &part : shared.parts()) part.written.check();
     for (const SharedTask &part : shared.parts())
-        if (!part.refusal.empty()) return exit_check_failed;
+        if (!part.refusal.empty() && !part.is_stopped) return exit_check_failed;
     return exit_ok;
 }
 

@@ -12,6 +12,7 @@
 #include "autotune/shape_cases.h"
 #include "autotune/tuned_schedule.h"
 #include "bench/output_folder.h"
+#include "bench/shell_words.h"
 #include "bench/time_text.h"
 #include "compiler/lower.h"
 #include "generators/program_record.h"
@@ -24,14 +25,6 @@
 namespace tessera {
 
 using nlohmann::ordered_json;
-
-// What it resolves to, as `check` will find it.
-static PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
-    PreparedKernel p = run.prepared;
-    p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
-    p.kernel = lower_variants(p.declared.name, p);
-    return p;
-}
 
 // A schedule for the kernel that resolves to these stages.
 static Schedule schedule_of(const TuneRun &run, const std::map<std::string, Knobs> &stages) {
@@ -107,6 +100,12 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r)
 
 static const Candidate &winner_of(const CampaignResult &r) { return r.improved ? r.best : r.base; }
 
+static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.stands; }
+
+void keep_standing(std::vector<TunedShape> &shapes) {
+    for (TunedShape &s : shapes) s.stands = standing_case(*s.run, s.result);
+}
+
 static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimExtents &extents) {
     return *std::find_if(cases.begin(), cases.end(), [&](const ShapeCase &c) {
         return std::all_of(c.when.begin(), c.when.end(), [&](const Condition &w) { return extents.at(w.dim) <= w.bound; });
@@ -125,11 +124,16 @@ static std::map<std::string, Knobs> base_of(const TuneRun &run) {
     }
 }
 
+static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
+    if (s.stands) return s.stands->stages;
+    return s.result ? winner_of(*s.result).stages : base_of(*s.run);
+}
+
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
-    if (std::none_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result && s.result->improved; })) return std::nullopt;
+    if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
     std::vector<DimExtents> extents;
     std::vector<std::map<std::string, Knobs>> stages;
-    for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(s.result ? winner_of(*s.result).stages : base_of(*s.run));
+    for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(stages_of(s));
     const std::vector<ShapeCase> cases = shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
     std::vector<TunedVariant> variants;
     for (size_t i = 0; i + 1 < cases.size(); i++) variants.push_back({cases[i].when, stages[cases[i].shape]});
@@ -138,19 +142,25 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
     const PreparedKernel prepared = prepared_with(tuned, run);
     Judge judge(run.options.model);
-    const auto reached = std::find_if(shapes.rbegin(), shapes.rend(), [](const TunedShape &s) { return s.result.has_value(); });
-    const DimExtents &recorded = shapes[last].result ? run.extents : reached->run->extents;
+    const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
+    const DimExtents &recorded = is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
     ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
     ordered_json each = ordered_json::array(), unreached = ordered_json::array();
     for (const TunedShape &s : shapes) {
         texts.push_back(condition_text(case_for(cases, s.run->extents).when));
-        if (!s.result) {
+        if (!is_measured(s)) {
             unreached.push_back(s.run->extents);
             continue;
         }
-        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) == winner_of(*s.result).resolved,
+        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) == (s.stands ? s.stands->resolved : winner_of(*s.result).resolved),
                 "an artifact resolves to the programs that were measured");
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
+        if (s.stands) {
+            for (const auto &[field, value] : s.stands->choice.items())
+                if (!one.contains(field)) one[field] = ordered_json(value);
+            each.push_back(one);
+            continue;
+        }
         one.update(choice_json(*s.run, *s.result));
         for (const char *common : {"machine", "versions"}) measured[common] = one[common], one.erase(common);
         each.push_back(one);
@@ -160,12 +170,50 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     return tuned.with_measured(measured);
 }
 
-std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder) {
-    const std::filesystem::path place = folder / (artifact.name() + ".json");
-    const OutputFolder out(place.parent_path());
-    out.write(place.filename().string(), canonical_text(artifact.document()));
-    out.publish(place.filename().string());
-    return place;
+Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact) {
+    Written written;
+    if (!artifact) return written;
+    const std::filesystem::path place = artifact_place(run);
+    try {
+        const OutputFolder out(place.parent_path());
+        out.write(place.filename().string(), canonical_text(artifact->document()));
+        out.publish(place.filename().string());
+        written.file = place;
+    } catch (const UserError &error) {
+        const std::string again = run.options.deterministic ? "" : " Nothing that was measured is lost: with --resume the same command writes it.";
+        written.failure.emplace(error.id(), error.message() + again);
+    }
+    return written;
+}
+
+Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact) {
+    if (!artifact || !standing_case(run, result)) return write_artifact(run, artifact);
+    Written written;
+    written.kept = kept_text(run);
+    return written;
+}
+
+std::string kept_text(const TuneRun &run) {
+    const std::string why = run.options.deterministic ? "it was measured, and this choice is only predicted. Name"
+                                                      : "its schedule was not measured this time, and may be better. Give more --trials, name";
+    return fmt::format("kept {}, since {} another artifact with --name or --out, or delete that one\n", artifact_place(run).string(), why);
+}
+
+void Written::check() const {
+    if (failure) throw UserError(*failure);
+}
+
+// A kernel takes it unasked where its name is of the kernel and its target, and it is the one for time with the arguments as they are.
+std::string written_text(const TuneRun &run, const Written &written) {
+    if (!written.kept.empty()) return written.kept;
+    if (written.file.empty()) return "";
+    const PreparedKernel &p = run.prepared;
+    const bool is_found = run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
+                          artifact_name(run.options, p, {run.extents}).starts_with(fmt::format("{}/{}/{}/", p.declared.name, p.declared.numerics.name, p.target.name));
+    const std::string text = "wrote " + written.file.string() + "\n";
+    if (!is_found) return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
+    if (is_own_folder(run.options.out)) return text + "kernels that name no schedule take it from now on\n";
+    return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n", shell_word(run.options.out));
 }
 
 static std::string report_json(const CampaignTask &task, const CampaignResult &r, const std::filesystem::path &file) {
@@ -238,9 +286,8 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     return text;
 }
 
-std::string report_of(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact,
-                      const std::filesystem::path &file) {
-    if (run.options.json) return report_json(run.task, r, file);
+std::string report_of(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const Written &written) {
+    if (run.options.json) return report_json(run.task, r, written.file);
     std::string text = run.options.deterministic ? choice_report(run, r, artifact) : measured_report(run, r, artifact);
     if (!artifact) return text;
     const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
@@ -251,7 +298,14 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
                                                                      : "the bytes without it over the tuned bytes");
     for (const Worth &w : r.worth)
         text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
-    return text + "wrote " + file.string() + "\n";
+    return text + written_text(run, written);
+}
+
+std::string stopped_report(const TuneRun &run, const UserError &stopped) {
+    if (!run.options.json) return stopped.message() + "\n";
+    CampaignResult none;
+    none.stopped = true;
+    return report_json(run.task, none, "");
 }
 
 void write_page(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {

@@ -1,6 +1,7 @@
 // What comes of a campaign: the artifact, and what a person or a program is told.
 #pragma once
-#include "generators/tune_task.h"
+#include "algorithms/error.h"
+#include "generators/standing_case.h"
 
 namespace tessera {
 
@@ -12,20 +13,37 @@ struct TunedShape {
     std::unique_ptr<TuneRun> run;
     std::optional<CampaignResult> result;
     std::string refusal;  // why it could not be
+    std::optional<StandingCase> stands;  // what the artifact at its place keeps for it
 };
-// What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape that was not reached
-// keeps the base, and `measured` names it apart. `cases` gets for each shape where its schedule runs, in words, unless there is none.
+void keep_standing(std::vector<TunedShape> &shapes);
+// What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape has what
+// stands for it; without that, one that was not reached keeps the base, and `measured` names it apart. `cases` gets for each shape where its
+// schedule runs, in words, unless there is none.
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
 
-// <folder>/<name>.json. UserError as OutputFolder.
-std::filesystem::path write_artifact(const Schedule &artifact, const std::filesystem::path &folder);
+// What became of an artifact's file.
+struct Written {
+    std::filesystem::path file;        // empty where none was written
+    std::string kept;                  // why the one that stands there stays, as a line
+    std::optional<UserError> failure;  // as OutputFolder, to be thrown once the report is out
+    void check() const;
+};
+// To its place, if there is one to write.
+Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact);
+// The same, unless what stands there stays (standing_case.h).
+Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact);
+std::string kept_text(const TuneRun &run);
+// In lines: the file, and how it is used.
+std::string written_text(const TuneRun &run, const Written &written);
 
-// In words, or with options.json as a document. `file` is the artifact's.
-std::string report_of(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
-                      const std::filesystem::path &file);
+// In words, or with options.json as a document.
+std::string report_of(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact, const Written &written);
 
 // The same as a page of HTML, at options.page. UserError as OutputFolder.
 void write_page(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
                 const std::filesystem::path &file);
+
+// Of a search that was told to end before it had measured anything.
+std::string stopped_report(const TuneRun &run, const UserError &stopped);
 
 }  // namespace tessera

@@ -51,7 +51,7 @@ public:
                                                            all.size(), options.campaign.trials));
         std::vector<DimExtents> extents;
         for (const TuneOptions &one : all) {
-            shapes_.push_back({prepare_run(registry, one), std::nullopt, ""});
+            shapes_.push_back({prepare_run(registry, one), std::nullopt, "", std::nullopt});
             extents.push_back(shapes_.back().run->extents);
         }
         check_packs_nothing_ahead();
@@ -90,7 +90,7 @@ public:
                 shapes_[i].result = run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
                 trials -= static_cast<int>(shapes_[i].result->trials.size());
             } catch (const UserError &error) {
-                if (error.id().starts_with("records.") || (error.id() == "tune.stopped" && i == 0)) throw;
+                if (error.id().starts_with("records.")) throw;
                 if (error.id() == "tune.stopped") break;
                 shapes_[i].refusal = error.what();
                 if (!options_.kernel.quiet) note(fmt::format("{}: {}", text_of(run.extents), shapes_[i].refusal));
@@ -100,7 +100,11 @@ public:
         }
     }
 
-    const std::vector<TunedShape> &shapes() const { return shapes_; }
+    // With what stands for those that say nothing of it.
+    const std::vector<TunedShape> &conclude() {
+        keep_standing(shapes_);
+        return shapes_;
+    }
 
 private:
     const TuneOptions &options_;
@@ -128,7 +132,7 @@ bool is_stopped(const std::vector<TunedShape> &shapes) {
     return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result ? s.result->stopped : s.refusal.empty(); });
 }
 
-std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file,
+std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const Written &written,
                         int trials) {
     size_t width = 5, when = 4;
     for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
@@ -138,20 +142,24 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
         if (!shapes[i].result) {
-            text += shapes[i].refusal.empty() ? "not reached; keeps the base\n" : "keeps the base: " + shapes[i].refusal + "\n";
+            const std::string keeps = shapes[i].stands ? "keeps what the artifact had" : "keeps the base";
+            text += shapes[i].refusal.empty() ? "not reached; " + keeps + "\n" : keeps + ": " + shapes[i].refusal + "\n";
             continue;
         }
         const CampaignResult &r = *shapes[i].result;
         const double ratio = r.improved ? r.measurement.ratio : 1;
         text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
-                            r.improved ? fmt::format("{:.3f}", ratio) : "nothing better was found");
+                            shapes[i].stands ? "keeps what the artifact had, which was not measured"
+                            : r.improved     ? fmt::format("{:.3f}", ratio)
+                                             : "nothing better was found");
     }
     if (is_stopped(shapes)) {
         size_t all = 0;
         for (const TunedShape &s : shapes) all += s.result ? s.result->trials.size() : 0;
         text += stopped_text(all, static_cast<size_t>(trials)) + "\n";
     }
-    return text + (file.empty() ? "no artifact is written\n" : "wrote " + file.string() + "\n");
+    const std::string end = written_text(*shapes[0].run, written);
+    return text + (end.empty() ? "no artifact is written\n" : end);
 }
 
 std::string json_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file) {
@@ -159,6 +167,7 @@ std::string json_report(const std::vector<TunedShape> &shapes, const std::vector
     for (size_t i = 0; i < shapes.size(); i++) {
         ordered_json one = {{"task", shapes[i].run->task.name}, {"extents", shapes[i].run->extents}, {"runs", nullptr}};
         if (!cases.empty()) one["runs"] = cases[i];
+        if (shapes[i].stands) one["kept"] = true;
         if (const auto &r = shapes[i].result) {
             one["trials"] = r->trials.size(), one["base_s"] = r->base_seconds, one["improved"] = r->improved;
             one["ratio"] = {r->measurement.lower, r->measurement.ratio, r->measurement.upper};
@@ -210,10 +219,11 @@ int tune_shapes(const Registry &registry, const TuneOptions &options) {
     }
     all.search();
     std::vector<std::string> cases;
-    const std::optional<Schedule> artifact = artifact_of(all.shapes(), cases);
-    const std::filesystem::path file = artifact ? write_artifact(*artifact, options.out) : "";
-    std::cout << (options.json ? json_report(all.shapes(), cases, file) : text_report(all.shapes(), cases, file, options.campaign.trials));
-    const bool whole = std::all_of(all.shapes().begin(), all.shapes().end(), [](const TunedShape &s) { return s.refusal.empty(); });
+    const std::vector<TunedShape> &shapes = all.conclude();
+    const Written written = write_artifact(*shapes[0].run, artifact_of(shapes, cases));
+    std::cout << (options.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, options.campaign.trials)) << std::flush;
+    written.check();
+    const bool whole = std::all_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.refusal.empty(); });
     return whole ? exit_ok : exit_check_failed;
 }
 

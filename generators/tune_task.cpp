@@ -16,6 +16,8 @@
 #include "generators/manifest.h"
 #include "generators/relatives.h"
 #include "generators/tune_space.h"
+#include "schedules/merge.h"
+#include "schedules/pattern.h"
 
 namespace tessera {
 
@@ -78,11 +80,14 @@ std::vector<std::string> packed_ahead(const TuneOptions &options, const Prepared
     std::vector<std::string> inputs;
     for (const Tensor &t : p.bound.tensors)
         if (t.role == Role::input) inputs.push_back(t.name);
+    const std::vector<std::string> &outputs = p.bound.outputs;
     std::set<std::string> all;
     for (const std::string &name : options.prepack) {
         if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
-            throw UserError("tune.prepack", fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}", p.declared.name, name,
-                                                        join(inputs), did_you_mean(name, inputs)));
+            throw UserError("tune.prepack",
+                            fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}", p.declared.name, name, join(inputs),
+                                        std::find(outputs.begin(), outputs.end(), name) == outputs.end() ? did_you_mean(name, inputs)
+                                                                                                         : " '" + name + "' is what it computes; name one of those."));
         all.insert(name);
     }
     for (const auto &[decision, values] : parse_restrictions(options.space))
@@ -237,7 +242,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
     if (!options.campaign.plant || options.deterministic) return run;
     for (const Relative &r : relatives_of(run->prepared, run->extents, library_with_artifacts(registry, options)))
-        run->task.relatives.push_back(r.stages), run->relatives.push_back(r.name);
+        run->task.relatives.push_back(r.stages), run->task.relative_names.push_back(r.name);
     return run;
 }
 
@@ -246,6 +251,24 @@ std::optional<Schedule> parent_of(const TuneRun &run) {
     const std::vector<std::string> known = run.library.names();
     const bool is_named = base && std::find(known.begin(), known.end(), base->name()) != known.end();
     return is_named && run.library.find(base->name()) == *base ? base : std::nullopt;
+}
+
+PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
+    PreparedKernel p = run.prepared;
+    p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
+    p.kernel = lower_variants(p.declared.name, p);
+    return p;
+}
+
+fs::path artifact_place(const TuneRun &run) {
+    return fs::path(run.options.out) / (Schedule(artifact_name(run.options, run.prepared, {run.extents})).name() + ".json");
+}
+
+bool is_own_folder(const std::string &out) {
+    std::error_code error;
+    for (const fs::path &own : schedule_folders({}))
+        if (fs::equivalent(own, out, error)) return true;
+    return false;
 }
 
 static void check_extends_others(const TuneRun &run, const std::string &name) {
@@ -287,19 +310,32 @@ static void check_places_differ(const TuneOptions &options, const fs::path &arti
                                                     ", and one would destroy the other. Name another.");
 }
 
-void check_output(const TuneRun &run) {
-    const TuneOptions &options = run.options;
-    const Schedule named(artifact_name(options, run.prepared, {run.extents}));
-    check_extends_others(run, named.name());
-    check_places_differ(options, fs::path(options.out) / (named.name() + ".json"));
-    const OutputFolder out((fs::path(options.out) / named.name()).parent_path());
-    if (options.page.empty()) return;
+// That files can be written there. A search may end without one, so that folders which it took are gone again.
+static void check_folder(const fs::path &folder) {
+    std::vector<fs::path> missing;
     std::error_code error;
-    const fs::file_type there = fs::status(options.page, error).type();
-    const std::string expected = "--report '" + options.page + "': expected a file to write";
-    if (there == fs::file_type::directory) throw UserError("output.write", expected + ", got a folder. Name a file in it.");
+    for (fs::path at = fs::absolute(folder); at.has_relative_path() && !fs::exists(at, error); at = at.parent_path()) missing.push_back(at);
+    { const OutputFolder out(folder); }
+    for (const fs::path &made : missing) fs::remove(made, error);  // where it is empty
+}
+
+static void check_file(const std::string &subject, const fs::path &file, const std::string &other) {
+    std::error_code error;
+    const fs::file_type there = fs::status(file, error).type();
+    const std::string expected = subject + " '" + file.string() + "': expected a file to write";
+    if (there == fs::file_type::directory) throw UserError("output.write", expected + ", got a folder. " + other);
     if (there == fs::file_type::none) throw UserError("output.write", expected + "; " + error.message() + ". Name another.");
-    const OutputFolder page(fs::absolute(options.page).parent_path());
+}
+
+void check_output(const TuneRun &run) {
+    const fs::path artifact = artifact_place(run);
+    check_extends_others(run, artifact_name(run.options, run.prepared, {run.extents}));
+    check_places_differ(run.options, artifact);
+    check_folder(artifact.parent_path());
+    check_file("the artifact", artifact, "Name another with --name or --out, or move the folder.");
+    if (run.options.page.empty()) return;
+    check_file("--report", run.options.page, "Name a file in it.");
+    check_folder(fs::absolute(run.options.page).parent_path());
 }
 
 }  // namespace tessera

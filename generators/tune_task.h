@@ -52,7 +52,6 @@ struct TuneRun {
     Library library;
     std::unique_ptr<CostModel> model;
     CampaignTask task;
-    std::vector<std::string> relatives;  // names
 };
 
 // Everything that can be refused before anything is measured is. UserErrors of prepare_schedule, tune.extents of an empty dim, check_size, model_for, check_restrictions
@@ -60,8 +59,14 @@ struct TuneRun {
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &options);
 // The schedule to beat, where it can be found by its name wherever the artifact is used: the artifact is a child of it.
 std::optional<Schedule> parent_of(const TuneRun &run);
+// What it resolves to with this schedule, as `check` will find it.
+PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run);
+// <out>/<artifact's name>.json. UserError schedule.name.
+std::filesystem::path artifact_place(const TuneRun &run);
+// Where --out is one of the folders in which every command looks for schedules.
+bool is_own_folder(const std::string &out);
 // What can be refused of names and places: UserError schedule.name, schedule.cycle, output.folder, output.write, and output.place where
-// two outputs would be one file.
+// two outputs would be one file. Leaves no folder that was not there.
 void check_output(const TuneRun &run);
 
 }  // namespace tessera

@@ -174,7 +174,7 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
     refuse(trial(1, 1), "update again set upper = 0.5", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
     refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");
     refuse(trial(1, 1), "update campaign set document = 7 where id = 2", "it has no document that says what was tuned");
-    const std::string deep = " = replace(hex(zeroblob(100000)), '00', '[') where ";
+    const std::string deep = " = replace(hex(zeroblob(100000)), char(48, 48), char(91)) where ";
     refuse(trial(1, 1), "update campaign set document" + deep + "id = 2", "it has no document that says what was tuned");
     refuse(trial(1, 1), "update trial set schedule" + deep + "campaign = 2", "64 levels");
     refuse(trial(1, 1), "update trial set verdict = 7 where campaign = 2", "expected a verdict, got '7'; the file is damaged. Restore it.");

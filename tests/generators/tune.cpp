@@ -129,7 +129,7 @@ TEST_CASE("tune packs operands ahead of time where it may, under a name of its o
     CHECK_THAT(taken.err, Catch::Contains("it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named"));
     CHECK_THAT(generator(tune(folder, {"--dry-run", "--shape", "M=48", "N=64", "K=32", "--prepack", "w"})).out, Catch::Contains("y.pack.w") && Catch::Contains("ahead"));
     check_refused(tune(folder, {"--shape", "M=48", "N=64", "K=32", "--prepack", "y"}),
-                  {"error[tune.prepack]: matmul: --prepack 'y': expected an operand of the kernel; its operands are x, w."});
+                  {"error[tune.prepack]: matmul: --prepack 'y': expected an operand of the kernel; its operands are x, w. 'y' is what it computes; name one of those."});
     check_refused({"tune", "matmul", "--target", "opencl", "--quiet", "--shape", "M=8", "N=8", "K=8", "--prepack", "w"},
                   {"error[command.arguments]: tune: target 'opencl': --prepack is of processors; on a GPU what a block reads is staged in shared memory. Leave it out."});
 }
