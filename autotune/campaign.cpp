@@ -157,7 +157,7 @@ private:
         result_.progress.recorded = recorded;
         if (!options_.note) return;
         if (options_.resume && !last.empty()) {
-            const std::string seeds_of_it = relatives_.empty() ? "" : fmt::format(", and the {} schedules that it began with", relatives_.size());
+            const std::string seeds_of_it = relatives_.empty() ? "" : ", and the seeds that it began with";
             options_.note(fmt::format("{}: goes on with {} recorded trials{}", task_.name, recorded, seeds_of_it));
             return;
         }

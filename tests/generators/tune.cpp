@@ -391,7 +391,7 @@ TEST_CASE("tune says with what it goes on, and takes another content of a target
     };
     CHECK_THAT(resumed({"--trials", "3"}).err, Catch::Contains("note: matmul/f32/avx2 M48_N64_K32: nothing to resume: the records have no campaign of this task; a new campaign begins\n"));
     const Outcome fewer = resumed({"--trials", "1"});
-    CHECK_THAT(fewer.err, Catch::Contains("M48_N64_K32: goes on with 3 recorded trials\n"));
+    CHECK_THAT(fewer.err, Catch::Contains("M48_N64_K32: goes on with 3 recorded trials, and the seeds that it began with\n"));
     CHECK_THAT(fewer.out, Catch::Contains(": 3 trials in"));
     CHECK_THAT(resumed({"--trials", "1", "--seed", "5"}).err, Catch::Contains("the recorded campaign of this task differs in seed; a new campaign begins\n"));
     target.l3_bytes *= 2;
