@@ -37,12 +37,15 @@ static std::optional<json> choice_of(const Schedule &schedule, const DimExtents 
     return std::nullopt;
 }
 
+// Whether it still is the program that its figures are of.
+static bool is_as_measured(const TuneRun &run, const Schedule &schedule) {
+    Judge judge("roofline");  // whose predictions nobody asks for
+    return provenance_of(prepared_with(schedule, run), run.extents, run.options.threads, judge).resolved == provenance_of(schedule)->resolved;
+}
+
 // Speeds over one base, on one machine, by one version of Tessera.
 static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &standing) {
     if (!found.improved || !is_speed(run.options.campaign.goal.metric)) return false;
-    const PreparedKernel with = prepared_with(schedule, run);
-    Judge judge("roofline");  // whose predictions nobody asks for
-    if (provenance_of(with, run.extents, run.options.threads, judge).resolved != provenance_of(schedule)->resolved) return false;  // it was edited
     const auto &base = run.prepared.schedule;
     if (standing.value("machine", json()) != run.task.identity["machine"]["processor"] || standing.value("versions", json()) != run.task.identity["versions"])
         return false;
@@ -61,7 +64,7 @@ std::optional<StandingCase> standing_case(const TuneRun &run, const std::optiona
         const auto record = tuning_record_of(schedule);
         if (!record || record->is_predicted || !is_for(run, provenance_of(schedule)->task, *record)) return std::nullopt;
         const auto choice = choice_of(schedule, run.extents);
-        if (!choice) return std::nullopt;
+        if (!choice || !is_as_measured(run, schedule)) return std::nullopt;
         PreparedKernel with = run.prepared;
         with.resolved = without_patterns(resolve(schedule, run.library), with.declared);
         StandingCase standing{knobs_for(with, all_extents(with.bound, run.extents)), "", *choice};
