@@ -110,8 +110,13 @@ std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, c
 void check_size(const PreparedKernel &p, const DimExtents &extents, int callers) {
     constexpr double most = 2e9;
     const DimExtents all = all_extents(p.bound, extents);
+    const Algorithm inlined = inline_calls(p.bound);
+    std::vector<Tensor> arguments = inlined.tensors;
+    for (const Stage &stage : inlined.stages)
+        for (const Tensor &t : results_of(stage))
+            if (std::find(inlined.outputs.begin(), inlined.outputs.end(), t.name) != inlined.outputs.end()) arguments.push_back(t);
     double bytes = 0;
-    for (const Tensor &t : p.bound.tensors) {
+    for (const Tensor &t : arguments) {
         double one = size_of(t.dtype);
         for (const std::string &d : t.dims)
             if (auto e = all.find(d); e != all.end()) one *= static_cast<double>(e->second);

@@ -303,6 +303,8 @@ TEST_CASE("mistakes of tune's are refused with words") {
     check_refused({"tune", "matmul", "--target", "arm64", "--shape", "M=4", "N=4", "K=4"}, {"error[command.target]", "To tune for it from here, name a command that runs its programs with --runner", "with --cc."});
     check_refused({"tune", "matmul", "--target", "avx2", "--model", "/no/such/model.json", "--quiet", "--shape", "M=48", "N=64", "K=32"}, {"error[model.file]"});
     check_refused({"cost-model", "train", "-"}, {"error[command.arguments]", "--out"});
+    check_refused({"tune", "matmul", "--target", "avx2", "--quiet", "--shape", "M=100000", "N=100000", "K=3", "--out", folder.path().string()},
+                  {"error[tune.size]: matmul: expected at most 2 GB of arguments to tune with, got 40.0."});
     const std::string examples = (folder.path() / "rows.tsv").string();
     std::ofstream(examples) << "kept\n";
     check_refused({"cost-model", "train", examples, "--out", (folder.path() / "." / "rows.tsv").string()}, {"error[command.arguments]", "is the file of the examples"});
