@@ -96,7 +96,7 @@ TEST_CASE("of several shapes each that was not measured anew keeps what the arti
     for (const std::string &word : b.words(with({"2000", "--seed", "3"}))) command += " " + word;
     fs::remove(b.path("tune.db"));
     const Outcome o = shell(command + " & until [ \"$(" TESSERA_GENERATOR " records list " + b.path("tune.db") +
-                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -INT $!; wait $!");
+                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill $!; wait $!");
     INFO(o.out << o.err);
     REQUIRE(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("not reached; keeps what the artifact had"));
