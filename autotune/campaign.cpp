@@ -10,7 +10,6 @@
 
 #include "algorithms/error.h"
 #include "algorithms/hash.h"
-#include "algorithms/json_parse.h"
 #include "algorithms/printable.h"
 #include "autotune/tuned_schedule.h"
 
@@ -26,15 +25,6 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 json without_relatives(json document) {
     document.erase("relatives");
     return document;
-}
-
-// Of records, which others may have written; null where it is no document.
-json document_in(const std::string &text) {
-    try {
-        return parse_json(text, "records");
-    } catch (const UserError &) {
-        return nullptr;
-    }
 }
 
 std::vector<std::string> differing_fields(const json &a, const json &b) {
@@ -131,7 +121,7 @@ private:
         int64_t last_id = 0;
         json seeds;
         for (const CampaignRow &row : records_.campaigns()) {
-            json other = document_in(row.document);
+            json other = row.stated();
             if (!other.is_object() || !other.contains("id")) continue;
             other.erase("id");
             const json theirs = without_relatives(other);

@@ -8,8 +8,6 @@
 #include "compiler/lower.h"
 #include "generators/program_record.h"
 #include "generators/tuning_record.h"
-#include "schedules/merge.h"
-#include "schedules/pattern.h"
 
 namespace tessera {
 
@@ -38,9 +36,9 @@ static std::optional<json> choice_of(const Schedule &schedule, const DimExtents 
 }
 
 // Whether it still is the program that its figures are of.
-static bool is_as_measured(const TuneRun &run, const Schedule &schedule) {
+static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const Schedule &schedule) {
     Judge judge("roofline");  // whose predictions nobody asks for
-    return provenance_of(prepared_with(schedule, run), run.extents, run.options.threads, judge).resolved == provenance_of(schedule)->resolved;
+    return provenance_of(with, run.extents, run.options.threads, judge).resolved == provenance_of(schedule)->resolved;
 }
 
 // Speeds over one base, on one machine, by one version of Tessera.
@@ -64,9 +62,9 @@ std::optional<StandingCase> standing_case(const TuneRun &run, const std::optiona
         const auto record = tuning_record_of(schedule);
         if (!record || record->is_predicted || !is_for(run, provenance_of(schedule)->task, *record)) return std::nullopt;
         const auto choice = choice_of(schedule, run.extents);
-        if (!choice || !is_as_measured(run, schedule)) return std::nullopt;
-        PreparedKernel with = run.prepared;
-        with.resolved = without_patterns(resolve(schedule, run.library), with.declared);
+        if (!choice) return std::nullopt;
+        const PreparedKernel with = prepared_with(schedule, run);
+        if (!is_as_measured(with, run, schedule)) return std::nullopt;
         StandingCase standing{knobs_for(with, all_extents(with.bound, run.extents)), "", *choice};
         standing.resolved = resolved_hash(lower(run.task.space.algorithm, standing.stages, run.task.space.target));
         const auto is_it = [&](const Trial &t) { return t.resolved == standing.resolved; };
