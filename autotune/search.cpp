@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "algorithms/error.h"
+#include "compiler/code_size.h"
 #include "compiler/lower.h"
 #include "compiler/split.h"
 #include "compiler/tile_identity.h"
@@ -22,6 +23,7 @@ constexpr size_t elite = 16;            // of a pool, that have children
 constexpr size_t most_unproposed = 64;
 constexpr int first_batch = 6;          // times the population
 constexpr int fresh = 5;                // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;          // of the changes, made to all decisions about such a knob
 constexpr double least_seed = 2;        // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
@@ -32,6 +34,23 @@ int differences(const Trace &a, const Trace &b) {
     }
     for (const auto &[name, value] : b) count += !a.count(name);
     return count;
+}
+
+// Whether `d` is about a knob as `other` is, "unroll.N.o" as "unroll.K", and can be answered like it.
+bool is_alike(const Decision &d, const Decision &other, const std::string &value) {
+    auto kind = [](const Decision &of) { return of.knob.substr(0, of.knob.find('.')); };
+    auto has = [&](const Answer &a) { return a.value == value; };
+    return kind(d) == kind(other) && (d.ordered || std::any_of(d.answers.begin(), d.answers.end(), has));
+}
+
+// What a generator would refuse of an artifact: code that takes minutes to compile, or accesses that are not shown to be inside.
+bool may_be_generated(const Candidate &c, const Target &target) {
+    try {
+        check_code_size(c.program, c.stages, target);
+    } catch (const UserError &) {
+        return false;
+    }
+    return is_proved(c.program);
 }
 
 // Towards the better of a sorted list.
@@ -101,7 +120,8 @@ void Search::plant(const std::map<std::string, Knobs> &stages) {
     if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
 }
 
-// Another answer to one to three decisions; what they decide anew is sampled.
+// Another answer to one to three decisions; what they decide anew is sampled. Some are answered alike wherever the kind of knob is asked
+// for, since what is right for one stage often is for its likes, and shows no gain before all of them have it.
 Trace Search::mutated(const Candidate &parent) {
     Trace trace = parent.trace;
     std::vector<const Decision *> open;
@@ -122,6 +142,9 @@ Trace Search::mutated(const Candidate &parent) {
         }
         for (int tries = 0; to == at && tries < 8; tries++) to = random_.unit() < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
         trace[d.name()] = d.answers[to].value;
+        if (random_.unit() >= alike) continue;
+        for (const Decision *other : open)
+            if (is_alike(*other, d, d.answers[to].value)) trace[other->name()] = d.answers[to].value;
     }
     return trace;
 }
@@ -198,7 +221,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto take = [&](size_t i) {
         taken[i] = true;
         proposed_.insert(pool[i].identity);
-        if (!is_proved(pool[i].program)) {  // costs no trial
+        if (!may_be_generated(pool[i], space_.target)) {  // costs no trial
             refused_++;
             return;
         }

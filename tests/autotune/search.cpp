@@ -56,6 +56,20 @@ TEST_CASE("nothing is proposed twice, and a small space ends") {
     CHECK(search.propose(64).empty());
 }
 
+TEST_CASE("code that would take minutes to compile is not proposed") {
+    SearchSpace scalar = space();
+    scalar.restrictions = parse_restrictions({"split.K=none", "block=none", "k=none", "pack=none", "vector=none", "parallel=1", "unroll.K=1"});
+    for (const bool much : {false, true}) {
+        SearchSpace s = scalar;
+        s.mutators.push_back([much](const Algorithm &, const DimExtents &, const auto &, std::map<std::string, Knobs> &stages) {
+            stages["y"].micro = {{"M", 8}, {"N", 16}}, stages["y"].unroll["K"] = much ? 8 : 2;
+        });
+        const auto model = roofline_model();
+        Search search(s, few(1), *model);
+        CHECK(search.propose(4).empty() == much);
+    }
+}
+
 TEST_CASE("exploration alone is random search") {
     SearchOptions options = few(7);
     options.exploration = 1;
