@@ -20,6 +20,8 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+constexpr int most_simplifications = 2;  // of the winner, by what its changes are worth
+
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 json without_relatives(json document) {
@@ -106,7 +108,7 @@ private:
 
     void open() {
         nlohmann::ordered_json document = task_.identity;
-        document["base"] = result_.base.resolved;
+        document["base"] = result_.base.resolved, document["search"] = search_version;
         document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["brood"] = options_.search.brood;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = batch_size();
         if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
@@ -182,8 +184,8 @@ private:
         recorded_.erase(recorded_.lower_bound(number), recorded_.end());
         other_way_ = number, trials_ = std::max(options_.trials, static_cast<int>(number));
         if (options_.measure.warn)
-            options_.measure.warn(fmt::format("{}: the campaign goes another way than its records from trial {} on, since the program, the target or "
-                                              "the compiler changed; trials from there on are measured anew, in place of the recorded ones",
+            options_.measure.warn(fmt::format("{}: the campaign goes another way than its records from trial {} on, since the program, the target, "
+                                              "the compiler or the search changed; trials from there on are measured anew, in place of the recorded ones",
                                               task_.name, number));
     }
 
@@ -289,14 +291,21 @@ private:
                                                   task_.name, base.ratio, base.lower, base.upper));
         }
         again.pop_back();
+        if (confirm(finalists, again) && !stopped()) weigh_changes();
+    }
+
+    // Whether one of them is better than the winner so far, as they were measured again. Then it is the winner.
+    bool confirm(const std::vector<Candidate> &finalists, std::vector<Measurement> again) {
         correct(again);
-        for (size_t i = 0; i < again.size(); i++) result_.finalists.push_back({finalists[i].resolved, again[i]});
-        for (size_t i = 0; i < again.size(); i++)
-            if (again[i].verdict == Verdict::measured && gain(again[i]) > result_.gain)
-                result_.best = finalists[i], result_.measurement = again[i], result_.gain = gain(again[i]), result_.improved = true;
-        // At the pace that the base was measured at: the machine's changes meanwhile.
-        if (result_.improved) result_.measurement.seconds = result_.base_seconds / result_.measurement.ratio;
-        if (result_.improved && !stopped()) ablate();
+        bool better = false;
+        for (size_t i = 0; i < again.size(); i++) {
+            result_.finalists.push_back({finalists[i].resolved, again[i]});
+            if (again[i].verdict != Verdict::measured || gain(again[i]) <= result_.gain) continue;
+            result_.best = finalists[i], result_.measurement = again[i], result_.gain = gain(again[i]), result_.improved = better = true;
+            // At the pace that the base was measured at: the machine's changes meanwhile.
+            result_.measurement.seconds = result_.base_seconds / result_.measurement.ratio;
+        }
+        return better;
     }
 
     // Where the base beside itself is surely not as fast, what measures favours a side, and what it says of others is worth that much less.
@@ -324,27 +333,31 @@ private:
         return all;
     }
 
-    void ablate() {
-        std::vector<Candidate> candidates;
-        for (const auto &[stage, knob] : differing_knobs(result_.best.stages, result_.base.stages)) {
-            if (static_cast<int>(result_.worth.size()) >= options_.ablations) break;
-            Worth worth{stage, knob};
-            std::optional<Candidate> without;
-            try {
-                without = search_.candidate_of(with_knob_of(result_.best.stages, result_.base.stages, stage, knob), "ablation");
-            } catch (const UserError &) {
-            }
-            if (without && without->resolved == result_.best.resolved) continue;
-            if (without) candidates.push_back(*without), worth.gain = 1;
-            result_.worth.push_back(worth);
+    // What each change is worth. Where the winner is better without some of them, that is the winner, and its changes are weighed anew.
+    void weigh_changes() {
+        for (int round = 0;; round++) {
+            std::vector<Ablation> all = ablations_of(result_.best, result_.base, search_, options_.ablations);
+            weigh(all);
+            result_.worth.clear();
+            for (const Ablation &a : all) result_.worth.push_back(a.worth);
+            if (round == most_simplifications || stopped()) return;
+            const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_);
+            if (simpler.empty() || !confirm(simpler, measured_again(simpler, true))) return;
         }
+    }
+
+    void weigh(std::vector<Ablation> &ablations) {
+        std::vector<Candidate> candidates;
+        for (const Ablation &a : ablations)
+            if (a.without) candidates.push_back(*a.without);
         std::vector<Measurement> all = measured_again(candidates);
         correct(all);
         size_t next = 0;
-        for (Worth &w : result_.worth) {
-            if (w.gain == 0) continue;
+        for (Ablation &a : ablations) {
+            if (!a.without) continue;
             const Measurement &m = all[next++];
-            w.gain = 0, w.without = m.verdict;
+            Worth &w = a.worth;
+            w.without = m.verdict;
             if (!is_timed(m.verdict)) continue;
             if (!is_for_speed()) {
                 w.gain = w.lower = w.upper = result_.gain / gain(m);
@@ -354,12 +367,6 @@ private:
         }
     }
 };
-
-std::string worth_text(const Worth &worth) {
-    if (worth.gain > 0) return fmt::format("{:.3f}", worth.gain);
-    if (worth.without == Verdict::refused) return "the others need it";
-    return worth.without == Verdict::unmeasured ? "not measured" : std::string("without it: ") + name_of(worth.without);
-}
 
 Campaign::Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
     : state_(std::make_unique<State>(task, options, model, records, std::move(show))) {}

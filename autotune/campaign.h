@@ -15,6 +15,7 @@
 #include "autotune/metric.h"
 #include "autotune/records.h"
 #include "autotune/search.h"
+#include "autotune/worth.h"
 
 namespace tessera {
 
@@ -53,17 +54,8 @@ struct Progress {
     std::map<Verdict, int> verdicts;
 };
 
-struct Worth {
-    std::string stage, knob;
-    double gain = 0;  // the winner's speed, or what bytes it saves, over that with the base's knob; 0 where that is not known
-    double lower = 0, upper = 0;
-    Verdict without = Verdict::refused;  // of the winner with the base's knob; refused where the other knobs do not fit that
-};
-// "1.250", or why there is no number.
-std::string worth_text(const Worth &worth);
-
 struct CampaignResult {
-    Candidate base, best;
+    Candidate base, best;          // the best is no trial where it is one without some of its changes ("ablation")
     Measurement measurement;       // of the best, confirmed
     Measurement base_measurement;
     double base_seconds = 0;
@@ -95,7 +87,8 @@ public:
     // Measures one more batch, or `most` of it; false where the budget or the space is exhausted, or it was stopped.
     bool step(size_t most = SIZE_MAX);
     const Progress &progress() const;
-    // Confirms the best, and measures what each change is worth.
+    // Confirms the best, and measures what each change is worth. What is faster without some of them becomes the best, if that is
+    // confirmed too.
     CampaignResult finish();
 
 private:

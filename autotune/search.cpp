@@ -23,7 +23,7 @@ constexpr size_t elite = 16;            // of a pool, that have children
 constexpr size_t most_unproposed = 64;
 constexpr int first_batch = 6;          // times the population
 constexpr int fresh = 5;                // one of so many is a sample, the others are bred
-constexpr double alike = 0.15;          // of the changes, made to all decisions about such a knob
+constexpr double alike = 0.15;          // of the answers, given to all decisions about such a knob
 constexpr double least_seed = 2;        // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
@@ -36,21 +36,23 @@ int differences(const Trace &a, const Trace &b) {
     return count;
 }
 
-// Whether `d` is about a knob as `other` is, "unroll.N.o" as "unroll.K", and can be answered like it.
-bool is_alike(const Decision &d, const Decision &other, const std::string &value) {
+// Whether both are about such a knob, as "unroll.N.o" and "unroll.K" are.
+bool are_alike(const Decision &a, const Decision &b) {
     auto kind = [](const Decision &of) { return of.knob.substr(0, of.knob.find('.')); };
-    auto has = [&](const Answer &a) { return a.value == value; };
-    return kind(d) == kind(other) && (d.ordered || std::any_of(d.answers.begin(), d.answers.end(), has));
+    return kind(a) == kind(b);
 }
 
-// What a generator would refuse of an artifact: code that takes minutes to compile, or accesses that are not shown to be inside.
-bool may_be_generated(const Candidate &c, const Target &target) {
-    try {
-        check_code_size(c.program, c.stages, target);
-    } catch (const UserError &) {
-        return false;
-    }
-    return is_proved(c.program);
+size_t position_of(const Decision &d, const std::string &value) {
+    const auto at = std::find_if(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == value; });
+    require(at != d.answers.end(), "a trace has an answer of each decision that was asked");
+    return static_cast<size_t>(at - d.answers.begin());
+}
+
+// To answer `d` by that value, or by the one nearest to it; to leave it as it is where it has no such.
+void answer_alike(Trace &trace, const Decision &d, const std::string &value) {
+    std::string &answer = trace.at(d.name());
+    const size_t now = position_of(d, answer);
+    answer = d.answers[replaying({{d.name(), value}}, [now](const Decision &) { return now; })(d)].value;
 }
 
 // Towards the better of a sorted list.
@@ -82,6 +84,7 @@ bool Search::complete(Candidate &c) const {
         check(schedule, space_.algorithm);
         check_stages(schedule, -1, apply_splits(inline_calls(space_.algorithm), c.stages));
         c.program = lower(space_.algorithm, c.stages, space_.target);
+        check_code_size(c.program, c.stages, space_.target);  // a generator would refuse it too
         c.identity = identity_of(c.program);
         const DimExtents extents = all_extents(c.program, all_extents(space_.algorithm, space_.extents));
         c.features = features_of(profile_of(c.program, extents, space_.target, space_.threads), work_, space_.target, space_.threads);
@@ -110,9 +113,12 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
         refused_++;
         return std::nullopt;
     }
-    if (complete(c)) return c;
-    refused_++;
-    return std::nullopt;
+    if (!complete(c)) {
+        refused_++;
+        return std::nullopt;
+    }
+    c.program = {};  // some take megabytes, and few are proposed
+    return c;
 }
 
 void Search::plant(const std::map<std::string, Knobs> &stages) {
@@ -120,8 +126,8 @@ void Search::plant(const std::map<std::string, Knobs> &stages) {
     if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
 }
 
-// Another answer to one to three decisions; what they decide anew is sampled. Some are answered alike wherever the kind of knob is asked
-// for, since what is right for one stage often is for its likes, and shows no gain before all of them have it.
+// Another answer to one to three decisions; what they decide anew is sampled. Some answers go to all decisions about such a
+// knob, since what is right for one stage or dim often is for the others, and shows no gain before all of them have it.
 Trace Search::mutated(const Candidate &parent) {
     Trace trace = parent.trace;
     std::vector<const Decision *> open;
@@ -132,9 +138,7 @@ Trace Search::mutated(const Candidate &parent) {
     while (changes < 3 && random_.unit() < 0.4) changes++;
     for (int i = 0; i < changes; i++) {
         const Decision &d = *open[static_cast<size_t>(random_.below(static_cast<int64_t>(open.size())))];
-        const std::string &old = trace.at(d.name());
-        size_t at = 0;
-        while (at + 1 < d.answers.size() && d.answers[at].value != old) at++;
+        const size_t at = position_of(d, trace.at(d.name()));
         size_t to = at;
         if (d.ordered && random_.unit() < 0.6) {
             const int64_t step = random_.unit() < 0.5 ? -1 : 1;
@@ -144,7 +148,7 @@ Trace Search::mutated(const Candidate &parent) {
         trace[d.name()] = d.answers[to].value;
         if (random_.unit() >= alike) continue;
         for (const Decision *other : open)
-            if (is_alike(*other, d, d.answers[to].value)) trace[other->name()] = d.answers[to].value;
+            if (are_alike(*other, d)) answer_alike(trace, *other, d.answers[to].value);
     }
     return trace;
 }
@@ -221,7 +225,8 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto take = [&](size_t i) {
         taken[i] = true;
         proposed_.insert(pool[i].identity);
-        if (!may_be_generated(pool[i], space_.target)) {  // costs no trial
+        require(complete(pool[i]), "what was lowered once is lowered again");
+        if (!is_proved(pool[i].program)) {  // costs no trial
             refused_++;
             return;
         }

@@ -20,12 +20,15 @@ struct Candidate {
     Trace trace;                          // empty for a schedule from outside of the space
     std::vector<Decision> asked;
     std::map<std::string, Knobs> stages;
-    TileProgram program;
+    TileProgram program;                  // of what is proposed, or made by candidate_of
     uint64_t identity = 0;                // of the program, within this process
     std::string resolved;                 // its hash, of what is proposed
     Featured features;
     double score = 0;
 };
+
+// Of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
+constexpr int search_version = 2;
 
 struct SearchOptions {
     uint64_t seed = 1;
@@ -51,7 +54,7 @@ public:
     // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
     void learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples);
 
-    // What sampling and breeding gave that could not be lowered, among all.
+    // What sampling and breeding gave that could not be lowered, is too much code, or is not shown to be safe, among all.
     size_t made() const { return made_; }
     size_t refused() const { return refused_; }
     // Candidates that the model scored, and the seconds that took.

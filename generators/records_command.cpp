@@ -119,6 +119,7 @@ int run(const Registry &registry, const RecordsOptions &options) {
     if (options.what == "export") return export_examples(registry, options);
     if (options.what == "prune") return prune(options);
     if (options.others.empty()) throw UserError("command.arguments", "records merge: expected the databases to merge into '" + options.file + "'; name one or more after it.");
+    for (const std::string &other : options.others) const Records readable(other, true);  // before a new file is begun
     Records records(options.file);
     for (const std::string &other : options.others) records.merge(other);
     std::cout << fmt::format("{} campaigns in {}\n", records.campaigns().size(), options.file);

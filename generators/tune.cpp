@@ -125,7 +125,9 @@ int tune(const Registry &registry, const Asked &asked) {
          {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
           std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
           std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"), std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
-          std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule")})
+          std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule"),
+          std::pair(asked.has("--target"), "--target"), std::pair(asked.has("--numerics"), "--numerics"), std::pair(asked.has("--option"), "--option"),
+          std::pair(asked.has("--threads"), "--threads")})
         if (given)
             throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
                                                      (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
@@ -158,16 +160,18 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->type_name("FILE");
     line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     add_schedule_options(*line, options->kernel);
+    line->get_option("--schedule")->description("The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one; default: "
+                                                "as for 'generate', and the most likely one where there is no schedule");
     line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
         ->type_name("DIM=EXTENT");
     line->add_option("--threads", options->threads, "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
-    line->add_option("--trials", c.trials, "Most candidates to measure")->check(integer_in(1, most_trials))->default_str("64, or as many as --budget-s allows");
+    line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")->check(integer_in(1, most_trials))->default_str("64, or as many as --budget-s allows");
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    line->add_option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one three times as many")
+    line->add_option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one six times as many")
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
     line->add_option("--exploration", c.search.exploration, "Share of each batch that is samples of the space, whatever their score; 1 is random search")

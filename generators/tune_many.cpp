@@ -198,7 +198,7 @@ double weighted_ratio(const std::vector<SharedTask> &parts) {
 std::string outcome_of(const Written &written) {
     if (written.failure) return "none: " + written.failure->message();
     if (!written.kept.empty()) return written.kept.substr(0, written.kept.size() - 1);
-    return written.file.empty() ? "none: nothing that is surely faster was found" : written.file.string();
+    return written.file.empty() ? "none: nothing that is surely faster than the base was found" : written.file.string();
 }
 
 std::string text_of(const SharedSearch &search) {
@@ -233,7 +233,8 @@ std::string json_text(const SharedSearch &search) {
         if (part.refusal.empty()) {
             one["trials"] = r.trials.size(), one["base_s"] = r.base_seconds, one["improved"] = r.improved;
             one["ratio"] = {r.measurement.lower, r.measurement.ratio, r.measurement.upper};
-            one["artifact"] = part.written.file.string();
+            one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
+            if (part.written.failure) one["message"] = part.written.failure->message();
         } else {
             one["message"] = part.refusal;
         }

@@ -216,7 +216,10 @@ std::string written_text(const TuneRun &run, const Written &written) {
     return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n", shell_word(run.options.out));
 }
 
-static std::string report_json(const CampaignTask &task, const CampaignResult &r, const std::filesystem::path &file) {
+// Numbers that nobody measured are null.
+static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
+    const bool measured = r.base_seconds > 0;
+    const auto number = [&](double x) { return measured ? ordered_json(x) : ordered_json(nullptr); };
     ordered_json trials = ordered_json::array();
     for (const Trial &t : r.trials)
         trials.push_back({{"number", t.number},
@@ -233,11 +236,13 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"task", task.name},
                                 {"improved", r.improved},
                                 {"stopped", r.stopped},
-                                {"artifact", file},
+                                {"artifact", written.file},
+                                {"kept", !written.kept.empty()},
+                                {"chosen_by", measured || r.trials.empty() ? "measurements" : "the cost model alone"},
                                 {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
-                                {"base_s", r.base_seconds},
-                                {"best_s", r.measurement.seconds},
-                                {"ratio", {r.measurement.lower, r.measurement.ratio, r.measurement.upper}},
+                                {"base_s", number(r.base_seconds)},
+                                {"best_s", number(r.measurement.seconds)},
+                                {"ratio", {number(r.measurement.lower), r.trials.empty() ? ordered_json(nullptr) : ordered_json(r.measurement.ratio), number(r.measurement.upper)}},
                                 {"search_s", r.search_s},
                                 {"measure_s", r.measure_s},
                                 {"score_s", r.score_s},
@@ -271,6 +276,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     const Metric metric = run.options.campaign.goal.metric;
     const bool fast = is_speed(metric);
+    if (r.trials.size() == 1 && !r.stopped) return text + "  the first trial is the schedule to beat, and no other was asked for; no artifact is written\n";
     if (!artifact && fast) return text + "  nothing that is surely faster was found; no artifact is written\n";
     if (!artifact)
         return text +
@@ -287,7 +293,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
 }
 
 std::string report_of(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const Written &written) {
-    if (run.options.json) return report_json(run.task, r, written.file);
+    if (run.options.json) return report_json(run.task, r, written);
     std::string text = run.options.deterministic ? choice_report(run, r, artifact) : measured_report(run, r, artifact);
     if (!artifact) return text;
     const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
@@ -305,7 +311,7 @@ std::string stopped_report(const TuneRun &run, const UserError &stopped) {
     if (!run.options.json) return stopped.message() + "\n";
     CampaignResult none;
     none.stopped = true;
-    return report_json(run.task, none, "");
+    return report_json(run.task, none, {});
 }
 
 void write_page(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {

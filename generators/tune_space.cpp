@@ -91,10 +91,15 @@ void check_restrictions(const CampaignTask &task) {
     std::set<std::string> called;
     SearchSpace open = task.space;
     open.restrictions.clear();
-    for (int i = 0; i < 200; i++) {
+    // As --dry-run walks, and as a search does. Some answers come up only after what another restriction says.
+    constexpr int walks = 600;
+    for (int i = 0; i < walks; i++) {
         Trace trace;
         std::vector<Decision> asked;
-        realize(open, recording(sampling(random), trace, &asked));
+        try {
+            realize(i < walks / 3 ? task.space : open, recording(i % 2 ? uniform(random) : sampling(random), trace, &asked));
+        } catch (const UserError &) {  // what was asked before counts
+        }
         for (const Decision &d : asked) {
             if (std::find(names.begin(), names.end(), d.name()) == names.end()) names.push_back(d.name());
             called.insert({d.name(), d.knob});

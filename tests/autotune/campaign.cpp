@@ -189,7 +189,7 @@ TEST_CASE("a campaign that goes another way than its records says so once, and k
 
     const Resumed parted = resume(records, quick(11));
     REQUIRE(parted.warnings.size() == 1);
-    CHECK(parted.warnings[0].find("the campaign goes another way than its records from trial 4 on, since the program, the target or the compiler changed") != std::string::npos);
+    CHECK(parted.warnings[0].find("the campaign goes another way than its records from trial 4 on, since the program, the target, the compiler or the search changed") != std::string::npos);
     REQUIRE(parted.result.trials.size() == 11);
     for (size_t i = 0; i < 4; i++) CHECK(parted.result.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
     const std::vector<Trial> recorded = records.trials(id);

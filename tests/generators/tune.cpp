@@ -249,6 +249,20 @@ TEST_CASE("a dry run lists the decisions of any algorithm's space") {
     CHECK(!std::filesystem::exists(folder.path() / "tune.db"));
 }
 
+TEST_CASE("what a dry run lists may be asked for, also what samples rarely have") {
+    const TemporaryFolder folder;
+    for (const std::string answer : {"y.micro.M=16", "y.micro.M=64", "y.vector=M", "y.k.K=256"}) {
+        const std::string decision = answer.substr(0, answer.find('=')), value = answer.substr(answer.find('=') + 1);
+        const Outcome all = generator(tune(folder, {"--dry-run", "--shape", "M=512", "N=512", "K=512"}));
+        const size_t line = all.out.find(decision + " ");
+        REQUIRE(line != std::string::npos);
+        CHECK_THAT(all.out.substr(line, all.out.find('\n', line) - line) + " ", Catch::Contains(" " + value + " "));
+        const Outcome one = generator(tune(folder, {"--dry-run", "--shape", "M=512", "N=512", "K=512", "--space", answer}));
+        INFO(one.err);
+        CHECK(one.code == 0);
+    }
+}
+
 TEST_CASE("mistakes of tune's are refused with words") {
     const TemporaryFolder folder;
     const std::vector<std::string> shape = {"--shape", "M=48", "N=64", "K=32"};

@@ -124,6 +124,11 @@ TEST_CASE("what is for one kernel does not go with a campaign") {
                   {"error[command.arguments]: tune: an algorithm is for one kernel; the tasks of --all say what is tuned. Leave it out."});
     check_refused({"tune", "--campaign", "c.json", "--name", "a"},
                   {"error[command.arguments]: tune: --name is for one kernel; the tasks of --campaign say"});
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--target", "avx2"}, {"--threads", "2"}, {"--numerics", "f32"}, {"--option", "padding=1"}}) {
+        std::vector<std::string> words = {"tune", "--all"};
+        words.insert(words.end(), more.begin(), more.end());
+        check_refused(words, {"error[command.arguments]: tune: " + more[0] + " is for one kernel; the tasks of --all say what is tuned. Leave it out."});
+    }
     check_refused({"tune", "--campaign", "/no/such.json"}, {"error[campaign.file]"});
 }
 
