@@ -341,7 +341,7 @@ private:
             result_.worth.clear();
             for (const Ablation &a : all) result_.worth.push_back(a.worth);
             if (round == most_simplifications || stopped()) return;
-            const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_);
+            const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_, task_.space);
             if (simpler.empty() || !confirm(simpler, measured_again(simpler, true))) return;
         }
     }

@@ -29,6 +29,17 @@ std::optional<Stages> without(const std::optional<Stages> &stages, const Candida
     }
 }
 
+// Whether the restricted space has it too.
+bool is_allowed(const Candidate &c, const Search &search, const SearchSpace &space) {
+    if (space.restrictions.empty()) return true;
+    try {
+        const std::optional<Candidate> inside = search.candidate_of(realize(space, as_in(c.stages, most_likely)), "ablation");
+        return inside && inside->resolved == c.resolved;
+    } catch (const UserError &) {
+        return false;
+    }
+}
+
 }  // namespace
 
 std::string worth_text(const Worth &worth) {
@@ -48,7 +59,7 @@ std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &bas
     return all;
 }
 
-std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search) {
+std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search, const SearchSpace &space) {
     const Ablation *worst = nullptr;
     std::optional<Stages> rest = winner.stages;
     int harmful = 0;
@@ -60,8 +71,9 @@ std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, cons
     }
     std::vector<Candidate> all;
     if (worst) all.push_back(*worst->without);
-    if (harmful < 2) return all;
-    if (auto c = candidate_of(search, rest); c && c->resolved != all[0].resolved) all.push_back(std::move(*c));
+    if (harmful > 1)
+        if (auto c = candidate_of(search, rest); c && c->resolved != all[0].resolved) all.push_back(std::move(*c));
+    std::erase_if(all, [&](const Candidate &c) { return !is_allowed(c, search, space); });
     return all;
 }
 

@@ -24,7 +24,8 @@ struct Ablation {
 // One for each knob in which the two differ, but for those that change no program; at most `most`.
 std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &base, const Search &search, int most);
 
-// What may be better than the winner, by the worths: it without the change that harms most, and without all that do.
-std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search);
+// What may be better than the winner, by the worths: it without the change that harms most, and without all that do; what the space's
+// restrictions do not allow is left out.
+std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search, const SearchSpace &space);
 
 }  // namespace tessera

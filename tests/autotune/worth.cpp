@@ -53,10 +53,11 @@ TEST_CASE("what is better without some of its changes is proposed without the wo
     const Winner w;
     std::vector<Ablation> all = ablations_of(w.best, w.base, w.search, 10);
     REQUIRE(all.size() == 3);
+    SearchSpace space = w.space;
     auto simpler = [&](double parallel, double unroll, Verdict of_unroll = Verdict::measured) {
         all[1].worth.without = Verdict::measured, all[1].worth.gain = parallel;
         all[2].worth.without = of_unroll, all[2].worth.gain = unroll;
-        return without_harm(all, w.best, w.base, w.search);
+        return without_harm(all, w.best, w.base, w.search, space);
     };
     CHECK(simpler(1.2, 0.99).empty());
     const auto one = simpler(1.2, 0.8);
@@ -68,4 +69,6 @@ TEST_CASE("what is better without some of its changes is proposed without the wo
     CHECK(both[1].stages.at("y").parallel.empty());
     CHECK(both[1].stages.at("y").unroll == w.base.stages.at("y").unroll);
     CHECK(simpler(1.2, 0.5, Verdict::wrong).empty());  // it may not win
+    space.restrictions = parse_restrictions({"unroll.K=4"});
+    CHECK(simpler(1.2, 0.8).empty());
 }
