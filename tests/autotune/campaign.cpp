@@ -92,8 +92,9 @@ TEST_CASE("a finished campaign is replayed without measuring anything again") {
     for (size_t i = 0; i < 17; i++) CHECK(second.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
     CHECK(second.best.resolved == first.best.resolved);
     CHECK(second.measurement.seconds == first.measurement.seconds);
-    REQUIRE(first.finalists.size() == 2);
-    for (size_t i = 0; i < 2; i++) {
+    REQUIRE(first.finalists.size() >= 2);  // two of the search, and what is the winner without what harms it
+    REQUIRE(second.finalists.size() == first.finalists.size());
+    for (size_t i = 0; i < first.finalists.size(); i++) {
         CHECK(second.finalists[i].first == first.finalists[i].first);
         CHECK(second.finalists[i].second.lower == first.finalists[i].second.lower);
     }
