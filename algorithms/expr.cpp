@@ -1,6 +1,7 @@
 #include "algorithms/expr.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -62,22 +63,13 @@ Expr constant(DType type, double value) {
                                    : Scalar::of_integer(type, static_cast<int64_t>(value)));
 }
 
-// The truth values and the small indices, each made once.
-static const Expr *made_once(DType type, int64_t value) {
-    constexpr int64_t most = 64;
-    if (value < 0 || value > (type == DType::index ? most : type == DType::boolean ? 1 : -1)) return nullptr;
-    auto all = [](DType of, int64_t last) {
-        std::vector<Expr> list;
-        for (int64_t i = 0; i <= last; i++) list.push_back(constant(Scalar::of_integer(of, i)));
-        return list;
-    };
-    static const std::vector<Expr> indices = all(DType::index, most), truths = all(DType::boolean, 1);
-    return &(type == DType::index ? indices : truths)[static_cast<size_t>(value)];
-}
-
+// Indices and truth values are made over and over: a thread keeps those that it made last.
 Expr constant_int(DType type, int64_t value) {
-    if (const Expr *made = made_once(type, value)) return *made;
-    return constant(Scalar::of_integer(type, value));
+    if (type != DType::index && type != DType::boolean) return constant(Scalar::of_integer(type, value));
+    thread_local std::array<Expr, 512> made;
+    Expr &kept = made[(static_cast<size_t>(value) * 2 + (type == DType::index)) % made.size()];
+    if (!kept.defined() || kept.type() != type || !kept.is_constant(value)) kept = constant(Scalar::of_integer(type, value));
+    return kept;
 }
 
 Expr variable(const std::string &name) {

@@ -28,7 +28,7 @@ struct Candidate {
 };
 
 // Of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
-constexpr int search_version = 2;
+constexpr int search_version = 3;
 
 struct SearchOptions {
     uint64_t seed = 1;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autotune/sketch.h"
+#include "compiler/inline_stages.h"
 #include "compiler/split.h"
 
 namespace tessera {

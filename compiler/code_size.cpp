@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algorithms/address_map.h"
 #include "algorithms/error.h"
 #include "algorithms/value_numbering.h"
 #include "compiler/instruction.h"
@@ -17,7 +18,8 @@ int64_t times(int64_t a, int64_t b) { return b > 0 && a > countless / b ? countl
 
 class Counter {
 public:
-    explicit Counter(const Target &target) : vector_bytes_(target.vector_bytes) {
+    // Whether equal values are found to be one, which takes longer; otherwise only those that are the same object.
+    Counter(const Target &target, bool finds_equal) : vector_bytes_(target.vector_bytes), finds_equal_(finds_equal) {
         for (const Instruction &family : instructions())
             if (family.meaning.defined() && is_on(family, target)) families_.push_back({family, instructions_of(family, target)});
     }
@@ -38,6 +40,7 @@ private:
     using Run = std::map<std::string, int64_t>;  // instructions by the buffer that they compute
 
     int64_t vector_bytes_;
+    const bool finds_equal_;
     std::vector<std::pair<Instruction, int>> families_;  // and how many instructions a step is
     CodeSize size_;
     std::set<std::string> in_vectors_;
@@ -86,8 +89,10 @@ private:
     // Index arithmetic goes into addresses, so only values count, each shared one once.
     void store(const std::string &buffer, const Expr &value, int64_t copies, int64_t lanes, Run &run) {
         int64_t instructions = 1;
+        AddressSet met;
+        auto is_new = [&](const Expr &e) { return finds_equal_ ? seen_.insert(values_.number(e)).second : met.insert(e.get()); };
         std::function<void(const Expr &)> count = [&](const Expr &e) {
-            if (e.type() == DType::index || !seen_.insert(values_.number(e)).second) return;
+            if (e.type() == DType::index || !is_new(e)) return;
             for (const auto &[family, each] : families_)
                 if (const std::vector<Expr> operands = match(family, e); !operands.empty()) {
                     instructions += each;
@@ -136,12 +141,13 @@ std::string knobs_text(const std::string &stage, const std::map<std::string, Kno
 
 }  // namespace
 
-CodeSize code_size(const TileProgram &program, const Target &target) { return Counter(target).size(program); }
+CodeSize code_size(const TileProgram &program, const Target &target) { return Counter(target, true).size(program); }
 
 std::vector<std::string> check_code_size(const TileProgram &program, const std::map<std::string, Knobs> &stages, const Target &target) {
     std::vector<std::string> notes;
     if (target.is_gpu()) return notes;
-    const CodeSize size = code_size(program, target);
+    CodeSize size = Counter(target, false).size(program);  // at most that
+    if (size.instructions > most_instructions) size = code_size(program, target);
     const std::string keeper = stage_of(size.keeps, stages), computer = stage_of(size.computes, stages);
     const std::string kept = program.name + "." + keeper + ": its register tile" + knobs_text(keeper, stages) + " keeps " +
                              std::to_string(size.registers) + " values at a time, and " + target.name + " has " +

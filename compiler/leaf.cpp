@@ -7,13 +7,7 @@
 
 namespace tessera {
 
-// In which order the parts of an accumulator step. A part goes in place once nobody else reads its old value; those that read
-// one another's go together, by way of a second set of accumulators.
-struct FoldOrder {
-    std::vector<size_t> alone, together;
-};
-
-static FoldOrder fold_order(const Monoid &m) {
+Nests::FoldOrder Nests::fold_order(const Monoid &m) {
     std::vector<std::set<size_t>> reads(m.parts.size());
     for (size_t p = 0; p < m.parts.size(); p++)
         walk(m.step[p], [&](const Expr &n) {
@@ -44,7 +38,7 @@ TileBody Nests::fold_begin(const State &before, size_t position) {
     } else if (auto &reduce = std::get<Reduce>(state.stage->body); reduce.where.defined()) {
         state.where = resolve(reduce.where);
     }
-    FoldOrder order = fold_order(monoid_of(*state.stage));
+    const FoldOrder &order = seen.at(state.stage).order;
     for (size_t p = 0; p < parts.size(); p++) state.accumulators.push_back(tile_buffer(state, p, ".acc"));
     std::vector<Buffer> all = state.accumulators;
     state.accumulators.resize(2 * parts.size());
@@ -106,7 +100,7 @@ TileBody Nests::write_parts(const State &state) {
 
 // What a part with dims of its own computes alike for all their points is computed once for each point of the tile: the
 // outermost operations of `step` that use none of those dims, each once.
-std::vector<Expr> Nests::invariants_of(const Monoid &m, size_t part, const std::vector<Expr> &inputs) const {
+std::vector<Expr> Nests::invariants_of(const Monoid &m, size_t part, const std::vector<Expr> &inputs) {
     const std::vector<std::string> &extra = m.parts[part].dims;
     auto varies = [&](const Expr &root) {
         bool result = false;
@@ -157,9 +151,8 @@ TileBody Nests::fold_step(const State &state) {
     const Stage &stage = *state.stage;
     const Monoid &m = monoid_of(stage);
     if (state.group > 1) return instruction_step(state, *instruction_of(state));
-    auto *reduce = std::get_if<Reduce>(&stage.body);
-    const std::vector<Expr> &inputs = reduce ? reduce->inputs : std::get<Scan>(stage.body).inputs;
-    FoldOrder order = fold_order(m);
+    const std::vector<Expr> &inputs = inputs_of(stage);
+    const FoldOrder &order = seen.at(&stage).order;
     auto accumulator = [&](size_t p, const Point &point) {
         return load(state.accumulators[p].name, m.parts[p].identity.type, tile_index(state, &m.parts[p], point));
     };
@@ -174,7 +167,7 @@ TileBody Nests::fold_step(const State &state) {
     std::vector<Buffer> temporaries;
     auto step_part = [&](size_t p, const Buffer &to) {
         std::vector<std::pair<Expr, Buffer>> invariants;
-        for (const Expr &e : invariants_of(m, p, inputs)) {
+        for (const Expr &e : seen.at(&stage).invariants[p]) {
             Buffer b{unique(stage.name + ".weight"), e.type(), register_extents(state), Space::registers};
             append(body, over_tile(state, {}, false, [&](const Point &point, const Expr &) {
                 return tile_node(Compute{b.name, tile_index(state, nullptr, point), step_at(e, point), Expr()});

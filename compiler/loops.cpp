@@ -41,9 +41,9 @@ std::string Nests::open_loop(const State &state, const LoopName &loop) {
     return around.back().second;
 }
 
-// A loop of `count` iterations around `body`, or the body alone with the variable bound when there is just one.
-TileBody Nests::loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const {
-    if (count.is_constant(1)) return {tile_node(Let{variable, Expr(0), std::move(body)})};
+// A loop of `count` iterations around `body`; of one iteration the body alone, which does without the variable.
+static TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) {
+    if (count.is_constant(1)) return body;
     return {tile_node(Loop{variable, count, kind, 0, std::move(body)})};
 }
 
@@ -307,13 +307,6 @@ const Instruction *Nests::instruction_of(const State &state) const {
     return family->group > 1 ? family : nullptr;
 }
 
-// What is stored to an argument is tested point by point where the tile may run past its end, and nowhere else.
-bool Nests::ends_differ(const State &state) const {
-    const std::vector<Tensor> &results = results_by(*state.stage);
-    return !results.empty() && store_is_guarded(results[0]) &&
-           std::any_of(state.partial.begin(), state.partial.end(), [&](const std::string &d) { return is_spatial(*state.stage, d); });
-}
-
 // What has to hold for no load of the fold to need its guard anywhere in the pieces; true where there is nothing to tell apart.
 Expr Nests::needs_no_guards(const State &state) const {
     Expr all = constant_int(DType::boolean, 1);
@@ -329,24 +322,20 @@ Expr Nests::needs_no_guards(const State &state) const {
     return simplify(all, facts);
 }
 
-// One version where `condition` holds, and one otherwise; the second alone where both do the same.
-TileBody Nests::versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second, bool may_be_equal) {
+// One version where `condition` holds, and one otherwise; the second alone where both do the same. What they contain is never in scope
+// together, so both have the same names, which also shows whether they do the same.
+TileBody Nests::versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second) {
     const Bounds outside = facts;
     const size_t known = made.size();
     facts.assume(condition);
     TileBody where_it_holds = first();
     facts = outside;
-    if (may_be_equal) {
-        // Under equal names, so that versions that do the same are seen to be the same.
-        const std::vector<std::string> taken = forget_names(known);
-        TileBody otherwise = second();
-        if (equal(where_it_holds, otherwise)) return otherwise;
-        facts = outside;
-        forget_names(known);
-        names.insert(taken.begin(), taken.end());
-        made.insert(made.end(), taken.begin(), taken.end());
-    }
-    return {tile_node(Guard{condition, std::move(where_it_holds), second()})};
+    const std::vector<std::string> of_first = forget_names(known);
+    TileBody otherwise = second();
+    for (const std::string &name : of_first)
+        if (names.insert(name).second) made.push_back(name);
+    if (equal(where_it_holds, otherwise)) return otherwise;
+    return {tile_node(Guard{condition, std::move(where_it_holds), std::move(otherwise)})};
 }
 
 // Most of an image is not at its border: there no load needs its guard.
@@ -356,7 +345,7 @@ TileBody Nests::inside_or_at_border(const State &state, size_t position) {
     told_apart = true;
     State border = state;
     border.at_border = true;
-    return versions(inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); }, false);
+    return versions(inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); });
 }
 
 // Inside the last loop that cuts register tiles, a full version is told from one with points to spare. A GPU has one for
@@ -377,7 +366,7 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     if (all.is_constant(0)) return place_producers(tail, position);
     if (all.is_constant(1)) return inside_or_at_border(full, position);
     tail.at_border = !needs_no_guards(full).is_constant();
-    return versions(all, [&] { return inside_or_at_border(full, position); }, [&] { return place_producers(tail, position); }, !ends_differ(state));
+    return versions(all, [&] { return inside_or_at_border(full, position); }, [&] { return place_producers(tail, position); });
 }
 
 }  // namespace tessera

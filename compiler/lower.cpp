@@ -7,6 +7,7 @@
 #include "compiler/barriers.h"
 #include "compiler/calls.h"
 #include "compiler/emit_library.h"
+#include "compiler/inline_stages.h"
 #include "compiler/instruction.h"
 #include "compiler/nest.h"
 #include "compiler/order.h"

@@ -19,6 +19,10 @@ Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Ta
             walk(e, [&](const Expr &n) {
                 if (n.kind() == ExprKind::load) own.loads.push_back(n);
             });
+        if (!is_fold(stage)) continue;
+        const Monoid &monoid = monoid_of(stage);
+        own.order = fold_order(monoid);
+        for (size_t part = 0; part < monoid.parts.size(); part++) own.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
     }
 }
 
@@ -53,13 +57,17 @@ Expr Nests::extent_of(const std::string &dim) const {
     return resolve(d.size);
 }
 
-Expr Nests::resolve(const Expr &e) const {
-    Expr written = replace_extents(e, [&](const Expr &n) {
+Expr Nests::written_out(const Expr &e) const {
+    return replace_extents(e, [&](const Expr &n) {
         const Dim &d = algorithm.dim(n->name);
         return d.kind == DimKind::symbolic && d.equals.empty() ? Expr() : extent_of(n->name);
     });
-    return simplify(written, facts);
 }
+
+Expr Nests::resolve(const Expr &e) const { return simplify(written_out(e), facts); }
+
+// Extents first: that of a ragged dim is an expression of outer dims.
+Expr Nests::placed(const Expr &e, const std::map<std::string, Expr> &at) const { return simplify(substitute(written_out(e), at), facts); }
 
 // The whole of a dim. A ragged dim's size needs the outer indices, whose pieces must be single points; its `most` is
 // what holds for all of them.

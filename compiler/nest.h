@@ -55,9 +55,16 @@ private:
     std::map<std::string, Realized> realized;
     std::set<std::string> names;
     std::vector<std::string> made;  // of them, those that `unique` gave, in that order
+    // In which order the parts of an accumulator step. A part goes in place once nobody else reads its old value; those that read
+    // one another's go together, by way of a second set of accumulators.
+    struct FoldOrder {
+        std::vector<size_t> alone, together;
+    };
     struct Seen {  // of one stage, found once
         std::vector<Tensor> results;
         std::vector<Expr> loads;  // of each of its expressions, operands first
+        FoldOrder order;
+        std::vector<std::vector<Expr>> invariants;  // of each part of its fold
     };
     std::map<const Stage *, Seen> seen;
     std::map<std::string, const Stage *> producers;  // by tensor
@@ -77,7 +84,9 @@ private:
     // Decides the tile that the threads of a block compute of a stage at one time.
     void share_out(const Stage &stage, const Pieces &pieces, bool root);
     Space space_of(const Buffer &buffer);  // of a buffer of one block
-    Expr resolve(const Expr &e) const;  // extents of fixed and derived dims written out, then simplified
+    Expr written_out(const Expr &e) const;  // with the extents of fixed and derived dims
+    Expr resolve(const Expr &e) const;      // the same, simplified
+    Expr placed(const Expr &e, const std::map<std::string, Expr> &at) const;  // the same, where the dims are that
     Piece whole(const std::string &dim, const Pieces &outer) const;
     std::vector<LoopName> loops_of(const Stage &stage) const;
     std::optional<int64_t> tile_of(const Stage &stage, const LoopName &loop) const;
@@ -92,7 +101,6 @@ private:
     std::string loop_variable(const LoopName &loop);
     // The same, known as the loop of the stage while what is inside it is made.
     std::string open_loop(const State &state, const LoopName &loop);
-    TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) const;
 
     TileBody realize(const Stage &stage, const Pieces &pieces, int depth);
     TileBody emit(const State &state, size_t position);
@@ -157,14 +165,14 @@ private:
     bool store_is_guarded(const Tensor &result) const;
     Expr needs_no_guards(const State &state) const;
     TileBody inside_or_at_border(const State &state, size_t position);
-    TileBody versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second, bool may_be_equal);
-    bool ends_differ(const State &state) const;  // a tile that may run past its limit from one that does not, in any case
+    TileBody versions(const Expr &condition, const std::function<TileBody()> &first, const std::function<TileBody()> &second);
     std::vector<std::string> lanes_last(const State &state) const;
     std::vector<std::string> tile_dims(const State &state) const;  // those of more than one point
     TileBody fold_step(const State &state);
     TileBody instruction_step(const State &state, const Instruction &family);
     TileBody begin_segment(const State &state, const Expr &begins);
-    std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs) const;
+    static FoldOrder fold_order(const Monoid &monoid);
+    static std::vector<Expr> invariants_of(const Monoid &monoid, size_t part, const std::vector<Expr> &inputs);
     TileBody write_parts(const State &state);
     bool has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const;
     bool in_bounds(const State &state, const std::vector<Expr> &index, const Realized &where) const;

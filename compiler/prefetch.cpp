@@ -75,9 +75,9 @@ TileBody Nests::prefetches(const State &state) {
             }
             if (lines > most_lines)
                 refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(most_lines) + ". Make the register tile smaller, or delete the prefetch (null).");
-            std::vector<Expr> placed;
-            for (const Expr &e : index) placed.push_back(simplify(substitute(resolve(e), at), facts));
-            std::vector<Expr> axes = locate(where, placed);
+            std::vector<Expr> elements;
+            for (const Expr &e : index) elements.push_back(placed(e, at));
+            std::vector<Expr> axes = locate(where, elements);
             bool moves = loop.empty();
             for (Expr &axis : axes) {
                 if (has_load(axis)) refuse("its position is loaded from memory. Delete the prefetch (null).");

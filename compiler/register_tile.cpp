@@ -124,8 +124,6 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
         if (!at.count(dim) && is_one(piece.size)) at[dim] = piece.lo;
     auto any_padded = [](const Pieces &pieces) { return std::any_of(pieces.begin(), pieces.end(), [](const auto &p) { return p.second.padded; }); };
     const bool padded = any_padded(point.padded) || any_padded(state.pieces);
-    // Extents first: that of a ragged dim is an expression of outer dims.
-    auto place = [&](const Expr &n, const std::map<std::string, Expr> &values) { return simplify(substitute(resolve(n), values), facts); };
     // First the loads, inside out, while their indices still speak of dims; loop variables never have a dim's name.
     Expr located = replace_loads(e, [&](const Expr &n) -> Expr {
         auto found = realized.find(n->name);
@@ -164,19 +162,19 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
             }
         }
         if (n->guarded) {  // at the point that is read
-            Expr inside = place(n->args[rank], safe);
+            Expr inside = placed(n->args[rank], safe);
             guard = guard.defined() ? guard && inside : inside;
         }
         if (state.where.defined() && !in_bounds(state, index, where)) {
-            Expr inside = place(state.where, at);
+            Expr inside = placed(state.where, at);
             guard = guard.defined() ? guard && inside : inside;
         }
-        for (Expr &i : index) i = place(i, safe);
+        for (Expr &i : index) i = placed(i, safe);
         std::vector<Expr> axes = locate(where, index);
         if (!guard.defined()) return load(where.buffer.name, n.type(), axes);
-        return load_or(where.buffer.name, n.type(), axes, guard, n->guarded ? place(n->args[rank + 1], at) : constant(n.type(), 0));
+        return load_or(where.buffer.name, n.type(), axes, guard, n->guarded ? placed(n->args[rank + 1], at) : constant(n.type(), 0));
     });
-    return place(located, at);
+    return placed(located, at);
 }
 
 // Whether the indices are inside the tensor wherever the stage's dims are, whatever the fold's condition says.
@@ -201,9 +199,9 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
 // Whether it is a buffer of ours, or an argument with room, that holds the element at `index` wherever the loops are, limits aside.
 bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
     if ((where.buffer.space == Space::argument && !where.roomy) || where.buffer.space == Space::constant) return false;
-    std::vector<Expr> placed;
-    for (const Expr &i : index) placed.push_back(simplify(substitute(resolve(i), at), facts));
-    std::vector<Expr> axes = locate(where, placed);
+    std::vector<Expr> elements;
+    for (const Expr &i : index) elements.push_back(placed(i, at));
+    std::vector<Expr> axes = locate(where, elements);
     for (size_t i = 0; i < axes.size(); i++)
         if (!prove(axes[i] >= Expr(0), facts) || !prove(axes[i] < where.buffer.extents[i], facts)) return false;
     return true;

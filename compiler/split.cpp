@@ -307,42 +307,6 @@ Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &
     return algorithm;
 }
 
-static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->kind == Place::Kind::inlined; }
-
-Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
-    if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
-    const std::vector<Stage> declared = std::exchange(result.stages, {});
-    std::map<std::string, Stage> inlined;
-    auto substitute_loads = [&](const Expr &root) {
-        return rewrite(root, [&](const Expr &n) -> Expr {
-            if (n.kind() != ExprKind::load || !inlined.count(n->name)) return {};
-            const Stage &s = inlined.at(n->name);
-            std::map<std::string, Expr> point;
-            for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
-            Expr value = substitute(std::get<Map>(s.body).value, point);
-            if (!n->guarded) return value;
-            // What the value loads may be outside of its tensors where the guard fails.
-            const Expr &guard = n->args[s.dims.size()];
-            return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
-        });
-    };
-    for (const Stage &stage : declared) {
-        Stage s = with_expressions(stage, substitute_loads);
-        auto it = stages.find(stage.name);
-        if (it == stages.end() || !is_inlined(it->second)) {
-            result.stages.push_back(std::move(s));
-            continue;
-        }
-        bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
-        if (!std::holds_alternative<Map>(stage.body) || is_output)
-            throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
-                                (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
-                                "; place it at a consumer's loop or at root.");
-        inlined[stage.name] = s;
-    }
-    return result;
-}
-
 // So many vectors of a panel's row are copied without a loop.
 static constexpr int64_t most_copied = 16;
 

@@ -21,10 +21,6 @@ namespace tessera {
 // Applies every `split` knob, that of the first stage first. UserError schedule.split names the stage and the dim.
 Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &stages);
 
-// Substitutes each stage placed `inlined` into its consumers. Only a Map that is no output can be inlined
-// (UserError schedule.inline).
-Algorithm inline_stages(Algorithm algorithm, const std::map<std::string, Knobs> &stages);
-
 // Adds, for each `pack` knob of a stage S on an operand T, the identity stage "S.T.packed", and makes S load from it.
 // Its knobs (place, layout, loops) are added to `stages` unless they are there already; without lanes no loops, since threads
 // share out the copy.

@@ -184,21 +184,30 @@ private:
     }
 };
 
+// How much faster the kernel is than the base from now on: where what stands is kept, nobody knows.
+double speed_of(const SharedTask &part) {
+    return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1;
+}
+
 // What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
 double weighted_ratio(const std::vector<SharedTask> &parts) {
     double before = 0, after = 0;
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
         before += part.entry.weight * r.base_seconds;
-        after += part.entry.weight * (r.improved ? r.base_seconds / r.measurement.ratio : r.base_seconds);
+        after += part.entry.weight * r.base_seconds / speed_of(part);
     }
     return after > 0 ? before / after : 0;
 }
 
-std::string outcome_of(const Written &written) {
+std::string outcome_of(const SharedTask &part) {
+    const Written &written = part.written;
     if (written.failure) return "none: " + written.failure->message();
     if (!written.kept.empty()) return written.kept.substr(0, written.kept.size() - 1);
-    return written.file.empty() ? "none: nothing that is surely faster than the base was found" : written.file.string();
+    if (!written.file.empty()) return written.file.string();
+    const std::filesystem::path place = artifact_place(*part.run);
+    std::error_code none;
+    return (std::filesystem::exists(place, none) ? place.string() + " stands" : "none") + ": nothing that is surely faster than the base was found";
 }
 
 std::string text_of(const SharedSearch &search) {
@@ -213,10 +222,8 @@ std::string text_of(const SharedSearch &search) {
             text += fmt::format("{:{}}  {}\n", part.name(), width, part.refusal);
             continue;
         }
-        const double ratio = r.improved ? r.measurement.ratio : 1;
         text += fmt::format("{:{}}  {:>6g}  {:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, r.trials.size(),
-                            time_text(r.base_seconds), time_text(r.base_seconds / ratio), ratio,
-                            outcome_of(part.written));
+                            time_text(r.base_seconds), time_text(r.base_seconds / speed_of(part)), speed_of(part), outcome_of(part));
     }
     if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
     if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
@@ -231,8 +238,8 @@ std::string json_text(const SharedSearch &search) {
         const CampaignResult &r = part.result;
         ordered_json one = {{"task", part.name()}, {"weight", part.entry.weight}};
         if (part.refusal.empty()) {
-            one["trials"] = r.trials.size(), one["base_s"] = r.base_seconds, one["improved"] = r.improved;
-            one["ratio"] = {r.measurement.lower, r.measurement.ratio, r.measurement.upper};
+            one["trials"] = r.trials.size(), one["improved"] = r.improved;
+            one.update(times_json(r));
             one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
             if (part.written.failure) one["message"] = part.written.failure->message();
         } else {

@@ -216,10 +216,16 @@ std::string written_text(const TuneRun &run, const Written &written) {
     return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n", shell_word(run.options.out));
 }
 
-// Numbers that nobody measured are null.
-static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
+ordered_json times_json(const CampaignResult &r) {
     const bool measured = r.base_seconds > 0;
     const auto number = [&](double x) { return measured ? ordered_json(x) : ordered_json(nullptr); };
+    const ordered_json ratio = r.trials.empty() ? ordered_json(nullptr) : ordered_json(r.measurement.ratio);  // or what the model predicts
+    return {{"base_s", number(r.base_seconds)}, {"best_s", number(r.measurement.seconds)}, {"ratio", {number(r.measurement.lower), ratio, number(r.measurement.upper)}}};
+}
+
+static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
+    const bool measured = r.base_seconds > 0;
+    const ordered_json times = times_json(r);
     ordered_json trials = ordered_json::array();
     for (const Trial &t : r.trials)
         trials.push_back({{"number", t.number},
@@ -240,9 +246,9 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"kept", !written.kept.empty()},
                                 {"chosen_by", measured || r.trials.empty() ? "measurements" : "the cost model alone"},
                                 {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
-                                {"base_s", number(r.base_seconds)},
-                                {"best_s", number(r.measurement.seconds)},
-                                {"ratio", {number(r.measurement.lower), r.trials.empty() ? ordered_json(nullptr) : ordered_json(r.measurement.ratio), number(r.measurement.upper)}},
+                                {"base_s", times["base_s"]},
+                                {"best_s", times["best_s"]},
+                                {"ratio", times["ratio"]},
                                 {"search_s", r.search_s},
                                 {"measure_s", r.measure_s},
                                 {"score_s", r.score_s},

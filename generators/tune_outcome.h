@@ -1,5 +1,7 @@
 // What comes of a campaign: the artifact, and what a person or a program is told.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
+
 #include "algorithms/error.h"
 #include "generators/standing_case.h"
 
@@ -35,6 +37,9 @@ Written write_artifact(const TuneRun &run, const CampaignResult &result, const s
 std::string kept_text(const TuneRun &run);
 // In lines: the file, and how it is used.
 std::string written_text(const TuneRun &run, const Written &written);
+
+// "base_s", "best_s" and "ratio" with its interval; what nobody measured is null.
+nlohmann::ordered_json times_json(const CampaignResult &result);
 
 // In words, or with options.json as a document.
 std::string report_of(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact, const Written &written);

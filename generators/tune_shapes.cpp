@@ -169,8 +169,8 @@ std::string json_report(const std::vector<TunedShape> &shapes, const std::vector
         if (!cases.empty()) one["runs"] = cases[i];
         if (shapes[i].stands) one["kept"] = true;
         if (const auto &r = shapes[i].result) {
-            one["trials"] = r->trials.size(), one["base_s"] = r->base_seconds, one["improved"] = r->improved;
-            one["ratio"] = {r->measurement.lower, r->measurement.ratio, r->measurement.upper};
+            one["trials"] = r->trials.size(), one["improved"] = r->improved;
+            one.update(times_json(*r));
         }
         if (!shapes[i].refusal.empty()) one["message"] = shapes[i].refusal;
         all.push_back(one);

@@ -118,6 +118,11 @@ TEST_CASE("places that are none") {
     refused(library::linear({}), {{"acc", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}},
             {"error[schedule.inline]: acc: cannot be inlined: only a map can be substituted into its consumers; place it at a consumer's loop or at root."});
     refused(library::linear({}), {{"y", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}}, {"y: cannot be inlined: it is an output"});
+    const Algorithm transform = library::fft({}, {{"points", 262144}});
+    std::map<std::string, Knobs> inlined;
+    for (const Stage &stage : transform.stages)
+        if (stage.name != transform.outputs[0]) inlined[stage.name].place = Place{Place::Kind::inlined, "", ""};
+    refused(transform, inlined, {"error[schedule.inline]: fft.", "with what is inlined into it, each of its points takes ", " operations and operands; expected at most 20000. Place 'fft."});
     refused(library::softmax({}), {{"max", with([](Knobs &k) { k.place = at("y", "M"); })}},
             {"error[schedule.place]: exp: it loads 'max', which is computed inside another stage's loops and is not there any more; place the producer at "
              "root or at a loop around all its consumers."});
