@@ -135,9 +135,9 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     std::error_code unknown;
     if (file.empty() || file == ":memory:")
         throw UserError("records.open", "records '" + file.string() + "': expected the name of a file that keeps what is measured; what has "
-                                        "this name is gone when the command ends. Name another with --records.");
+                                        "this name is gone when the command ends. Name another database.");
     if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
-        throw UserError("records.open", "records '" + file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another with --records.");
+        throw UserError("records.open", "records '" + file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database.");
     if (!read_only && file.has_parent_path()) {
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);
@@ -146,13 +146,13 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     // SQLite takes a name that begins with "file:" for more than a name.
     const fs::path name = file.is_absolute() ? file : "." / file;
     if (sqlite3_open_v2(name.c_str(), &s.db, flags, nullptr) != SQLITE_OK)
-        s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it", "Check its path and permissions, or name another with --records.");
+        s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it", "Check its path and permissions, or name another database.");
     sqlite3_busy_timeout(s.db, 20000);
     sqlite3_db_config(s.db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     auto number = [&](const char *pragma) {
         Statement q(s.db, pragma);
         const bool row = q.step();
-        if (!q.ok()) s.fail("records.format", "a database of measurements", "Name another with --records.");
+        if (!q.ok()) s.fail("records.format", "a database of measurements", "Name another database.");
         return row ? q.integer(0) : 0;
     };
     auto empty = [&] { return number("select count(*) from sqlite_schema") == 0; };
@@ -310,7 +310,7 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
         t.draft = q.real(13), t.bound = q.real(14), t.score = q.real(15);
         all.push_back(std::move(t));
     }
-    if (!q.ok()) state_->fail("records.read", "to read its trials", "Restore it, or name another with --records.");
+    if (!q.ok()) state_->fail("records.read", "to read its trials", "Restore it, or name another database.");
     return all;
 }
 
@@ -323,7 +323,7 @@ std::map<std::string, Measurement> Records::State::measured_again(int64_t campai
     Statement q(db, std::string("select ") + again_columns + " from again where campaign = ?");
     q.bind(campaign);
     while (q.step()) all[q.text(0)] = measurement_in(file, q, 1);
-    if (!q.ok()) fail("records.read", "to read what was measured again", "Restore it, or name another with --records.");
+    if (!q.ok()) fail("records.read", "to read what was measured again", "Restore it, or name another database.");
     return all;
 }
 
@@ -339,7 +339,7 @@ std::vector<CampaignRow> Records::campaigns() const {
                 "select id, key, document, base_seconds, count(number), count(case when verdict in ('measured', 'slow') then 1 end), max(case when verdict = 'measured' then ratio else 0 end) "
                 "from campaign left join trial on trial.campaign = campaign.id group by id order by id");
     while (q.step()) all.push_back({q.integer(0), q.text(1), q.text(2), q.integer(4), q.integer(5), q.real(6), q.real(3)});
-    if (!q.ok()) state_->fail("records.read", "to read its campaigns", "Restore it, or name another with --records.");
+    if (!q.ok()) state_->fail("records.read", "to read its campaigns", "Restore it, or name another database.");
     return all;
 }
 

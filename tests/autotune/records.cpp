@@ -199,7 +199,7 @@ TEST_CASE("pruning leaves a campaign that somebody works on") {
 
 TEST_CASE("what SQLite would keep in memory is no database of measurements") {
     for (const char *name : {"", ":memory:"})
-        check_words([&] { Records{name}; }, {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured", "Name another with --records."});
+        check_words([&] { Records{name}; }, {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured", "Name another database."});
     const TemporaryFolder folder;
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());
@@ -236,7 +236,7 @@ TEST_CASE("what is no database of measurements is refused, and so is one that ca
     check_words([&] { Records("/proc/no/such/folder/records.db"); }, {"error[records.open]"});
     for (const bool read_only : {false, true})
         for (const std::filesystem::path &no_file : {std::filesystem::path("/dev/null"), folder.path()})
-            check_words([&] { Records(no_file, read_only); }, {"error[records.open]: records '" + no_file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another with --records."});
+            check_words([&] { Records(no_file, read_only); }, {"error[records.open]: records '" + no_file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database."});
     shell("sqlite3 " + (folder.path() / "other.db").string() + " 'create table t(a)'");
     if (std::filesystem::exists(folder.path() / "other.db")) check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
 }
