@@ -42,12 +42,9 @@ std::vector<std::string> differing_fields(const json &a, const json &b) {
 struct Campaign::State {
     State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
         : task_(task), options_(options), records_(records), show_(std::move(show)), model_(model, options.goal), search_(task.space, options.search, model_), relatives_(task.relatives) {
-        const std::map<std::string, Knobs> stages = task_.base ? *task_.base : realize(task_.space, most_likely);
-        std::optional<Candidate> base = search_.candidate_of(stages, "base");
-        if (!base) base = search_.candidate_of({}, "base");
-        require(base.has_value(), "plain loops fit every algorithm");
-        result_.base = *base;
-        model_.set_base(base->features);
+        const std::map<std::string, Knobs> stages = task_.base ? *task_.base : first_stages(task_.space);
+        result_.base = search_.made_of(stages, "base");
+        model_.set_base(result_.base.features);
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
@@ -282,7 +279,7 @@ private:
         measurer_->never_stop();
         std::vector<Candidate> beside = finalists;
         beside.push_back(result_.base);
-        std::vector<Measurement> again = measured_again(beside, true);
+        std::vector<Measurement> again = measured_again(beside, beside.size());
         result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
         if (const Measurement &base = again.back(); base.verdict == Verdict::measured && (base.lower > 1 || base.upper < 1)) {
             control_ = base;
@@ -314,10 +311,11 @@ private:
             for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;
     }
 
-    // What the records have of it is not measured once more. Finalists are measured in several processes, with intervals for so many comparisons.
-    std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, bool finally = false) {
+    // What the records have of it is not measured once more. As one of several comparisons, finalists are measured in several processes, with
+    // intervals that hold together.
+    std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, size_t comparisons = 0) {
         const std::map<std::string, Measurement> known = records_.measured_again(id_);
-        const auto key = [&](const Candidate &c) { return finally ? fmt::format("{}, one of {}", c.resolved, candidates.size()) : c.resolved; };
+        const auto key = [&](const Candidate &c) { return comparisons > 0 ? fmt::format("{}, one of {}", c.resolved, comparisons) : c.resolved; };
         std::vector<Measurement> all(candidates.size());
         std::vector<TileProgram> programs;
         std::vector<size_t> open;
@@ -328,7 +326,7 @@ private:
             all[open[n]] = m;
             if (m.verdict != Verdict::unmeasured) records_.add_again(id_, key(candidates[open[n]]), m);
         };
-        if (finally) measurer_->confirm(programs, candidates.size(), keep);
+        if (comparisons > 0) measurer_->confirm(programs, comparisons, keep);
         else measurer_->measure(programs, 0, keep);
         return all;
     }
@@ -342,7 +340,8 @@ private:
             for (const Ablation &a : all) result_.worth.push_back(a.worth);
             if (round == most_simplifications || stopped()) return;
             const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_, task_.space);
-            if (simpler.empty() || !confirm(simpler, measured_again(simpler, true))) return;
+            const size_t comparisons = 1 + result_.finalists.size() + simpler.size();  // with the control
+            if (simpler.empty() || !confirm(simpler, measured_again(simpler, comparisons))) return;
         }
     }
 

@@ -70,7 +70,8 @@ Choose recording(const Choose &choose, Trace &trace, std::vector<Decision> *aske
     return [choose, &trace, asked](const Decision &decision) {
         const size_t taken = choose(decision);
         require(taken < decision.answers.size(), "a decision is answered by one of its answers");
-        trace[decision.name()] = decision.answers[taken].value;
+        if (!trace.emplace(decision.name(), decision.answers[taken].value).second)
+            throw UserError("tune.decision", "the decision '" + decision.name() + "' is asked twice in one walk; give what a mutator asks a name of its own.");
         if (asked) asked->push_back(decision);
         return taken;
     };

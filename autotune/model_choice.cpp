@@ -11,13 +11,11 @@ namespace tessera {
 CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &options, CostModel &model) {
     const auto start = std::chrono::steady_clock::now();
     Search search(task.space, options.search, model);
-    const std::map<std::string, Knobs> stages = task.base ? *task.base : realize(task.space, most_likely);
-    std::optional<Candidate> base = search.candidate_of(stages, "base");
-    if (!base) base = search.candidate_of({}, "base");
-    require(base.has_value(), "plain loops fit every algorithm");
-    base->score = model.predict({base->features}).front();
+    const std::map<std::string, Knobs> stages = task.base ? *task.base : first_stages(task.space);
     CampaignResult result;
-    result.base = result.best = *base;
+    Candidate &base = result.base = search.made_of(stages, "base");
+    base.score = model.predict({base.features}).front();
+    result.best = base;
     if (options.plant) search.plant(stages);
     for (const auto &relative : task.relatives) search.plant(relative);
 
@@ -28,17 +26,17 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
         result.trials.push_back(t);
         if (c.score > result.best.score) result.best = c;
     };
-    keep(*base);
+    keep(base);
     while (static_cast<int>(result.trials.size()) < options.trials) {
         std::vector<Candidate> batch = search.propose(static_cast<size_t>(options.batch));
         if (batch.empty()) break;
         batch.resize(std::min(batch.size(), static_cast<size_t>(options.trials) - result.trials.size()));
         std::vector<double> goodness;
-        for (const Candidate &c : batch) keep(c), goodness.push_back(std::exp2(c.score - base->score));
+        for (const Candidate &c : batch) keep(c), goodness.push_back(std::exp2(c.score - base.score));
         search.learn(batch, goodness, {});
     }
-    result.improved = result.best.resolved != base->resolved;
-    result.measurement.ratio = std::exp2(result.best.score - base->score);
+    result.improved = result.best.resolved != base.resolved;
+    result.measurement.ratio = std::exp2(result.best.score - base.score);
     result.made = search.made(), result.refused = search.refused(), result.scored = search.scored(), result.score_s = search.scoring_s();
     result.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

@@ -70,36 +70,55 @@ std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
     return order;
 }
 
+// What a generator makes of them.
+TileProgram program_of(const SearchSpace &space, const std::map<std::string, Knobs> &stages) {
+    ResolvedSchedule schedule;
+    schedule.name = "candidate";
+    schedule.stages = stages;
+    check(schedule, space.algorithm);
+    check_stages(schedule, -1, apply_splits(inline_calls(space.algorithm), stages));
+    TileProgram program = lower(space.algorithm, stages, space.target);
+    check_code_size(program, stages, space.target);
+    return program;
+}
+
 }  // namespace
+
+std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
+    try {
+        const std::map<std::string, Knobs> stages = realize(space, most_likely);
+        program_of(space, stages);
+        return stages;
+    } catch (const UserError &) {
+        return {};
+    }
+}
 
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model) : space_(space), options_(options), model_(model), random_(options.seed) {
     work_ = work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, space.extents));
 }
 
-bool Search::complete(Candidate &c) const {
-    try {
-        ResolvedSchedule schedule;
-        schedule.name = "candidate";
-        schedule.stages = c.stages;
-        check(schedule, space_.algorithm);
-        check_stages(schedule, -1, apply_splits(inline_calls(space_.algorithm), c.stages));
-        c.program = lower(space_.algorithm, c.stages, space_.target);
-        check_code_size(c.program, c.stages, space_.target);  // a generator would refuse it too
-        c.identity = identity_of(c.program);
-        const DimExtents extents = all_extents(c.program, all_extents(space_.algorithm, space_.extents));
-        c.features = features_of(profile_of(c.program, extents, space_.target, space_.threads), work_, space_.target, space_.threads);
-        return true;
-    } catch (const UserError &) {
-        return false;
-    }
+void Search::complete(Candidate &c) const {
+    c.program = program_of(space_, c.stages);
+    c.identity = identity_of(c.program);
+    const DimExtents extents = all_extents(c.program, all_extents(space_.algorithm, space_.extents));
+    c.features = features_of(profile_of(c.program, extents, space_.target, space_.threads), work_, space_.target, space_.threads);
+}
+
+Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
+    Candidate c;
+    c.origin = origin, c.stages = stages;
+    complete(c);
+    c.resolved = resolved_hash(c.program);
+    return c;
 }
 
 std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
-    Candidate c;
-    c.origin = origin, c.stages = stages;
-    if (!complete(c)) return std::nullopt;
-    c.resolved = resolved_hash(c.program);
-    return c;
+    try {
+        return made_of(stages, origin);
+    } catch (const UserError &) {
+        return std::nullopt;
+    }
 }
 
 std::optional<Candidate> Search::make(const Choose &choose, const std::string &origin) {
@@ -109,11 +128,8 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     c.origin = origin;
     try {
         c.stages = realize(space_, recording(choose, c.trace, &c.asked));
-    } catch (const UserError &) {  // a restriction
-        refused_++;
-        return std::nullopt;
-    }
-    if (!complete(c)) {
+        complete(c);
+    } catch (const UserError &) {
         refused_++;
         return std::nullopt;
     }
@@ -225,7 +241,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto take = [&](size_t i) {
         taken[i] = true;
         proposed_.insert(pool[i].identity);
-        require(complete(pool[i]), "what was lowered once is lowered again");
+        complete(pool[i]);
         if (!is_proved(pool[i].program)) {  // costs no trial
             refused_++;
             return;
@@ -263,6 +279,7 @@ void Search::learn(const std::vector<Candidate> &candidates, const std::vector<d
         if (goodness[i] <= 0) continue;
         if (!candidates[i].trace.empty()) {
             parents_.push_back({candidates[i], goodness[i]});
+            parents_.back().candidate.program = {};
             continue;
         }
         // What comes from outside of the space has children by its image there, if the model cannot tell them apart.

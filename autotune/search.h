@@ -37,12 +37,17 @@ struct SearchOptions {
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
 };
 
+// What a campaign begins with where there is no schedule to beat: the most likely answers, or plain loops where those do not fit.
+std::map<std::string, Knobs> first_stages(const SearchSpace &space);
+
 class Search {
 public:
     // `model` outlives the search.
     Search(const SearchSpace &space, const SearchOptions &options, CostModel &model);
 
-    // A candidate of given knobs, or nothing where they do not fit.
+    // A candidate of given knobs. UserError where they do not fit: as check, lower and check_code_size.
+    Candidate made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    // The same, or nothing.
     std::optional<Candidate> candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
     // The nearest schedule that the space has becomes a parent, and stands for a batch.
     void plant(const std::map<std::string, Knobs> &stages);
@@ -82,7 +87,7 @@ private:
     std::function<bool()> stopped_;
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
-    bool complete(Candidate &candidate) const;
+    void complete(Candidate &candidate) const;
     void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen);
     Trace mutated(const Candidate &parent);
     Trace crossed(const Candidate &a, const Candidate &b);

@@ -131,6 +131,7 @@ Algorithm Sketch::split(const Algorithm &declared) {
 Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
     const Plan plan(algorithm, space_.extents);
     std::map<std::string, Knobs> inlined;
+    std::map<std::string, int64_t> sizes;  // of those
     for (size_t i = 0; i < plan.size(); i++) {
         const PlannedStage &s = plan.stage(i);
         if (!s.view.maps || s.output || s.consumers.empty()) continue;
@@ -145,7 +146,13 @@ Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
         }
         const double cost = s.view.operations * reads / points;
         const std::string name = s.view.stage->name;
-        if (ask(name, "inline", {{"no", 1}, {"yes", 4 / (1 + cost)}}) == "no") continue;
+        std::map<std::string, int64_t> with_it = sizes;
+        with_it[name] = whole_size(*s.view.stage, sizes);
+        const bool fits = std::all_of(s.consumers.begin(), s.consumers.end(), [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= most_inlined; });
+        std::vector<Answer> answers = {{"no", 1}};
+        if (fits) answers.push_back({"yes", 4 / (1 + cost)});
+        if (ask(name, "inline", answers) == "no") continue;
+        sizes = with_it;
         stages_[name].place = inlined[name].place = Place{Place::Kind::inlined, "", ""};
     }
     return inlined.empty() ? algorithm : inline_stages(algorithm, inlined);

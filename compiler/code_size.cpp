@@ -25,13 +25,7 @@ public:
     }
 
     CodeSize size(const TileProgram &program) {
-        walk(program.body, [&](const TileNode &n) {
-            auto *loop = std::get_if<Loop>(&n);
-            if (!loop || loop->kind != LoopKind::vector) return;
-            walk(loop->body, [&](const TileNode &inner) {
-                if (auto *c = std::get_if<Compute>(&inner)) in_vectors_.insert(c->buffer);
-            });
-        });
+        find_vectors(program.body, false);
         run_without_loops(program.body);
         return size_;
     }
@@ -43,10 +37,22 @@ private:
     const bool finds_equal_;
     std::vector<std::pair<Instruction, int>> families_;  // and how many instructions a step is
     CodeSize size_;
-    std::set<std::string> in_vectors_;
+    std::map<std::string, const Alloc *> allocs_;  // in scope, by the buffer's name
+    std::set<const Alloc *> in_vectors_;
     int64_t living_ = 0;
     ValueNumbering values_;
     std::set<int> seen_;
+
+    // The buffers that are computed a vector at a time. Those of two versions of a stage have one name.
+    void find_vectors(const TileBody &body, bool in_vector) {
+        for (const auto &node : body) {
+            auto *loop = std::get_if<Loop>(node.get());
+            if (auto *alloc = std::get_if<Alloc>(node.get())) allocs_[alloc->buffer.name] = alloc;
+            if (auto *c = std::get_if<Compute>(node.get()); c && in_vector)
+                if (auto found = allocs_.find(c->buffer); found != allocs_.end()) in_vectors_.insert(found->second);
+            for (const TileBody *inner : bodies_of(*node)) find_vectors(*inner, in_vector || (loop && loop->kind == LoopKind::vector));
+        }
+    }
 
     void run_without_loops(const TileBody &body) {
         Run run;
@@ -69,7 +75,7 @@ private:
             if (auto *n = std::get_if<Copy>(node.get())) store(n->buffer, n->value, copies, lanes, run);
             const int64_t living = living_;
             auto *alloc = std::get_if<Alloc>(node.get());
-            if (alloc) keep(alloc->buffer);
+            if (alloc) keep(*alloc);
             // What an outer tile keeps can wait in memory while an inner one is computed: those of one fold stand side by side.
             if (!alloc || alloc->body.size() != 1 || !std::holds_alternative<Alloc>(*alloc->body[0])) living_ = 0;
             auto *loop = std::get_if<Loop>(node.get());
@@ -108,11 +114,12 @@ private:
         run[buffer] += times(copies, instructions);
     }
 
-    void keep(const Buffer &b) {
+    void keep(const Alloc &alloc) {
+        const Buffer &b = alloc.buffer;
         if (b.space != Space::registers) return;
         int64_t elements = 1;
         for (const Expr &e : b.extents) elements = times(elements, e.is_constant() ? e->value.integer : 1);
-        living_ += in_vectors_.count(b.name) ? (times(elements, size_of(b.dtype)) + vector_bytes_ - 1) / vector_bytes_ : elements;
+        living_ += in_vectors_.count(&alloc) ? (times(elements, size_of(b.dtype)) + vector_bytes_ - 1) / vector_bytes_ : elements;
         if (living_ > size_.registers) size_.registers = living_, size_.keeps = b.name;
     }
 };

@@ -11,25 +11,31 @@ namespace tessera {
 
 static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->kind == Place::Kind::inlined; }
 
-// Of one point, with all that is inlined there: stages that read several points of one another grow to the power of how many they are.
-static constexpr int64_t most_inlined = 20000;
+static int64_t size_of_loads(const Stage &stage, const std::map<std::string, int64_t> &sizes, int64_t each_other_node) {
+    int64_t size = 0;
+    for (const Expr &root : expressions_of(stage))
+        walk(root, [&](const Expr &n) {
+            auto found = n.kind() == ExprKind::load ? sizes.find(n->name) : sizes.end();
+            if (found != sizes.end()) size += found->second;
+            else if (n.kind() != ExprKind::constant) size += each_other_node;  // equal constants may be one object or several
+        });
+    return size;
+}
 
-// Operations and operands of each point of `stage`, where each load of a name in `inlined` is as many as stand there.
-static int64_t size_with(const Stage &stage, const std::map<std::string, int64_t> &inlined) {
-    int64_t size = 0, most = 0;
+int64_t inlined_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 0); }
+int64_t whole_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 1); }
+
+static void check_inlined(const Stage &stage, const std::map<std::string, int64_t> &sizes) {
+    const int64_t size = inlined_size(stage, sizes);
+    if (size <= most_inlined) return;
     std::string largest;
     for (const Expr &root : expressions_of(stage))
         walk(root, [&](const Expr &n) {
-            auto found = n.kind() == ExprKind::load ? inlined.find(n->name) : inlined.end();
-            const int64_t own = found == inlined.end() ? 1 : found->second;
-            size += own;
-            if (found != inlined.end() && own > most) most = own, largest = n->name;
+            if (n.kind() == ExprKind::load && sizes.count(n->name) && (largest.empty() || sizes.at(n->name) > sizes.at(largest))) largest = n->name;
         });
-    if (size > most_inlined && most > 0)
-        throw UserError("schedule.inline", fmt::format("{}: with what is inlined into it, each of its points takes {} operations and operands; expected at most {}. Place "
-                                                       "'{}' at one of its loops, or at root.",
-                                                       stage.name, size, most_inlined, largest));
-    return size;
+    throw UserError("schedule.inline", fmt::format("{}: what is inlined into it makes {} operations and operands of each of its points; expected at most {}. Place '{}' at one of "
+                                                   "its loops, or at root.",
+                                                   stage.name, size, most_inlined, largest));
 }
 
 Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
@@ -51,7 +57,7 @@ Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &st
         });
     };
     for (const Stage &stage : declared) {
-        const int64_t size = size_with(stage, sizes);
+        check_inlined(stage, sizes);
         Stage s = with_expressions(stage, substitute_loads);
         auto it = stages.find(stage.name);
         if (it == stages.end() || !is_inlined(it->second)) {
@@ -63,7 +69,7 @@ Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &st
             throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
                                 (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
                                 "; place it at a consumer's loop or at root.");
-        inlined[stage.name] = s, sizes[stage.name] = size;
+        inlined[stage.name] = s, sizes[stage.name] = whole_size(stage, sizes);
     }
     return result;
 }

@@ -67,7 +67,7 @@ Expr Nests::written_out(const Expr &e) const {
 Expr Nests::resolve(const Expr &e) const { return simplify(written_out(e), facts); }
 
 // Extents first: that of a ragged dim is an expression of outer dims.
-Expr Nests::placed(const Expr &e, const std::map<std::string, Expr> &at) const { return simplify(substitute(written_out(e), at), facts); }
+Expr Nests::at_point(const Expr &e, const std::map<std::string, Expr> &at) const { return simplify(substitute(written_out(e), at), facts); }
 
 // The whole of a dim. A ragged dim's size needs the outer indices, whose pieces must be single points; its `most` is
 // what holds for all of them.

@@ -86,7 +86,7 @@ private:
     Space space_of(const Buffer &buffer);  // of a buffer of one block
     Expr written_out(const Expr &e) const;  // with the extents of fixed and derived dims
     Expr resolve(const Expr &e) const;      // the same, simplified
-    Expr placed(const Expr &e, const std::map<std::string, Expr> &at) const;  // the same, where the dims are that
+    Expr at_point(const Expr &e, const std::map<std::string, Expr> &at) const;  // the same, where the dims are that
     Piece whole(const std::string &dim, const Pieces &outer) const;
     std::vector<LoopName> loops_of(const Stage &stage) const;
     std::optional<int64_t> tile_of(const Stage &stage, const LoopName &loop) const;

@@ -162,19 +162,19 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
             }
         }
         if (n->guarded) {  // at the point that is read
-            Expr inside = placed(n->args[rank], safe);
+            Expr inside = at_point(n->args[rank], safe);
             guard = guard.defined() ? guard && inside : inside;
         }
         if (state.where.defined() && !in_bounds(state, index, where)) {
-            Expr inside = placed(state.where, at);
+            Expr inside = at_point(state.where, at);
             guard = guard.defined() ? guard && inside : inside;
         }
-        for (Expr &i : index) i = placed(i, safe);
+        for (Expr &i : index) i = at_point(i, safe);
         std::vector<Expr> axes = locate(where, index);
         if (!guard.defined()) return load(where.buffer.name, n.type(), axes);
-        return load_or(where.buffer.name, n.type(), axes, guard, n->guarded ? placed(n->args[rank + 1], at) : constant(n.type(), 0));
+        return load_or(where.buffer.name, n.type(), axes, guard, n->guarded ? at_point(n->args[rank + 1], at) : constant(n.type(), 0));
     });
-    return placed(located, at);
+    return at_point(located, at);
 }
 
 // Whether the indices are inside the tensor wherever the stage's dims are, whatever the fold's condition says.
@@ -200,7 +200,7 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
 bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
     if ((where.buffer.space == Space::argument && !where.roomy) || where.buffer.space == Space::constant) return false;
     std::vector<Expr> elements;
-    for (const Expr &i : index) elements.push_back(placed(i, at));
+    for (const Expr &i : index) elements.push_back(at_point(i, at));
     std::vector<Expr> axes = locate(where, elements);
     for (size_t i = 0; i < axes.size(); i++)
         if (!prove(axes[i] >= Expr(0), facts) || !prove(axes[i] < where.buffer.extents[i], facts)) return false;

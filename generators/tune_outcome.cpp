@@ -112,21 +112,11 @@ static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimE
     });
 }
 
-// What is run where nothing was measured: as a campaign begins.
-static std::map<std::string, Knobs> base_of(const TuneRun &run) {
-    if (run.task.base) return *run.task.base;
-    try {
-        const std::map<std::string, Knobs> stages = realize(run.task.space, most_likely);
-        lower(run.task.space.algorithm, stages, run.task.space.target);
-        return stages;
-    } catch (const UserError &) {  // plain loops fit every algorithm
-        return {};
-    }
-}
-
+// Where nothing was measured, what a campaign begins with.
 static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
     if (s.stands) return s.stands->stages;
-    return s.result ? winner_of(*s.result).stages : base_of(*s.run);
+    if (s.result) return winner_of(*s.result).stages;
+    return s.run->task.base ? *s.run->task.base : first_stages(s.run->task.space);
 }
 
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {

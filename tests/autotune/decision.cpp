@@ -36,6 +36,7 @@ TEST_CASE("what is answered is recorded") {
     recording(most_likely, trace, &asked)(extents);
     CHECK(trace == Trace{{"y.micro.N", "16"}});
     CHECK(asked.size() == 1);
+    check_words([&] { recording(most_likely, trace)(extents); }, {"error[tune.decision]: the decision 'y.micro.N' is asked twice in one walk; give what a mutator asks a name of its own."});
 }
 
 TEST_CASE("restrictions are read, and refuse what they cannot meet") {

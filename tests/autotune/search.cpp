@@ -3,8 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "algorithms/builder.h"
+#include "algorithms/tile_functions.h"
 #include "compiler/lower.h"
 #include "tests/autotune/kernels.h"
+#include "tests/schedules/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
@@ -167,4 +170,44 @@ TEST_CASE("what a batch leaves over stays in the running") {
         return last.score;
     };
     CHECK(second_of({1, 1}) >= second_of({2}));
+}
+
+// y = sum of so many different multiples of x.
+static SearchSpace one_point_of(int terms) {
+    Builder f("terms");
+    Dim N = f.dim("N");
+    Tile x = f.input("x", {N}), sum = x;
+    for (int i = 0; i < terms; i++) sum = sum * 1.5f + x;
+    return {bind_extents(f.output("y", sum).build(), {{"N", 256}}), target_named("avx2"), {}, 1, {}, {}};
+}
+
+TEST_CASE("a campaign without a schedule to beat begins with what fits, and says what does not") {
+    const auto model = roofline_model();
+    const SearchSpace small = one_point_of(20), large = one_point_of(1600);
+    CHECK(!first_stages(small).empty());
+    CHECK_NOTHROW(Search(small, few(1), *model).made_of(first_stages(small), "base"));
+    CHECK(first_stages(large).empty());
+    const Search search(large, few(1), *model);
+    CHECK(!search.candidate_of({}, "base"));
+    check_words([&] { search.made_of({}, "base"); }, {"error[schedule.register-tile]: terms.y: ", " instructions are written out in a row; expected at most 1500"});
+}
+
+TEST_CASE("maps that read several points of one another are inlined as far as that can be compiled") {
+    Builder f("blurs");
+    Dim N = f.dim("N");
+    Tile x = f.input("x", {N});
+    for (int i = 0; i < 16; i++) {
+        const Tile before = x;
+        const auto from = [&](int64_t right) { return before.at({{"N", min(variable("N") + Expr(right), extent("N") - 1)}}, {"N"}); };
+        x = (from(0) + from(1) + from(2) * 0.5f).named("blur" + std::to_string(i));
+    }
+    const SearchSpace blurs{bind_extents(f.output("y", x * 0.5f).build(), {{"N", 4096}}), target_named("avx2"), {}, 1, {}, {}};
+    const auto all_inlined = [](const Decision &d) {
+        const auto yes = std::find_if(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return d.knob == "inline" && a.value == "yes"; });
+        return yes == d.answers.end() ? most_likely(d) : static_cast<size_t>(yes - d.answers.begin());
+    };
+    size_t inlined = 0;
+    for (const auto &[stage, knobs] : realize(blurs, all_inlined)) inlined += knobs.place && knobs.place->kind == Place::Kind::inlined;
+    CHECK(inlined > 4);
+    CHECK(inlined < 16);
 }

@@ -122,7 +122,7 @@ TEST_CASE("places that are none") {
     std::map<std::string, Knobs> inlined;
     for (const Stage &stage : transform.stages)
         if (stage.name != transform.outputs[0]) inlined[stage.name].place = Place{Place::Kind::inlined, "", ""};
-    refused(transform, inlined, {"error[schedule.inline]: fft.", "with what is inlined into it, each of its points takes ", " operations and operands; expected at most 20000. Place 'fft."});
+    refused(transform, inlined, {"error[schedule.inline]: fft.", "what is inlined into it makes ", " operations and operands of each of its points; expected at most 20000. Place 'fft."});
     refused(library::softmax({}), {{"max", with([](Knobs &k) { k.place = at("y", "M"); })}},
             {"error[schedule.place]: exp: it loads 'max', which is computed inside another stage's loops and is not there any more; place the producer at "
              "root or at a loop around all its consumers."});

@@ -1,5 +1,7 @@
 #include "generators/generator.h"
 
+#include <new>
+
 #include "algorithms/error.h"
 #include "tests/generators/harness.h"
 
@@ -59,3 +61,13 @@ TEST_CASE("the stock generator knows the standard library") {
         CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
     CHECK_THAT(outcome.out, Catch::Contains("options stride = 1 in 1 ..= 64, step between windows; padding = 0 in 0 ..= 64, elements added at each end; "));
 }
+
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("memory that there is not is an exception, of arrays too") {
+    volatile size_t bytes = size_t{1} << 62;
+    CHECK_THROWS_AS(static_cast<void>(::operator new(bytes)), std::bad_alloc);
+    CHECK_THROWS_AS(static_cast<void>(::operator new[](bytes)), std::bad_alloc);
+    CHECK_THROWS_AS(static_cast<void>(::operator new[](bytes, std::align_val_t{64})), std::bad_alloc);
+    CHECK(::operator new[](bytes, std::nothrow) == nullptr);
+}
+#endif
