@@ -106,6 +106,16 @@ void Bounds::assume_nonnegative(const Linear &form, const Bounds &before) {
         for (const Expr &arg : f->args) assume_nonnegative(inside * linear_form(arg, before) + outside, before);
         return;
     }
+    // Where a minimum is surely not the one operand, it is the other.
+    for (const Linear::Term &t : form.terms) {
+        const Expr &f = t.factors[0];
+        bool either = t.factors.size() == 1 && ((f.is_operation(Op::min) && t.coefficient < 0) || (f.is_operation(Op::max) && t.coefficient > 0));
+        Linear inside, outside;
+        if (!either || !split_by(form, f, inside, outside)) continue;
+        for (size_t i = 0; i < 2; i++)
+            if (range_of(inside * linear_form(f->args[i], before) + outside, before).hi < 0)
+                assume_nonnegative(inside * linear_form(f->args[1 - i], before) + outside, before);
+    }
     Known &known = change();
     known.facts.push_back(form);
     for (const Linear::Term &t : form.terms)

@@ -17,6 +17,12 @@ using Facts = std::vector<const Linear *>;
 
 bool same_divisor(const Expr &a, const Expr &b) { return a.is_operation(Op::div) && b.is_operation(Op::div) && equal(a->args[1], b->args[1]); }
 
+bool contains(const Expr &whole, const Expr &part) {
+    bool found = false;
+    walk(whole, [&](const Expr &n) { found |= equal(n, part); });
+    return found;
+}
+
 class Prover {
 public:
     explicit Prover(const Bounds &bounds) : b(bounds) {}
@@ -55,6 +61,8 @@ private:
     bool cancelling(const Expr &f, const Linear &x) const;
     bool compounds_meet(const Linear &x, const Linear &y) const;
     bool sized(const Expr &f, const Linear &) const { return f.kind() == ExprKind::extent && b.find_extent(f->name).size.defined(); }
+    // What contains another one may cancel with it, once it is replaced.
+    bool comes_before(const Expr &f, const Expr &g) const { return rank(f) > rank(g) || (f->height > g->height && contains(f, g)); }
     int rank(const Expr &f) const { return f.kind() == ExprKind::variable && b.find(f->name) ? b.find(f->name)->rank : 0; }
     const Linear &form(const Expr &e) const { return linear_form(e, b); }
 
@@ -102,7 +110,7 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
         Factored s;
         for (const Linear::Term &t : x.terms)
             for (const Expr &f : t.factors)
-                if ((this->*kind)(f, x) && (!s.factor.defined() || rank(f) > rank(s.factor))) s.factor = f;
+                if ((this->*kind)(f, x) && (!s.factor.defined() || comes_before(f, s.factor))) s.factor = f;
         if (!s.factor.defined()) continue;
         if (!split_by(x, s.factor, s.inside, s.outside)) return false;
         s.sign = sign_of(s.inside, b);

@@ -53,8 +53,11 @@ struct Campaign::State {
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
         if (result_.trials.empty()) stopped_before_the_base(task_.name);
-        if (result_.trials[0].measurement.verdict != Verdict::measured)
-            throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + result_.trials[0].measurement.message + ". Mend the runner or the schedule, or name another with --schedule.");
+        if (const Measurement &m = result_.trials[0].measurement; m.verdict != Verdict::measured) {
+            std::string why = m.message;
+            if (why.ends_with('.')) why.pop_back();
+            throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + why + ". Mend the runner or the schedule, or name another with --schedule.");
+        }
         if (options_.seconds > 0) measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
     }
 
@@ -282,10 +285,11 @@ private:
         std::vector<Measurement> again = measured_again(beside, beside.size());
         result_.confirmed = !options_.measure.abandon || !options_.measure.abandon->load();
         if (const Measurement &base = again.back(); base.verdict == Verdict::measured && (base.lower > 1 || base.upper < 1)) {
-            control_ = base;
+            const bool favours_others = base.lower > 1;
+            if (favours_others) control_ = base;
             if (options_.measure.warn)
-                options_.measure.warn(fmt::format("{}: the schedule to beat, measured beside itself, is at {:.3f} of its own speed ({:.3f} to {:.3f}); the ratios of others are divided by that",
-                                                  task_.name, base.ratio, base.lower, base.upper));
+                options_.measure.warn(fmt::format("{}: the schedule to beat, measured beside itself, is at {:.3f} of its own speed ({:.3f} to {:.3f}); {}", task_.name, base.ratio,
+                                                  base.lower, base.upper, favours_others ? "the ratios of others are divided by that" : "others may be faster than they seem"));
         }
         again.pop_back();
         if (confirm(finalists, again) && !stopped()) weigh_changes();
@@ -305,7 +309,7 @@ private:
         return better;
     }
 
-    // Where the base beside itself is surely not as fast, what measures favours a side, and what it says of others is worth that much less.
+    // Where the base beside itself is surely faster, what measures favours that side, and what it says of others is worth that much less.
     void correct(std::vector<Measurement> &all) const {
         if (control_)
             for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;

@@ -16,6 +16,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     Candidate &base = result.base = search.made_of(stages, "base");
     base.score = model.predict({base.features}).front();
     result.best = base;
+    search.stop_when([&] { return options.stop && options.stop->load(); });
     if (options.plant) search.plant(stages);
     for (const auto &relative : task.relatives) search.plant(relative);
 
@@ -29,6 +30,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     keep(base);
     while (static_cast<int>(result.trials.size()) < options.trials) {
         std::vector<Candidate> batch = search.propose(static_cast<size_t>(options.batch));
+        if (options.stop && options.stop->load()) throw UserError("tune.stopped", task.name + ": stopped before all candidates were judged; nothing is written. The same command begins again.");
         if (batch.empty()) break;
         batch.resize(std::min(batch.size(), static_cast<size_t>(options.trials) - result.trials.size()));
         std::vector<double> goodness;

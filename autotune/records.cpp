@@ -254,7 +254,9 @@ bool is_credible(const Measurement &m) {
     for (double value : {m.seconds, m.ratio, m.lower, m.upper, m.compile_s})
         if (!is_measure(value)) return false;
     if (!is_timed(m.verdict)) return m.verdict != Verdict::unmeasured;
-    return m.seconds > 0 && 0 < m.lower && m.lower <= m.ratio && m.ratio <= m.upper;
+    constexpr double least_s = 1e-10, most_s = 1e7;  // less than a cycle, more than a season
+    constexpr double most_ratio = most_s / least_s;
+    return least_s <= m.seconds && m.seconds <= most_s && 1 / most_ratio <= m.lower && m.lower <= m.ratio && m.ratio <= m.upper && m.upper <= most_ratio;
 }
 
 bool is_credible(const Trial &t) {

@@ -84,25 +84,42 @@ TileProgram program_of(const SearchSpace &space, const std::map<std::string, Kno
 
 }  // namespace
 
-std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
+// What there is to do, whatever the schedule.
+static Work work_in(const SearchSpace &space) {
+    return work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, space.extents));
+}
+
+static Featured features_in(const SearchSpace &space, const Work &work, const TileProgram &program) {
+    const DimExtents extents = all_extents(program, all_extents(space.algorithm, space.extents));
+    return features_of(profile_of(program, extents, space.target, space.threads), work, space.target, space.threads);
+}
+
+// The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
+static std::optional<double> draft_in(const SearchSpace &space, const std::map<std::string, Knobs> &stages) {
     try {
-        const std::map<std::string, Knobs> stages = realize(space, most_likely);
-        program_of(space, stages);
-        return stages;
+        const TileProgram program = program_of(space, stages);
+        if (!is_proved(program)) return std::nullopt;
+        return features_in(space, work_in(space), program).draft;
     } catch (const UserError &) {
-        return {};
+        return std::nullopt;
     }
 }
 
-Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model) : space_(space), options_(options), model_(model), random_(options.seed) {
-    work_ = work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, space.extents));
+std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
+    const std::map<std::string, Knobs> likely = realize(space, most_likely);
+    const std::optional<double> draft = draft_in(space, likely), plain = draft_in(space, {});
+    if (!draft) return {};
+    const bool is_worse = plain && *plain < *draft && !space.target.is_gpu();  // of which plain loops use one thread
+    return is_worse ? std::map<std::string, Knobs>() : likely;
 }
+
+Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
+    : space_(space), options_(options), model_(model), random_(options.seed), work_(work_in(space)) {}
 
 void Search::complete(Candidate &c) const {
     c.program = program_of(space_, c.stages);
     c.identity = identity_of(c.program);
-    const DimExtents extents = all_extents(c.program, all_extents(space_.algorithm, space_.extents));
-    c.features = features_of(profile_of(c.program, extents, space_.target, space_.threads), work_, space_.target, space_.threads);
+    c.features = features_in(space_, work_, c.program);
 }
 
 Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {

@@ -37,7 +37,8 @@ struct SearchOptions {
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
 };
 
-// What a campaign begins with where there is no schedule to beat: the most likely answers, or plain loops where those do not fit.
+// What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
+// shown to be safe, or are slower by the roofline. UserError as realize, where restrictions leave no answer.
 std::map<std::string, Knobs> first_stages(const SearchSpace &space);
 
 class Search {

@@ -76,8 +76,11 @@ void run_cc(const std::vector<std::string> &arguments, const std::filesystem::pa
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
         throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected to find it on the path, to link the kernel with; " + std::string(std::strerror(error ? error : ENOENT)) + ". Install one.");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected it to link the kernel; it says: " + read_file(log).substr(0, 2000));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        const std::string said = read_file(log).substr(0, 2000), end = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status)) : "signal " + std::to_string(WTERMSIG(status));
+        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected it to link the kernel; it ends with " + end +
+                                          (said.empty() ? " and says nothing. Name a C compiler that works here." : " and says: " + said));
+    }
 }
 
 }  // namespace tessera

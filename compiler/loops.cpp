@@ -151,7 +151,8 @@ TileBody Nests::emit_groups(const State &before, size_t position, int group) {
         state.group = group, state.group_limit = limit;
         Piece &inner = state.pieces[loop.dim];
         inner.lo = simplify(lo, facts);
-        inner.size = inner.most = Expr(1);
+        inner.size = limit.defined() ? simplify(limit - lo, facts) : Expr(group);
+        inner.most = Expr(limit.defined() ? group - 1 : group);
         return after_loop(state, position);
     };
     Expr count = simplify(p.size / Expr(group), facts);

@@ -129,6 +129,8 @@ private:
     // What is placed in an update's loops reads the state as it was before: of what earlier iterations wrote, nothing.
     void check_reads_of_update(const State &state, size_t position, const Stage &placed, const Pieces &pieces) const;
     std::map<std::string, std::vector<Piece>> regions(const State &state) const;
+    bool have_sizes(const std::map<std::string, std::vector<Piece>> &regions) const;  // of 0 or more
+    Expr has_points(const State &state) const;
     void touch(const Stage &stage, const Pieces &pieces, std::map<std::string, std::vector<Piece>> &regions) const;
     Buffer allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth);
     std::vector<Expr> locate(const Realized &where, const std::vector<Expr> &index) const;

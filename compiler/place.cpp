@@ -128,6 +128,20 @@ void Nests::check_reads_of_update(const State &state, size_t position, const Sta
     }
 }
 
+bool Nests::have_sizes(const std::map<std::string, std::vector<Piece>> &regions) const {
+    return std::all_of(regions.begin(), regions.end(), [&](const auto &r) {
+        return std::all_of(r.second.begin(), r.second.end(), [&](const Piece &p) { return !p.size.defined() || prove(p.size >= Expr(0), facts); });
+    });
+}
+
+// Whether the stage's piece is not empty.
+Expr Nests::has_points(const State &state) const {
+    Expr all = constant_int(DType::boolean, 1);
+    for (const auto &[dim, piece] : state.pieces)
+        if (piece.size.defined()) all = all && simplify(piece.size >= Expr(1), facts);
+    return simplify(all, facts);
+}
+
 TileBody Nests::place_producers(const State &state, size_t position) {
     std::vector<const Stage *> here;
     for (const Stage &stage : algorithm.stages) {
@@ -137,6 +151,10 @@ TileBody Nests::place_producers(const State &state, size_t position) {
     if (here.empty()) return emit(state, position + 1);
     auto needed = regions(state);
     auto outside = realized;
+    const Bounds facts_outside = facts;
+    // Of a piece of no points a window spans less than nothing, so nothing is computed for it.
+    const Expr some = have_sizes(needed) ? constant_int(DType::boolean, 1) : has_points(state);
+    if (!some.is_constant()) facts.assume(some), needed = regions(state);
     TileBody body;
     std::vector<Buffer> buffers;
     for (const Stage *stage : here) {
@@ -160,6 +178,8 @@ TileBody Nests::place_producers(const State &state, size_t position) {
         TileBody nest = realize(*stage, pieces, state.depth);
         body.insert(body.end(), nest.begin(), nest.end());
     }
+    facts = facts_outside;
+    if (!some.is_constant()) body = {tile_node(Guard{some, std::move(body), {}})};
     TileBody rest = emit(state, position + 1);
     body.insert(body.end(), rest.begin(), rest.end());
     for (auto it = buffers.rbegin(); it != buffers.rend(); ++it) body = {tile_node(Alloc{*it, std::move(body)})};

@@ -41,24 +41,24 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         return exit_ok;
     }
     check_output(*run);
+    const Interruption interruption;
+    CampaignOptions &campaign = run->options.campaign;
+    campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
+    campaign.measure.warn = warn;
+    if (!options.kernel.quiet) campaign.note = note;
     CampaignResult result;
-    if (options.deterministic) {
-        result = choose_by_model(run->task, run->options.campaign, *run->model);
-    } else {
-        Records records(options.records);
-        const Interruption interruption;
-        CampaignOptions &campaign = run->options.campaign;
-        campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
-        campaign.measure.warn = warn;
-        if (!options.kernel.quiet) campaign.note = note;
-        ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
-        try {
+    try {
+        if (options.deterministic) {
+            result = choose_by_model(run->task, campaign, *run->model);
+        } else {
+            Records records(options.records);
+            ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
             result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
-        } catch (const UserError &error) {
-            if (error.id() != "tune.stopped") throw;
-            std::cout << stopped_report(*run, error);
-            return exit_ok;
         }
+    } catch (const UserError &error) {
+        if (error.id() != "tune.stopped") throw;
+        std::cout << stopped_report(*run, error);
+        return exit_ok;
     }
     const std::optional<Schedule> artifact = artifact_of(*run, result);
     const Written written = write_artifact(*run, result, artifact);
@@ -96,6 +96,9 @@ int tune(const Registry &registry, const Asked &asked) {
     if (std::any_of(options.runners.begin(), options.runners.end(), [](const std::string &r) { return r.find_first_not_of(" \t\n") == std::string::npos; }))
         throw UserError("command.arguments", "tune: --runner '': expected a command that runs the program whose path follows it, got none. Name one, or leave --runner out to run on this "
                                              "machine.");
+    for (const auto &[name, value] : {std::pair("--out", &options.out), std::pair("--name", &options.name), std::pair("--report", &options.page)})
+        if (asked.has(name) && value->empty())
+            throw UserError("command.arguments", fmt::format("tune: {} '': expected a name, got none. Give one, or leave {} out.", name, name));
     if (asked.has("--least-speed") && is_speed(options.campaign.goal.metric))
         throw UserError("command.arguments",
                         "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
@@ -160,7 +163,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->type_name("FILE");
     line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     add_schedule_options(*line, options->kernel);
-    line->get_option("--schedule")->description("The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one; default: "
+    line->get_option("--schedule")->description("The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops where those are better); default: "
                                                 "as for 'generate', and the most likely one where there is no schedule");
     line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
         ->type_name("DIM=EXTENT");

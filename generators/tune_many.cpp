@@ -237,14 +237,11 @@ std::string json_text(const SharedSearch &search) {
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
         ordered_json one = {{"task", part.name()}, {"weight", part.entry.weight}};
-        if (part.refusal.empty()) {
-            one["trials"] = r.trials.size(), one["improved"] = r.improved;
-            one.update(times_json(r));
-            one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
-            if (part.written.failure) one["message"] = part.written.failure->message();
-        } else {
-            one["message"] = part.refusal;
-        }
+        one["trials"] = r.trials.size(), one["improved"] = r.improved;
+        one.update(times_json(r));
+        one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
+        if (!part.refusal.empty()) one["message"] = part.refusal;
+        else if (part.written.failure) one["message"] = part.written.failure->message();
         tasks.push_back(one);
     }
     ordered_json all = {

@@ -50,11 +50,17 @@ static uint64_t bytes_by(Metric metric, const Measurement &m) {
     return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes;
 }
 
+// The schedule to beat.
+static std::string base_name(const TuneRun &run, const CampaignResult &r) {
+    if (run.prepared.schedule) return run.prepared.schedule->name();
+    return r.base.stages.empty() ? "plain loops" : "the space's most likely schedule";
+}
+
 // How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
 static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     const PreparedKernel &p = run.prepared;
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    ordered_json over = {{"schedule", p.schedule ? p.schedule->name() : "the space's most likely"},
+    ordered_json over = {{"schedule", base_name(run, r)},
                          {"hash", p.schedule ? p.schedule->hash() : ""}};
     if (run.options.deterministic) {
         over["predicted_speed"] = rounded(r.measurement.ratio);
@@ -252,12 +258,11 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
 }
 
 static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
-    const PreparedKernel &p = run.prepared;
     std::string text =
         fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size());
     if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
     return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio,
-                              p.schedule ? p.schedule->name() : "the space's most likely schedule");
+                              base_name(run, r));
 }
 
 static std::string measured_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
@@ -267,7 +272,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
     text += fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated),
-                        p.schedule ? p.schedule->name() : "the space's most likely schedule");
+                        base_name(run, r));
     if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";
     if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     const Metric metric = run.options.campaign.goal.metric;
@@ -314,7 +319,7 @@ void write_page(const TuneRun &run, const CampaignResult &r, const std::optional
     const PreparedKernel &p = run.prepared;
     const CampaignTask &task = run.task;
     const TuneOptions &options = run.options;
-    Report report{task.name, p.schedule ? p.schedule->name() : "the space's most likely schedule", r, p.target, task.space.threads, {}, "", file.string(), {}};
+    Report report{task.name, base_name(run, r), r, p.target, task.space.threads, {}, "", file.string(), {}};
     report.work = work_of(p.bound, r.base.program, all_extents(p.bound, task.space.extents));
     if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, run.library);
     const ordered_json &id = task.identity;

@@ -28,7 +28,7 @@ std::string bound_text(double bound, double seconds, bool calibrated) {
 
 std::string stopped_text(size_t trials, size_t budget) {
     const std::string of = budget == most_trials ? "" : fmt::format(" of {}", std::max(trials, budget));
-    return fmt::format("stopped after {}{} trials; --resume goes on from here", trials, of);
+    return fmt::format("stopped after {}{} trials; ", trials, of) + (trials > 0 ? "--resume goes on from here" : "the same command begins again");
 }
 
 std::string document_text(const nlohmann::ordered_json &document) {

@@ -151,6 +151,7 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
         text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
                             shapes[i].stands ? "keeps what the artifact had, which was not measured"
                             : r.improved     ? fmt::format("{:.3f}", ratio)
+                             : r.trials.size() < 2 ? "only the base was measured; give more --trials"
                                              : "nothing better was found");
     }
     if (is_stopped(shapes)) {
@@ -163,15 +164,14 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
 }
 
 std::string json_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file) {
+    const CampaignResult unreached;
     ordered_json all = ordered_json::array();
     for (size_t i = 0; i < shapes.size(); i++) {
         ordered_json one = {{"task", shapes[i].run->task.name}, {"extents", shapes[i].run->extents}, {"runs", nullptr}};
         if (!cases.empty()) one["runs"] = cases[i];
-        if (shapes[i].stands) one["kept"] = true;
-        if (const auto &r = shapes[i].result) {
-            one["trials"] = r->trials.size(), one["improved"] = r->improved;
-            one.update(times_json(*r));
-        }
+        const CampaignResult &r = shapes[i].result ? *shapes[i].result : unreached;
+        one["kept"] = shapes[i].stands.has_value(), one["trials"] = r.trials.size(), one["improved"] = r.improved;
+        one.update(times_json(r));
         if (!shapes[i].refusal.empty()) one["message"] = shapes[i].refusal;
         all.push_back(one);
     }

@@ -39,7 +39,7 @@ std::string read_open(const Descriptor &file, const std::string &name, const Han
     struct stat status {};
     if (file.get() < 0) refuse(handed, name, std::string("opening it failed: ") + std::strerror(errno), "Check its path and its permissions.");
     if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
-        refuse(handed, name, "it is a folder, a device, a pipe or a socket", "Put the artifact itself there.");
+        refuse(handed, name, "it is a folder, a device, a pipe or a socket", "Put the file itself there.");
     std::string text;
     char part[1 << 14];
     while (true) {

@@ -141,7 +141,10 @@ static void check_grouped(const Target &target, int64_t lanes) {
         {"bytes", library::matmul_u8s8({}), grouped("y", dot4, 1, lanes), {}},
         {"signed_bytes", library::matmul_s8s8({}), grouped("acc", dot4, 2, lanes), {}},
         {"ones", library::matmul_s8s8({}), grouped("excess", dot4, 1, lanes), {}},
+        {"packed_by_groups", library::matmul_u8s8({}), grouped("y", dot4, 2, lanes), {}},
     };
+    // A group's elements of an operand, where they are needed.
+    cases[3].stages["y"].pack["w"].at = "K", cases[3].stages["y.w.packed"] = {};
     // A sum is one of products with ones; of a panel's columns, since it has no rows to tile.
     cases[2].stages["excess"].micro.erase("M"), cases[2].stages["excess"].loops = {"micro.N"};
     if (is_on(dot2, target)) cases.push_back({"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", dot2, 3, lanes), {}});

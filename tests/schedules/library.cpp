@@ -103,7 +103,7 @@ TEST_CASE("what is no regular file is refused and never waited for") {
     const Folder folder;
     REQUIRE(mkfifo((folder.path() / "pipe.json").c_str(), 0600) == 0);
     fs::create_directory(folder.path() / "folder.json");
-    for (const char *name : {"pipe", "folder"}) check_words([&] { folder.library().find(name); }, {"error[schedule.file]: schedule file '", "expected a regular file; it is a folder, a device, a pipe or a socket. Put the artifact itself there."});
+    for (const char *name : {"pipe", "folder"}) check_words([&] { folder.library().find(name); }, {"error[schedule.file]: schedule file '", "expected a regular file; it is a folder, a device, a pipe or a socket. Put the file itself there."});
     check_words([&] { read_schedule(folder.path() / "pipe.json"); }, {"error[schedule.file]"});
     check_words([] { read_schedule("/dev/zero"); }, {"error[schedule.file]"});
     check_words([&] { read_schedule(folder.path() / "none.json"); }, {"opening it failed: No such file or directory. Check its path and its permissions."});
