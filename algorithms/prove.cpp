@@ -114,7 +114,8 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
         if (!s.factor.defined()) continue;
         if (!split_by(x, s.factor, s.inside, s.outside)) return false;
         s.sign = sign_of(s.inside, b);
-        return by_atom(s, facts, uses);
+        if (by_atom(s, facts, uses)) return true;
+        if (kind != &Prover::cancelling) return false;  // what only might cancel is no loss
     }
     return false;
 }

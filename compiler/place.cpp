@@ -13,9 +13,10 @@ Piece Nests::whole_under_where(const Stage &stage, const std::string &dim, const
     Piece p = whole(dim, outer);
     auto *reduce = std::get_if<Reduce>(&stage.body);
     if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return p;
-    // The loop over pieces is limited; inside a short piece a limit would cost more in index arithmetic than it saves.
-    if (p.most.is_constant() && p.most->value.integer <= short_piece) return p;
-    Expr limit = where_limit(resolve(reduce->where), dim, outer, facts, true);
+    // A loop over pieces is limited, however few they are; inside a short piece a limit would cost more in index arithmetic than it saves.
+    const Expr where = resolve(reduce->where);
+    if (p.most.is_constant() && p.most->value.integer <= short_piece && step_in(where, dim) <= 1) return p;
+    Expr limit = where_limit(where, dim, outer, facts, true);
     if (limit.defined()) p.size = simplify(max(min(p.size, limit), Expr(0)), facts);
     return p;
 }

@@ -101,6 +101,13 @@ Expr holds_throughout(const Expr &guard, const Pieces &pieces) {
     return guard->op == Op::lt ? Expr(0) < least : Expr(0) <= least;
 }
 
+int64_t step_in(const Expr &where, const std::string &dim) {
+    if (where.is_operation(Op::bit_and)) return std::max(step_in(where->args[0], dim), step_in(where->args[1], dim));
+    if ((!where.is_operation(Op::le) && !where.is_operation(Op::lt)) || where->args[0].type() != DType::index) return 0;
+    auto a = affine(where->args[1] - where->args[0], {{dim, {Expr(0), Expr(1), Expr(1), false, {}, 0}}});
+    return a && a->coefficients.count(dim) ? std::abs(a->coefficients.at(dim)) : 0;
+}
+
 Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any) {
     if (where.is_operation(Op::bit_and)) {
         Expr a = where_limit(where->args[0], dim, pieces, facts, any);

@@ -55,3 +55,15 @@ TEST_CASE("show's errors") {
                   {"error[command.arguments]: show: --what c is for processors, and 'opencl' is a GPU; the source of its kernels is what --what assembly shows."});
     check_refused({"show", "matmul", "--shape", "N=-1"}, {"error[command.shape]: --shape 'N=-1'"});
 }
+
+TEST_CASE("the schedules that are taken unasked fit fixed extents, strides and windows of one") {
+    for (const char *target : {"avx2", "avx512"})
+        for (const char *kernel : {"conv2d_nchw --option stride=2", "conv2d_nchw --option stride=3 --shape R=3 S=3", "conv2d_nchw --option stride=2 --shape R=7 S=7 C=3 O=64",
+                                   "depthwise_conv2d_nhwc --option padding=1 --shape R=1", "conv2d_nhwc --option padding=1 --shape R=1 S=1", "attention_causal --shape S=100 T=131",
+                                   "attention_causal --shape S=1 T=131 D=64 E=64", "attention_causal --shape H=2 S=512 T=512 D=64 E=64", "softmax --shape M=1 N=1", "matmul --shape M=1 N=1 K=1"}) {
+            INFO(kernel << " " << target);
+            const Outcome outcome = stock_generator(std::string("show ") + kernel + " --target " + target + " --what tiles");
+            CHECK(outcome.code == 0);
+            CHECK_THAT(outcome.out, Catch::Contains("tile program"));
+        }
+}
