@@ -39,10 +39,12 @@ std::vector<std::string> differing_fields(const json &a, const json &b) {
 
 }  // namespace
 
+std::map<std::string, Knobs> first_stages(const CampaignTask &task) { return task.base ? *task.base : first_stages(task.space); }
+
 struct Campaign::State {
     State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
         : task_(task), options_(options), records_(records), show_(std::move(show)), model_(model, options.goal), search_(task.space, options.search, model_), relatives_(task.relatives) {
-        const std::map<std::string, Knobs> stages = task_.base ? *task_.base : first_stages(task_.space);
+        const std::map<std::string, Knobs> stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
         open();

@@ -45,6 +45,8 @@ struct CampaignTask {
     std::vector<std::map<std::string, Knobs>> relatives;   // schedules of like kernels, to begin with
     std::vector<std::string> relative_names;               // of those that have one, for people
 };
+// What a campaign begins with: the schedule to beat, or what is taken where there is none (search.h).
+std::map<std::string, Knobs> first_stages(const CampaignTask &task);
 
 struct Progress {
     int trials = 0, budget = 0;

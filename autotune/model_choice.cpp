@@ -11,12 +11,13 @@ namespace tessera {
 CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &options, CostModel &model) {
     const auto start = std::chrono::steady_clock::now();
     Search search(task.space, options.search, model);
-    const std::map<std::string, Knobs> stages = task.base ? *task.base : first_stages(task.space);
+    const std::map<std::string, Knobs> stages = first_stages(task);
     CampaignResult result;
     Candidate &base = result.base = search.made_of(stages, "base");
     base.score = model.predict({base.features}).front();
     result.best = base;
-    search.stop_when([&] { return options.stop && options.stop->load(); });
+    const auto stopped = [&] { return options.stop && options.stop->load(); };
+    search.stop_when(stopped);
     if (options.plant) search.plant(stages);
     for (const auto &relative : task.relatives) search.plant(relative);
 
@@ -30,7 +31,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     keep(base);
     while (static_cast<int>(result.trials.size()) < options.trials) {
         std::vector<Candidate> batch = search.propose(static_cast<size_t>(options.batch));
-        if (options.stop && options.stop->load()) throw UserError("tune.stopped", task.name + ": stopped before all candidates were judged; nothing is written. The same command begins again.");
+        if (stopped()) throw UserError("tune.stopped", task.name + ": stopped before all candidates were judged; nothing is written. The same command begins again.");
         if (batch.empty()) break;
         batch.resize(std::min(batch.size(), static_cast<size_t>(options.trials) - result.trials.size()));
         std::vector<double> goodness;

@@ -95,11 +95,11 @@ static Featured features_in(const SearchSpace &space, const Work &work, const Ti
 }
 
 // The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
-static std::optional<double> draft_in(const SearchSpace &space, const std::map<std::string, Knobs> &stages) {
+static std::optional<double> draft_in(const SearchSpace &space, const Work &work, const std::map<std::string, Knobs> &stages) {
     try {
         const TileProgram program = program_of(space, stages);
         if (!is_proved(program)) return std::nullopt;
-        return features_in(space, work_in(space), program).draft;
+        return features_in(space, work, program).draft;
     } catch (const UserError &) {
         return std::nullopt;
     }
@@ -107,7 +107,8 @@ static std::optional<double> draft_in(const SearchSpace &space, const std::map<s
 
 std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
     const std::map<std::string, Knobs> likely = realize(space, most_likely);
-    const std::optional<double> draft = draft_in(space, likely), plain = draft_in(space, {});
+    const Work work = work_in(space);
+    const std::optional<double> draft = draft_in(space, work, likely), plain = draft_in(space, work, {});
     if (!draft) return {};
     const bool is_worse = plain && *plain < *draft && !space.target.is_gpu();  // of which plain loops use one thread
     return is_worse ? std::map<std::string, Knobs>() : likely;

@@ -134,6 +134,7 @@ private:
     void touch(const Stage &stage, const Pieces &pieces, std::map<std::string, std::vector<Piece>> &regions) const;
     Buffer allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth);
     std::vector<Expr> locate(const Realized &where, const std::vector<Expr> &index) const;
+    std::vector<Expr> locate_at(const Realized &where, std::vector<Expr> index, const std::map<std::string, Expr> &at) const;  // where the dims are that
 
     struct Point {  // one element, or one vector of them
         std::map<std::string, Expr> at;  // dim -> index

@@ -266,4 +266,9 @@ std::vector<Expr> Nests::locate(const Realized &where, const std::vector<Expr> &
     return axes;
 }
 
+std::vector<Expr> Nests::locate_at(const Realized &where, std::vector<Expr> index, const std::map<std::string, Expr> &at) const {
+    for (Expr &i : index) i = at_point(i, at);
+    return locate(where, index);
+}
+
 }  // namespace tessera

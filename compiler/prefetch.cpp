@@ -75,9 +75,7 @@ TileBody Nests::prefetches(const State &state) {
             }
             if (lines > most_lines)
                 refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(most_lines) + ". Make the register tile smaller, or delete the prefetch (null).");
-            std::vector<Expr> elements;
-            for (const Expr &e : index) elements.push_back(at_point(e, at));
-            std::vector<Expr> axes = locate(where, elements);
+            std::vector<Expr> axes = locate_at(where, index, at);
             bool moves = loop.empty();
             for (Expr &axis : axes) {
                 if (has_load(axis)) refuse("its position is loaded from memory. Delete the prefetch (null).");

@@ -169,8 +169,7 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
             Expr inside = at_point(state.where, at);
             guard = guard.defined() ? guard && inside : inside;
         }
-        for (Expr &i : index) i = at_point(i, safe);
-        std::vector<Expr> axes = locate(where, index);
+        std::vector<Expr> axes = locate_at(where, index, safe);
         if (!guard.defined()) return load(where.buffer.name, n.type(), axes);
         return load_or(where.buffer.name, n.type(), axes, guard, n->guarded ? at_point(n->args[rank + 1], at) : constant(n.type(), 0));
     });
@@ -199,9 +198,7 @@ bool Nests::in_bounds(const State &state, const std::vector<Expr> &index, const 
 // Whether it is a buffer of ours, or an argument with room, that holds the element at `index` wherever the loops are, limits aside.
 bool Nests::has_room(const Realized &where, const std::vector<Expr> &index, const std::map<std::string, Expr> &at) const {
     if ((where.buffer.space == Space::argument && !where.roomy) || where.buffer.space == Space::constant) return false;
-    std::vector<Expr> elements;
-    for (const Expr &i : index) elements.push_back(at_point(i, at));
-    std::vector<Expr> axes = locate(where, elements);
+    const std::vector<Expr> axes = locate_at(where, index, at);
     for (size_t i = 0; i < axes.size(); i++)
         if (!prove(axes[i] >= Expr(0), facts) || !prove(axes[i] < where.buffer.extents[i], facts)) return false;
     return true;

@@ -392,7 +392,7 @@ private:
         // place of the name, and its cases multiply.
         if (n.value.is_operation(Op::max) && n.value.type() == DType::index) {
             const bool of_minimum = std::any_of(n.value->args.begin(), n.value->args.end(), [](const Expr &e) { return e.is_operation(Op::min); });
-            if (auto range = constant_range(n.value, facts); range && of_minimum) more.lo = Expr(range->first), more.hi = Expr(range->second);
+            if (auto range = of_minimum ? constant_range(n.value, facts) : std::nullopt) more.lo = Expr(range->first), more.hi = Expr(range->second);
             std::function<void(const Expr &)> sides = [&](const Expr &e) {
                 if (e.is_operation(Op::min)) {
                     for (const Expr &side : e->args) sides(side);

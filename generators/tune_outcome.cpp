@@ -122,7 +122,7 @@ static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimE
 static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
     if (s.stands) return s.stands->stages;
     if (s.result) return winner_of(*s.result).stages;
-    return s.run->task.base ? *s.run->task.base : first_stages(s.run->task.space);
+    return first_stages(s.run->task);
 }
 
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
@@ -220,7 +220,6 @@ ordered_json times_json(const CampaignResult &r) {
 }
 
 static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
-    const bool measured = r.base_seconds > 0;
     const ordered_json times = times_json(r);
     ordered_json trials = ordered_json::array();
     for (const Trial &t : r.trials)
@@ -240,7 +239,7 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"stopped", r.stopped},
                                 {"artifact", written.file},
                                 {"kept", !written.kept.empty()},
-                                {"chosen_by", measured || r.trials.empty() ? "measurements" : "the cost model alone"},
+                                {"chosen_by", r.base_seconds > 0 || r.trials.empty() ? "measurements" : "the cost model alone"},
                                 {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
                                 {"base_s", times["base_s"]},
                                 {"best_s", times["best_s"]},

@@ -149,10 +149,10 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
         const CampaignResult &r = *shapes[i].result;
         const double ratio = r.improved ? r.measurement.ratio : 1;
         text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
-                            shapes[i].stands ? "keeps what the artifact had, which was not measured"
-                            : r.improved     ? fmt::format("{:.3f}", ratio)
-                             : r.trials.size() < 2 ? "only the base was measured; give more --trials"
-                                             : "nothing better was found");
+                            shapes[i].stands      ? "keeps what the artifact had, which was not measured"
+                            : r.improved          ? fmt::format("{:.3f}", ratio)
+                            : r.trials.size() < 2 ? "only the base was measured; give more --trials"
+                                                  : "nothing better was found");
     }
     if (is_stopped(shapes)) {
         size_t all = 0;
