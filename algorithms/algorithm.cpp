@@ -62,8 +62,8 @@ std::vector<std::string> numerics_names() {
 Numerics numerics_named(const std::string &name) {
     for (const Numerics &n : all_numerics())
         if (n.name == name) return n;
-    throw UserError("numerics.unknown", "there is no numerics policy '" + name + "'; the policies are " +
-                                            join(numerics_names()) + "." + did_you_mean(name, numerics_names()));
+    throw UserError("numerics.unknown", "there is no numerics policy '" + name + "'; the policies are " + join(numerics_names()) + "." +
+                                            did_you_mean(name, numerics_names()));
 }
 
 template <typename T>
@@ -295,9 +295,7 @@ PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
     return whole;
 }
 
-static Part part(const std::string &name, Scalar identity, std::vector<std::string> dims = {}) {
-    return {name, identity, std::move(dims)};
-}
+static Part part(const std::string &name, Scalar identity, std::vector<std::string> dims = {}) { return {name, identity, std::move(dims)}; }
 
 static Scalar number(DType type, double value) {
     return is_float(type) ? Scalar::of_real(type, value) : Scalar::of_integer(type, static_cast<int64_t>(value));
@@ -397,10 +395,8 @@ Monoid welford_monoid(DType type) {
     m.step = {count, mean, fma(d, x - mean, left(2, type))};
     Expr chunk_mean = select(right(0, type) == zero, zero, right(1, type) / right(0, type));
     Expr centred = x - right(2, type);
-    m.batch = {{"n", "sum", {one}, {}},
-               {"total", "sum", {x}, {}},
-               {"mean", "each", {chunk_mean}, {}},
-               {"m2", "dot", {centred, centred}, {}}};
+    m.batch = {
+        {"n", "sum", {one}, {}}, {"total", "sum", {x}, {}}, {"mean", "each", {chunk_mean}, {}}, {"m2", "dot", {centred, centred}, {}}};
     m.batch_parts = {0, 2, 3};
     return m;
 }

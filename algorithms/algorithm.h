@@ -25,13 +25,13 @@ enum class DimKind : uint8_t { fixed, symbolic, derived };
 struct Dim {
     std::string name;
     DimKind kind = DimKind::symbolic;
-    int64_t value = 0;        // fixed
+    int64_t value = 0;  // fixed
     // derived: an index expression over extents, parameters, indices of outer dims and loads. A dim whose size uses an
     // index is ragged: it varies with that outer dim and can be reduced or mapped over only inside it.
     Expr size;
     int64_t multiple_of = 1;  // symbolic
     int64_t min = 0, max = INT32_MAX;
-    std::string equals;       // symbolic: the name of a dim of the same extent, or ""
+    std::string equals;  // symbolic: the name of a dim of the same extent, or ""
 };
 
 Dim fixed_dim(const std::string &name, int64_t value);
@@ -49,7 +49,7 @@ struct Tensor {
     DType dtype = DType::f32;
     std::vector<std::string> dims;  // outermost first
     Role role = Role::input;
-    std::vector<Scalar> values;     // constant: row-major
+    std::vector<Scalar> values;  // constant: row-major
 };
 
 // The values of a constant as they lie in memory.
@@ -210,11 +210,11 @@ Monoid segmented_monoid(const Monoid &monoid);
 Monoid sum_monoid(DType type);
 Monoid product_monoid(DType type);
 Monoid max_monoid(DType type);
-Monoid maximum_monoid(DType type);                 // a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
+Monoid maximum_monoid(DType type);  // a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
 Monoid min_monoid(DType type);
-Monoid dot_monoid(DType type);                     // inputs a, b: step is fma(a, b, left)
-Monoid welford_monoid(DType type);                 // parts n, mean, m2 (Chan, Golub, LeVeque 1979)
+Monoid dot_monoid(DType type);                                           // inputs a, b: step is fma(a, b, left)
+Monoid welford_monoid(DType type);                                       // parts n, mean, m2 (Chan, Golub, LeVeque 1979)
 Monoid online_softmax_monoid(DType type, const std::string &value_dim);  // inputs score, value; parts m, l, acc (Milakov, Gimelshein 2018)
-Monoid argmax_monoid(DType type);                  // inputs value, position; parts value, position; first of equals
+Monoid argmax_monoid(DType type);                                        // inputs value, position; parts value, position; first of equals
 
 }  // namespace tessera

@@ -15,8 +15,8 @@ struct Array {
     std::vector<std::byte> data;
 
     Array() = default;
-    Array(DType type, std::vector<int64_t> shape);                                     // zeros
-    Array(DType type, std::vector<int64_t> shape, const std::vector<double> &values);  // converted: to nearest, saturating
+    Array(DType type, std::vector<int64_t> shape);                                          // zeros
+    Array(DType type, std::vector<int64_t> shape, const std::vector<double> &values);       // converted: to nearest, saturating
     static Array of(const std::vector<int64_t> &shape, const std::vector<Scalar> &values);  // all of one type; not empty
 
     int64_t size() const;                // elements

@@ -11,14 +11,11 @@ namespace tessera {
 
 static constexpr int64_t unbounded = Interval::unbounded;
 
-static int64_t clamp(__int128 v) {
-    return v > unbounded ? unbounded : v < -unbounded ? -unbounded : static_cast<int64_t>(v);
-}
+static int64_t clamp(__int128 v) { return v > unbounded ? unbounded : v < -unbounded ? -unbounded : static_cast<int64_t>(v); }
 
 static Interval add(Interval a, Interval b) {
     bool no_lo = a.lo <= -unbounded || b.lo <= -unbounded, no_hi = a.hi >= unbounded || b.hi >= unbounded;
-    return {no_lo ? -unbounded : clamp(static_cast<__int128>(a.lo) + b.lo),
-            no_hi ? unbounded : clamp(static_cast<__int128>(a.hi) + b.hi)};
+    return {no_lo ? -unbounded : clamp(static_cast<__int128>(a.lo) + b.lo), no_hi ? unbounded : clamp(static_cast<__int128>(a.hi) + b.hi)};
 }
 
 static Interval multiply(Interval a, Interval b) {
@@ -63,9 +60,7 @@ void Bounds::set(const std::string &variable, Expr lo, Expr hi) {
         try {
             *form = linear_form(*from, *this);
             *end = to_expr(*form);
-        } catch (LinearOverflow) {
-            continue;
-        }
+        } catch (LinearOverflow) { continue; }
         for (const std::string &name : variables_in(*end))
             if (const Range *other = find(name)) range.rank = std::max(range.rank, other->rank + 1);
     }
@@ -73,7 +68,8 @@ void Bounds::set(const std::string &variable, Expr lo, Expr hi) {
     const uint64_t names = variables_ ? variables_->names : 0, used = variables_ ? variables_->used : 0;
     const bool met = ((names | used | known_->variables) & bit) != 0;
     auto mentioned = [](const Expr &e) { return e.defined() ? e->variables : 0; };
-    variables_ = std::make_shared<const Variable>(Variable{variable, range, variables_, names | bit, used | mentioned(range.lo) | mentioned(range.hi)});
+    variables_ = std::make_shared<const Variable>(
+        Variable{variable, range, variables_, names | bit, used | mentioned(range.lo) | mentioned(range.hi)});
     std::shared_ptr<Memo> memo = std::make_shared<Memo>();
     if (!met) memo->outer = memo_, memo->own = bit;
     memo_ = std::move(memo);
@@ -98,8 +94,8 @@ void Bounds::assume_nonnegative(const Linear &form, const Bounds &before) {
     // A minimum is above what both its operands' bound says, and so on: what elimination would have to guess.
     for (const Linear::Term &t : form.terms) {
         const Expr &f = t.factors[0];
-        bool both = t.factors.size() == 1 && ((f.is_operation(Op::min) && t.coefficient > 0) ||
-                                              (f.is_operation(Op::max) && t.coefficient < 0));
+        bool both =
+            t.factors.size() == 1 && ((f.is_operation(Op::min) && t.coefficient > 0) || (f.is_operation(Op::max) && t.coefficient < 0));
         if (!both) continue;
         Linear inside, outside;
         if (!split_by(form, f, inside, outside)) continue;
@@ -109,7 +105,8 @@ void Bounds::assume_nonnegative(const Linear &form, const Bounds &before) {
     // Where a minimum is surely not the one operand, it is the other.
     for (const Linear::Term &t : form.terms) {
         const Expr &f = t.factors[0];
-        bool either = t.factors.size() == 1 && ((f.is_operation(Op::min) && t.coefficient < 0) || (f.is_operation(Op::max) && t.coefficient > 0));
+        bool either =
+            t.factors.size() == 1 && ((f.is_operation(Op::min) && t.coefficient < 0) || (f.is_operation(Op::max) && t.coefficient > 0));
         Linear inside, outside;
         if (!either || !split_by(form, f, inside, outside)) continue;
         for (size_t i = 0; i < 2; i++)
@@ -168,8 +165,7 @@ void Bounds::assume(const Expr &condition) {
             for (size_t i : {0, 1})
                 if (c->args[1 - i].is_constant(0)) assume_multiple(c->args[i], before);
         }
-    } catch (LinearOverflow) {
-    }
+    } catch (LinearOverflow) {}
 }
 
 const Bounds::Range *Bounds::find(const std::string &variable) const {

@@ -50,7 +50,7 @@ public:
     struct Answers;
     const Range *find(const std::string &variable) const;
     const Extent &find_extent(const std::string &dim) const;
-    std::string representative(const std::string &dim) const;  // follows `equals`
+    std::string representative(const std::string &dim) const;           // follows `equals`
     const std::vector<Linear> &facts() const { return known_->facts; }  // each is >= 0
     bool assumed(const Expr &condition) const;
     Interval known(const Expr &atom) const;  // from facts about this atom alone
@@ -116,7 +116,7 @@ int sign_of(const Linear &form, const Bounds &bounds);
 struct Factored {
     Expr factor;
     Linear inside, outside;
-    int sign = 0;  // of inside
+    int sign = 0;                                                              // of inside
     Linear at(const Linear &value) const { return inside * value + outside; }  // the form where the factor is that
 };
 

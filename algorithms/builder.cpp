@@ -21,7 +21,9 @@ std::string Tile::describe() const {
 
 const Tile &Tile::defined() const {
     if (!builder_ || !value_.defined())
-        throw UserError("algorithm.tile", std::string("a tile ") + (builder_ ? "without a value, an undefined expression," : "that no builder made") + " is used; expected one of a Builder, such as an input, or a result of tile functions.");
+        throw UserError("algorithm.tile", std::string("a tile ") +
+                                              (builder_ ? "without a value, an undefined expression," : "that no builder made") +
+                                              " is used; expected one of a Builder, such as an input, or a result of tile functions.");
     return *this;
 }
 
@@ -39,7 +41,7 @@ Tile Tile::at(const std::map<std::string, Expr> &index, std::vector<std::string>
     for (auto &[dim, e] : index)
         if (!contains(dims_, dim))
             throw UserError("shape.unknown-dim", describe() + ": it has no dim '" + dim + "' to read at another index; its dims are " +
-                                join(dims_) + "." + did_you_mean(dim, dims_));
+                                                     join(dims_) + "." + did_you_mean(dim, dims_));
     return Tile(builder_, substitute(value(), index), std::move(dims));
 }
 
@@ -56,8 +58,9 @@ static bool same(const Dim &a, const Dim &b) {
 Dim Builder::dim(const Dim &d) {
     if (const Dim *known = algorithm_.find_dim(d.name)) {
         if (!same(*known, d))
-            throw UserError("algorithm.dim", algorithm_.name + ": dim '" + d.name + "' is declared twice with different meanings; "
-                                "give the second another name.");
+            throw UserError("algorithm.dim", algorithm_.name + ": dim '" + d.name +
+                                                 "' is declared twice with different meanings; "
+                                                 "give the second another name.");
         return *known;
     }
     algorithm_.dims.push_back(d);
@@ -104,7 +107,8 @@ Tile Builder::parameter(const std::string &name, DType dtype) {
     return Tile(this, tessera::parameter(name, dtype), {});
 }
 
-Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values, std::optional<DType> dtype) {
+Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
+                       std::optional<DType> dtype) {
     for (const Dim &d : dims) dim(d);
     Tensor t = tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::constant);
     for (double v : values) t.values.push_back(tessera::constant(t.dtype, v)->value);
@@ -133,7 +137,9 @@ Tile Builder::make_stage(const std::string &name, const Tile &tile) {
 
 Tile Builder::rename_stage(const std::string &from, const std::string &to) {
     if (from != to && (algorithm_.find_stage(to) || algorithm_.find_tensor(to)))
-        throw UserError("algorithm.name", algorithm_.name + ": there is already a stage or tensor '" + to + "'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
+        throw UserError("algorithm.name",
+                        algorithm_.name + ": there is already a stage or tensor '" + to +
+                            "'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
     auto rename = [&](const Expr &e) {
         return rewrite(e, [&](const Expr &n) -> Expr {
             return n.kind() == ExprKind::load && n->name == from && !n->guarded ? load(to, n.type(), n->args) : Expr();
@@ -170,8 +176,9 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
             if (!contains(all, d)) all.push_back(d);
     for (const std::string &d : over)
         if (!contains(all, d) && !inputs.empty())
-            throw UserError("shape.fold", algorithm_.name + ": " + monoid.name + " cannot fold over '" + d + "': no operand has that dim; " +
-                                inputs[0].describe() + " has " + join(inputs[0].dims()) + "." + did_you_mean(d, all));
+            throw UserError("shape.fold", algorithm_.name + ": " + monoid.name + " cannot fold over '" + d +
+                                              "': no operand has that dim; " + inputs[0].describe() + " has " + join(inputs[0].dims()) +
+                                              "." + did_you_mean(d, all));
     std::vector<std::string> extra;
     for (const Part &p : monoid.parts) extra.insert(extra.end(), p.dims.begin(), p.dims.end());
     std::vector<std::string> dims;
@@ -181,8 +188,8 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
     for (size_t i = 0; i < inputs.size(); i++) {
         if (i >= monoid.inputs.size() || inputs[i].dtype() != monoid.inputs[i])
             throw UserError("shape.type", algorithm_.name + ": " + monoid.name + " wants operand " + std::to_string(i) + " as " +
-                                (i < monoid.inputs.size() ? name_of(monoid.inputs[i]) : "nothing") + ", got " + name_of(inputs[i].dtype()) +
-                                " " + inputs[i].describe() + "; convert with cast.");
+                                              (i < monoid.inputs.size() ? name_of(monoid.inputs[i]) : "nothing") + ", got " +
+                                              name_of(inputs[i].dtype()) + " " + inputs[i].describe() + "; convert with cast.");
         bool recomputed = inputs[i].dims().size() < all.size();
         values.push_back((recomputed ? materialized(inputs[i], monoid.name + "_operand") : inputs[i]).value());
     }
@@ -208,7 +215,7 @@ Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, boo
                    const Tile &segments) {
     if (!contains(tile.dims(), along.name))
         throw UserError("shape.fold", algorithm_.name + ": a scan along '" + along.name + "' needs that dim; " + tile.describe() + " has " +
-                            join(tile.dims()) + ".");
+                                          join(tile.dims()) + ".");
     Scan scan;
     scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.inputs = {tile.value()};
     scan.direction = direction;
@@ -217,10 +224,11 @@ Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, boo
         for (const std::string &d : segments.dims())
             if (!contains(tile.dims(), d))
                 throw UserError("shape.scan", algorithm_.name + ": the segments " + segments.describe() + " of a scan have the dim '" + d +
-                                    "', which " + tile.describe() + " lacks; broadcast the scanned tile.");
+                                                  "', which " + tile.describe() + " lacks; broadcast the scanned tile.");
         if (is_float(where.type()))
             throw UserError("shape.type", algorithm_.name + ": the segments " + segments.describe() + " of a scan are " +
-                                name_of(where.type()) + "; give bool (an element begins a segment) or integers (its segment's id).");
+                                              name_of(where.type()) +
+                                              "; give bool (an element begins a segment) or integers (its segment's id).");
         scan.segments = where.type() == DType::boolean ? where : begins_segment(where, along.name, direction);
     }
     Stage stage{fresh("scan"), tile.dims(), scan};
@@ -232,7 +240,8 @@ Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, boo
 Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims) {
     for (const Dim &d : dims) dim(d);
     if (at.size() != dims.size())
-        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + input.describe() + " has " + std::to_string(at.size()) + " positions for a result of " + std::to_string(dims.size()) +
+        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + input.describe() + " has " + std::to_string(at.size()) +
+                                                 " positions for a result of " + std::to_string(dims.size()) +
                                                  " dims; expected one for each of " + join(names_of(dims)) + ".");
     Reduce reduce{monoid, input.dims(), {input.value()}, {}, {}};
     for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
@@ -247,7 +256,8 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     if (target.kind() == ExprKind::cast) target = target->args[0];
     const Tensor *tensor = target.kind() == ExprKind::load ? algorithm_.find_tensor(target->name) : nullptr;
     if (!tensor || tensor->role != Role::state)
-        throw UserError("algorithm.update", algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
+        throw UserError("algorithm.update",
+                        algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
     Update u;
     u.state = tensor->name;
     for (const Tile &t : index) u.index.push_back(cast(DType::index, t.value()));
@@ -256,7 +266,8 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     algorithm_.effects.insert(Effect::memory);
 }
 
-std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
+std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
+                                const std::map<std::string, Tile> &parameters) {
     Call call;
     for (auto &[name, tile] : parameters) call.parameters[name] = tile.value();
     call.scope = scoped(scope);
@@ -265,25 +276,27 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
     auto bind = [&](const std::string &from, const std::string &to, const Tile &tile) {
         auto [it, fresh] = call.dims.emplace(from, to);
         if (!fresh && it->second != to)
-            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " binds the callee's dim '" + from + "' to '" +
-                                to + "', and another argument binds it to '" + it->second + "'.");
+            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " binds the callee's dim '" + from +
+                                              "' to '" + to + "', and another argument binds it to '" + it->second + "'.");
     };
     for (const Tensor &t : callee.tensors) {
         if (t.role == Role::constant) continue;
         if (next == arguments.size())
-            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " wants more arguments; '" + t.name + "' is missing.");
+            throw UserError("shape.call",
+                            algorithm_.name + "." + scope + ": " + callee.name + " wants more arguments; '" + t.name + "' is missing.");
         Tile tile = materialized(arguments[next++], scope + "_" + t.name);
         if (tile.dims().size() != t.dims.size())
-            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " has rank " + std::to_string(tile.dims().size()) +
-                                ", and '" + t.name + "' of " + callee.name + " has dims " + join(t.dims) + ".");
+            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " has rank " +
+                                              std::to_string(tile.dims().size()) + ", and '" + t.name + "' of " + callee.name +
+                                              " has dims " + join(t.dims) + ".");
         for (size_t i = 0; i < t.dims.size(); i++) bind(t.dims[i], tile.dims()[i], tile);
         Expr v = tile.value();
         if (v.kind() == ExprKind::cast) v = v->args[0];
         call.tensors[t.name] = v->name;
     }
     if (next != arguments.size())
-        throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) + " arguments, got " +
-                            std::to_string(arguments.size()) + ".");
+        throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) +
+                                          " arguments, got " + std::to_string(arguments.size()) + ".");
     algorithm_.calls.push_back(call);
     std::vector<Tile> results;
     for (const std::string &name : callee.outputs) {
@@ -302,7 +315,9 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
 Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
     DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.storage : tile.dtype());
     const bool rounds = !is_float(type);  // a policy's way to round is to integers
-    Tile cast_tile(this, rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()), tile.dims());
+    Tile cast_tile(this,
+                   rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()),
+                   tile.dims());
     cast_tile.named(name);
     algorithm_.outputs.push_back(scoped(name));
     return *this;

@@ -61,7 +61,8 @@ public:
     Tile state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
     Tile parameter(const std::string &name, DType dtype);  // no dims
     // A table inside the kernel: fixed dims, row-major `values`, rounded to the type.
-    Tile constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values, std::optional<DType> dtype = {});
+    Tile constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
+                  std::optional<DType> dtype = {});
 
     // The index of a dim as a tile of type index.
     Tile index(const Dim &dim);
@@ -85,7 +86,8 @@ public:
 
     // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims. Gives its
     // outputs. Stages of the callee are named scope.stage.
-    std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters = {});
+    std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
+                           const std::map<std::string, Tile> &parameters = {});
 
     // Declares an output, in the policy's storage type unless one is given.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});

@@ -18,7 +18,9 @@ Window window_of(const Options &options) {
 }
 
 std::vector<Option> window_options() {
-    return {{"stride", "step between windows", 1, 1, 64}, {"padding", "elements added at each end", 0, 0, 64}, {"dilation", "step between taps", 1, 1, 64}};
+    return {{"stride", "step between windows", 1, 1, 64},
+            {"padding", "elements added at each end", 0, 0, 64},
+            {"dilation", "step between taps", 1, 1, 64}};
 }
 
 Dim padded_dim(const std::string &name, const Dim &in, const Window &window) {
@@ -37,8 +39,8 @@ static std::vector<std::string> replaced(std::vector<std::string> dims, const st
 
 static void check_has(const char *function, const Tile &x, const Dim &d) {
     if (std::find(x.dims().begin(), x.dims().end(), d.name) == x.dims().end())
-        throw UserError("shape.window", std::string(function) + ": " + x.describe() + " has no dim '" + d.name + "'; its dims are " + join(x.dims()) +
-                                            "." + did_you_mean(d.name, x.dims()));
+        throw UserError("shape.window", std::string(function) + ": " + x.describe() + " has no dim '" + d.name + "'; its dims are " +
+                                            join(x.dims()) + "." + did_you_mean(d.name, x.dims()));
 }
 
 Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside) {
@@ -93,7 +95,9 @@ Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std:
     return dot(windows(padded, LP, positions_dim("P", L, R, window), R, window), w, joined({R}, channels));
 }
 
-static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) { return x.builder().fold(monoid, {x}, {R.name, S.name})[0]; }
+static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) {
+    return x.builder().fold(monoid, {x}, {R.name, S.name})[0];
+}
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
     return pool(maximum_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);

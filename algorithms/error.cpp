@@ -19,8 +19,9 @@ InternalError::InternalError(const std::string &message)
 void broken(std::string_view what) { throw InternalError(std::string(what)); }
 
 void exhausted(const std::string &what, int error) {
-    throw UserError("machine.exhausted", what + ": expected room for one more process or open file; " + std::strerror(error) +
-                                             ". Let less run at a time (--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
+    throw UserError("machine.exhausted",
+                    what + ": expected room for one more process or open file; " + std::strerror(error) +
+                        ". Let less run at a time (--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
 }
 
 static size_t edit_distance(std::string_view a, std::string_view b) {

@@ -23,7 +23,8 @@ static size_t hash_of(const Scalar &s) {
 
 static std::shared_ptr<const Node> described(Node &&node) {
     size_t hash = static_cast<size_t>(node.kind) | static_cast<size_t>(node.type) << 8 | static_cast<size_t>(node.op) << 16 |
-                  static_cast<size_t>(node.rounding) << 24 | size_t{node.saturate} << 32 | size_t{node.guarded} << 33 | static_cast<size_t>(node.number) << 34;
+                  static_cast<size_t>(node.rounding) << 24 | size_t{node.saturate} << 32 | size_t{node.guarded} << 33 |
+                  static_cast<size_t>(node.number) << 34;
     if (node.kind == ExprKind::constant) hash = mixed(hash, hash_of(node.value));
     if (!node.name.empty()) {
         const size_t name = std::hash<std::string>()(node.name);
@@ -38,8 +39,9 @@ static std::shared_ptr<const Node> described(Node &&node) {
     }
     node.hash = hash;
     if (node.height > most_nested)
-        throw UserError("expr.depth", "an expression: expected at most " + std::to_string(most_nested) + " operations one inside another, got more, as a loop in C++ makes them; "
-                                      "fold over a dim instead, or give parts of it names of their own.");
+        throw UserError("expr.depth", "an expression: expected at most " + std::to_string(most_nested) +
+                                          " operations one inside another, got more, as a loop in C++ makes them; "
+                                          "fold over a dim instead, or give parts of it names of their own.");
     return std::make_shared<const Node>(std::move(node));
 }
 
@@ -50,17 +52,14 @@ static Expr make(Node &&node) { return Expr(std::move(node)); }
 Expr::Expr(int value) : Expr(static_cast<int64_t>(value)) {}
 Expr::Expr(int64_t value) : Expr(constant_int(DType::index, value)) {}
 
-bool Expr::is_constant(int64_t v) const {
-    return is_constant() && !is_float(node_->type) && node_->value.integer == v;
-}
+bool Expr::is_constant(int64_t v) const { return is_constant() && !is_float(node_->type) && node_->value.integer == v; }
 
 Expr constant(const Scalar &value) {
     return make({.kind = ExprKind::constant, .type = value.type, .name = {}, .value = value, .args = {}});
 }
 
 Expr constant(DType type, double value) {
-    return constant(is_float(type) ? Scalar::of_real(type, value)
-                                   : Scalar::of_integer(type, static_cast<int64_t>(value)));
+    return constant(is_float(type) ? Scalar::of_real(type, value) : Scalar::of_integer(type, static_cast<int64_t>(value)));
 }
 
 // Indices and truth values are made over and over: a thread keeps those that it made last.
@@ -76,9 +75,7 @@ Expr variable(const std::string &name) {
     return make({.kind = ExprKind::variable, .type = DType::index, .name = name, .value = {}, .args = {}});
 }
 
-Expr extent(const std::string &dim) {
-    return make({.kind = ExprKind::extent, .type = DType::index, .name = dim, .value = {}, .args = {}});
-}
+Expr extent(const std::string &dim) { return make({.kind = ExprKind::extent, .type = DType::index, .name = dim, .value = {}, .args = {}}); }
 
 Expr parameter(const std::string &name, DType type) {
     return make({.kind = ExprKind::parameter, .type = type, .name = name, .value = {}, .args = {}});
@@ -103,7 +100,10 @@ Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, 
 }
 
 Expr bounded(Expr value, Expr lo, Expr hi) {
-    return make({.kind = ExprKind::bounded, .type = DType::index, .name = {}, .value = {},
+    return make({.kind = ExprKind::bounded,
+                 .type = DType::index,
+                 .name = {},
+                 .value = {},
                  .args = {cast(DType::index, std::move(value)), std::move(lo), std::move(hi)}});
 }
 
@@ -111,23 +111,21 @@ static void check_operands(Op op, const Operands &x) {
     auto fail = [&](const std::string &expected) {
         std::string got;
         for (const Expr &e : x) got += (got.empty() ? "" : ", ") + std::string(name_of(e.type())) + " " + brief(e);
-        throw UserError("expr.type", std::string(name_of(op)) + " wants " + expected + ", got (" + got +
-                                         "); convert with an explicit cast.");
+        throw UserError("expr.type",
+                        std::string(name_of(op)) + " wants " + expected + ", got (" + got + "); convert with an explicit cast.");
     };
     require(static_cast<int>(x.size()) == arity(op), "operand count");
     const size_t first = op == Op::select ? 1 : 0;
     if (op == Op::select && x[0].type() != DType::boolean) fail("a bool condition");
     for (size_t i = first; i < x.size(); i++) {
         if (x[i].type() != x[first].type()) fail("operands of one type");
-        if (op != Op::select && !is_arithmetic(x[i].type()))
-            fail("operands of an arithmetic type (f32, f64, i32, i64, bool, index)");
+        if (op != Op::select && !is_arithmetic(x[i].type())) fail("operands of an arithmetic type (f32, f64, i32, i64, bool, index)");
     }
     DType type = x[first].type();
     bool floats_only = op == Op::sqrt || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::trunc;
-    bool integers_only = op == Op::mod || op == Op::bit_xor || op == Op::shl || op == Op::shr || op == Op::bit_and ||
-                         op == Op::bit_or || op == Op::logical_not;
-    bool numbers_only = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::neg ||
-                        op == Op::abs || op == Op::fma;
+    bool integers_only = op == Op::mod || op == Op::bit_xor || op == Op::shl || op == Op::shr || op == Op::bit_and || op == Op::bit_or ||
+                         op == Op::logical_not;
+    bool numbers_only = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::neg || op == Op::abs || op == Op::fma;
     if (floats_only && !is_float(type)) fail("a float operand");
     if (integers_only && is_float(type)) fail("an integer or bool operand");
     if ((numbers_only || op == Op::shl || op == Op::shr) && type == DType::boolean) fail("numbers");
@@ -176,15 +174,20 @@ Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
         throw UserError("expr.cast", std::string("a cast to ") + name_of(type) + " rounds to nearest even and overflows to infinity; got " +
                                          (saturate ? "saturation" : "rounding toward zero") + ", which is for integers. Leave it out.");
     if (value.is_constant()) return constant(convert(type, rounding, saturate, value->value));
-    return make({.kind = ExprKind::cast, .type = type, .name = {}, .value = {}, .rounding = rounding, .saturate = saturate,
+    return make({.kind = ExprKind::cast,
+                 .type = type,
+                 .name = {},
+                 .value = {},
+                 .rounding = rounding,
+                 .saturate = saturate,
                  .args = {std::move(value)}});
 }
 
 Expr bitcast(DType type, Expr value) {
     auto pair = [&](DType a, DType b) { return (type == a && value.type() == b) || (type == b && value.type() == a); };
     if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64))
-        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32 or f64 and i64, got ") +
-                                            name_of(value.type()) + " to " + name_of(type) + ".");
+        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32 or f64 and i64, got ") + name_of(value.type()) +
+                                            " to " + name_of(type) + ".");
     if (value.is_constant()) return constant(bitcast(type, value->value));
     return make({.kind = ExprKind::bitcast, .type = type, .name = {}, .value = {}, .args = {std::move(value)}});
 }
@@ -233,9 +236,7 @@ static int compare_scalars(const Scalar &a, const Scalar &b) {
 int compare(const Expr &a, const Expr &b) {
     if (a.get() == b.get()) return 0;
     if (!a.defined() || !b.defined()) return order(a.defined(), b.defined());
-    auto key = [](const Node &n) {
-        return std::tie(n.kind, n.type, n.op, n.name, n.rounding, n.saturate, n.guarded, n.number);
-    };
+    auto key = [](const Node &n) { return std::tie(n.kind, n.type, n.op, n.name, n.rounding, n.saturate, n.guarded, n.number); };
     if (int c = order(key(*a.get()), key(*b.get()))) return c;
     if (int c = compare_scalars(a->value, b->value)) return c;
     if (int c = order(a->args.size(), b->args.size())) return c;
@@ -302,25 +303,30 @@ Expr rewrite_where(const Expr &root, const Concerns &concerns, const Rule &rule)
 }  // namespace
 
 Expr rewrite(const Expr &root, const std::function<Expr(const Expr &)> &rule) {
-    return rewrite_where(root, [](const Expr &) { return true; }, rule);
+    return rewrite_where(
+        root, [](const Expr &) { return true; }, rule);
 }
 
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values) {
     uint64_t names = 0;
     for (const auto &[name, value] : values) names |= Node::bit_of(name);
-    return rewrite_where(e, [&](const Expr &n) { return (n->variables & names) != 0; }, [&](const Expr &n) -> Expr {
-        if (n.kind() != ExprKind::variable) return {};
-        auto it = values.find(n->name);
-        return it == values.end() ? Expr() : it->second;
-    });
+    return rewrite_where(
+        e, [&](const Expr &n) { return (n->variables & names) != 0; },
+        [&](const Expr &n) -> Expr {
+            if (n.kind() != ExprKind::variable) return {};
+            auto it = values.find(n->name);
+            return it == values.end() ? Expr() : it->second;
+        });
 }
 
 Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value) {
-    return rewrite_where(e, [](const Expr &n) { return n->extents; }, [&](const Expr &n) { return n.kind() == ExprKind::extent ? value(n) : Expr(); });
+    return rewrite_where(
+        e, [](const Expr &n) { return n->extents; }, [&](const Expr &n) { return n.kind() == ExprKind::extent ? value(n) : Expr(); });
 }
 
 Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value) {
-    return rewrite_where(e, [](const Expr &n) { return n->loads; }, [&](const Expr &n) { return n.kind() == ExprKind::load ? value(n) : Expr(); });
+    return rewrite_where(
+        e, [](const Expr &n) { return n->loads; }, [&](const Expr &n) { return n.kind() == ExprKind::load ? value(n) : Expr(); });
 }
 
 Expr read_where(const Expr &e, const Expr &guard) {

@@ -29,8 +29,8 @@ class Expr {
 public:
     struct Node;
     Expr() = default;
-    Expr(int value);      // an index constant
-    Expr(int64_t value);  // an index constant
+    Expr(int value);             // an index constant
+    Expr(int64_t value);         // an index constant
     explicit Expr(Node &&node);  // as it is, nothing folded
 
     bool defined() const { return node_ != nullptr; }
@@ -51,21 +51,21 @@ using Operands = SmallVector<Expr, 3>;
 struct Expr::Node {
     ExprKind kind;
     DType type;
-    Op op = Op::add;              // operation
-    std::string name;             // variable, extent, parameter, load (the tensor)
-    Scalar value;                 // constant
+    Op op = Op::add;                             // operation
+    std::string name;                            // variable, extent, parameter, load (the tensor)
+    Scalar value;                                // constant
     Rounding rounding = Rounding::nearest_even;  // cast
-    bool saturate = false;        // cast
-    bool guarded = false;         // load: args ends in guard, fill
-    int number = 0;               // left, right: part; input: position
-    Operands args;                // operands; a load's indices
+    bool saturate = false;                       // cast
+    bool guarded = false;                        // load: args ends in guard, fill
+    int number = 0;                              // left, right: part; input: position
+    Operands args;                               // operands; a load's indices
 
     // Of the whole tree, filled in where an Expr is made of the node. They tell most expressions apart and let a traversal leave
     // out what cannot concern it.
-    size_t hash = 0;              // equal expressions have equal ones
-    uint64_t variables = 0;       // the bits of the names of its variables
+    size_t hash = 0;         // equal expressions have equal ones
+    uint64_t variables = 0;  // the bits of the names of its variables
     bool extents = false, loads = false;
-    int height = 1;               // nodes on the longest path down
+    int height = 1;  // nodes on the longest path down
 
     // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
     static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
@@ -78,11 +78,11 @@ inline bool Expr::is_constant() const { return node_ && node_->kind == ExprKind:
 inline bool Expr::is_operation(Op op) const { return node_ && node_->kind == ExprKind::operation && node_->op == op; }
 
 // Leaves.
-Expr constant(DType type, double value);      // rounded to a float type; exact for integers up to 2^53
+Expr constant(DType type, double value);  // rounded to a float type; exact for integers up to 2^53
 Expr constant_int(DType type, int64_t value);
 Expr constant(const Scalar &value);
-Expr variable(const std::string &name);       // of type index
-Expr extent(const std::string &dim);          // of type index
+Expr variable(const std::string &name);  // of type index
+Expr extent(const std::string &dim);     // of type index
 Expr parameter(const std::string &name, DType type);
 Expr left(int part, DType type);
 Expr right(int part, DType type);
@@ -91,7 +91,7 @@ Expr input(int position, DType type);
 // Memory.
 Expr load(const std::string &tensor, DType type, Operands index);
 Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, Expr fill);
-Expr bounded(Expr value, Expr lo, Expr hi);   // an integer expression, as index, clamped to lo ..= hi-1
+Expr bounded(Expr value, Expr lo, Expr hi);  // an integer expression, as index, clamped to lo ..= hi-1
 
 // Operations. Operands must have one common type (UserError expr.type); constants fold.
 Expr operation(Op op, Operands operands);

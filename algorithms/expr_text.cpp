@@ -72,7 +72,9 @@ public:
         case ExprKind::bounded: return list("bounded(", e, 3, ")");
         case ExprKind::bitcast: return list(std::string("bitcast<") + name_of(e.type()) + ">(", e, 1, ")");
         case ExprKind::cast:
-            return list(std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") + (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(", e, 1, ")");
+            return list(
+                std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") + (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(",
+                e, 1, ")");
         case ExprKind::load: {
             if (!e->guarded) return list(e->name + "[", e, e->args.size(), "]");
             const size_t rank = e->args.size() - 2;

@@ -24,9 +24,7 @@ int64_t smooth(int64_t n, int64_t step) {
 }  // namespace
 
 std::vector<int64_t> fourier_radices(int64_t n) {
-    auto fail = [&](const std::string &why) {
-        throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why);
-    };
+    auto fail = [&](const std::string &why) { throw UserError("shape.fft", "a Fourier transform of " + text(n) + " points: " + why); };
     if (n < 1 || n > max_fourier_points) fail("expected 1 ..= " + text(max_fourier_points) + " of them.");
     int64_t rest = n, twos = 0;
     std::vector<int64_t> radices;
@@ -36,8 +34,8 @@ std::vector<int64_t> fourier_radices(int64_t n) {
     if (rest > 1) {
         int64_t prime = 7;
         while (rest % prime) prime += 2;
-        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " +
-             text(smooth(n, -1)) + " and " + text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
+        fail("it has the prime factor " + text(prime) + "; expected a product of 2, 3 and 5. The nearest are " + text(smooth(n, -1)) +
+             " and " + text(smooth(n, 1)) + ": pad the data with zeros, or cut it.");
     }
     // Eights first, since what follows them has whole vectors, and two fours rather than an eight and a two. Fewer than eight
     // points of powers of two go into the first of the other passes.
@@ -62,7 +60,8 @@ std::string unused_name(const Builder &f) {
     const std::vector<Stage> &stages = f.algorithm().stages;
     for (int n = 1;; n++) {
         const std::string name = n == 1 ? "fft" : "fft" + text(n);
-        const bool used = std::any_of(stages.begin(), stages.end(), [&](const Stage &s) { return ("." + s.name).find("." + name + ".") != std::string::npos; });
+        const bool used = std::any_of(stages.begin(), stages.end(),
+                                      [&](const Stage &s) { return ("." + s.name).find("." + name + ".") != std::string::npos; });
         if (!used) return name;
     }
 }
@@ -176,7 +175,8 @@ void check_fixed(const std::string &function, const Dim &d, int64_t value) {
     if (d.kind != DimKind::fixed)
         throw UserError("shape.fft", function + ": dim '" + d.name +
                                          "' is not fixed; expected an extent that is known here, since the radices follow from it: "
-                                         "declare it as dim(\"" + d.name + "\", " + text(value > 0 ? value : 256) + ").");
+                                         "declare it as dim(\"" +
+                                         d.name + "\", " + text(value > 0 ? value : 256) + ").");
     if (value > 0 && d.value != value)
         throw UserError("shape.fft", function + ": dim '" + d.name + "' has extent " + text(d.value) + "; expected " + text(value) + ".");
 }
@@ -193,8 +193,8 @@ int64_t pairs_in(const std::string &function, const Dim &d) {
 // The dims of x with `to` in the place of `from`, and none where that has no name.
 std::vector<std::string> dims_with(const std::string &function, const Tile &x, const Dim &from, const Dim &to) {
     if (!is_float(x.dtype()))
-        throw UserError("shape.fft", function + ": " + x.describe() + " is " + name_of(x.dtype()) +
-                                         "; expected floats: convert with cast.");
+        throw UserError("shape.fft",
+                        function + ": " + x.describe() + " is " + name_of(x.dtype()) + "; expected floats: convert with cast.");
     std::vector<std::string> dims = x.dims();
     auto it = std::find(dims.begin(), dims.end(), from.name);
     if (it == dims.end())
@@ -264,9 +264,8 @@ Tile rfft(const Tile &x, const Dim &N, const Dim &K) {
     const Complex first = z(Expr(0));
     auto guarded = [&](const Expr &e, const Expr &guard, const Expr &otherwise) {
         if (half == 1) return otherwise;
-        return rewrite(e, [&](const Expr &l) {
-            return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr();
-        });
+        return rewrite(
+            e, [&](const Expr &l) { return l.kind() == ExprKind::load ? load_or(l->name, l.type(), l->args, guard, otherwise) : Expr(); });
     };
     auto bin = [&](const Expr &k) {
         const Expr i = variable(K.name), inside = i < Expr(2 * half), positive = i >= Expr(2);  // of k = i / 2

@@ -18,29 +18,29 @@ using Coefficients = std::vector<double>;  // constant term first
 struct Format {
     DType real, bits;
     int mantissa, bias;
-    int64_t sign;           // the sign bit alone
-    double rounder;         // 1.5 * 2^mantissa: adding it leaves an integer in the low bits of the sum
+    int64_t sign;    // the sign bit alone
+    double rounder;  // 1.5 * 2^mantissa: adding it leaves an integer in the low bits of the sum
     int64_t rounder_bits;
     double min_normal;
     double log2e, ln2_high, ln2_low;
 
-    Coefficients exp;       // exp(r), |r| <= 0.3467, relative
+    Coefficients exp;          // exp(r), |r| <= 0.3467, relative
     double exp_low, exp_high;  // below: rounds to 0; above: overflows
-    double exp_flush;       // log2(e) times it rounds to -bias
-    double sigmoid_high;    // above: sigmoid rounds to 1
-    double silu_low;        // below: x sigmoid(x) rounds to -0
+    double exp_flush;          // log2(e) times it rounds to -bias
+    double sigmoid_high;       // above: sigmoid rounds to 1
+    double silu_low;           // below: x sigmoid(x) rounds to -0
 
-    double rsqrt_scale;     // its square brings every value within the square root of the range
+    double rsqrt_scale;  // its square brings every value within the square root of the range
 
     int64_t sqrt_half_bits;
     double subnormal_scale, subnormal_exponent;  // 2^mantissa and -mantissa
-    Coefficients log;       // (log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2), relative in log(1 + f)
+    Coefficients log;                            // (log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2), relative in log(1 + f)
 
-    Coefficients tanh;      // (tanh(z) / z - 1) / z^2 in z^2, z <= 0.625, relative in tanh(z)
-    double tanh_high;       // above: tanh rounds to 1
-    Coefficients erf;       // erf(z) / z - 1 in z^2, z <= 0.84, relative in erf(z)
-    double erf_high;        // above: erf rounds to 1
-    double gauss_high;      // above: exp(-z^2 / 2) / 2 is flushed to 0
+    Coefficients tanh;  // (tanh(z) / z - 1) / z^2 in z^2, z <= 0.625, relative in tanh(z)
+    double tanh_high;   // above: tanh rounds to 1
+    Coefficients erf;   // erf(z) / z - 1 in z^2, z <= 0.84, relative in erf(z)
+    double erf_high;    // above: erf rounds to 1
+    double gauss_high;  // above: exp(-z^2 / 2) / 2 is flushed to 0
 
     // 2 sqrt(2 / pi) in two parts, the first short, and 2 sqrt(2 / pi) * 0.044715 in two parts.
     double linear_high, linear_low, cubic_high, cubic_low;
@@ -48,91 +48,141 @@ struct Format {
 };
 
 const Format single = {
-    .real = DType::f32, .bits = DType::i32, .mantissa = 23, .bias = 127, .sign = INT32_MIN,
-    .rounder = 0x1.8p23, .rounder_bits = 0x4b400000, .min_normal = 0x1p-126,
-    .log2e = 1.44269504088896340736, .ln2_high = 0.693147182464599609375, .ln2_low = -1.9046542121259336e-9,
+    .real = DType::f32,
+    .bits = DType::i32,
+    .mantissa = 23,
+    .bias = 127,
+    .sign = INT32_MIN,
+    .rounder = 0x1.8p23,
+    .rounder_bits = 0x4b400000,
+    .min_normal = 0x1p-126,
+    .log2e = 1.44269504088896340736,
+    .ln2_high = 0.693147182464599609375,
+    .ln2_low = -1.9046542121259336e-9,
     // [2^-28.1]
     .exp = {1, 1, 0.4999999105930328369140625, 0.16666521131992340087890625, 4.16689626872539520263671875e-2,
             8.3686746656894683837890625e-3, 1.378250424750149250030517578125e-3},
-    .exp_low = -104, .exp_high = 89, .exp_flush = -88, .sigmoid_high = 20, .silu_low = -110,
-    .rsqrt_scale = 0x1p32, .sqrt_half_bits = 0x3f3504f3, .subnormal_scale = 0x1p23, .subnormal_exponent = -23,
+    .exp_low = -104,
+    .exp_high = 89,
+    .exp_flush = -88,
+    .sigmoid_high = 20,
+    .silu_low = -110,
+    .rsqrt_scale = 0x1p32,
+    .sqrt_half_bits = 0x3f3504f3,
+    .subnormal_scale = 0x1p23,
+    .subnormal_exponent = -23,
     // [2^-30.2]
-    .log = {0.33333313465118408203125, -0.25000011920928955078125, 0.20002074539661407470703125,
-            -0.16667856276035308837890625, 0.142201840877532958984375, -0.1240811645984649658203125,
-            0.11886584758758544921875, -0.116614900529384613037109375, 6.733147799968719482421875e-2},
+    .log = {0.33333313465118408203125, -0.25000011920928955078125, 0.20002074539661407470703125, -0.16667856276035308837890625,
+            0.142201840877532958984375, -0.1240811645984649658203125, 0.11886584758758544921875, -0.116614900529384613037109375,
+            6.733147799968719482421875e-2},
     // [2^-27.7]
-    .tanh = {-0.3333328068256378173828125, 0.1333141624927520751953125, -5.3737938404083251953125e-2,
-             2.06341184675693511962890625e-2, -5.700091831386089324951171875e-3},
+    .tanh = {-0.3333328068256378173828125, 0.1333141624927520751953125, -5.3737938404083251953125e-2, 2.06341184675693511962890625e-2,
+             -5.700091831386089324951171875e-3},
     .tanh_high = 10,
     // [2^-27.3]
-    .erf = {0.12837916612625122, -0.37612593173980712890625, 0.112829200923442840576171875,
-            -2.681014500558376312255859375e-2, 5.0632744096219539642333984375e-3, -6.384964217431843280792236328125e-4},
-    .erf_high = 3.95, .gauss_high = 13.08,
-    .linear_high = 1.5957698822021484375, .linear_low = -7.605964356116602e-7,
-    .cubic_high = 7.1354813873767852783203125e-2, .cubic_low = 2.39883246599656e-9,
-    .gelu_tanh_low = -11, .gelu_tanh_high = 6,
+    .erf = {0.12837916612625122, -0.37612593173980712890625, 0.112829200923442840576171875, -2.681014500558376312255859375e-2,
+            5.0632744096219539642333984375e-3, -6.384964217431843280792236328125e-4},
+    .erf_high = 3.95,
+    .gauss_high = 13.08,
+    .linear_high = 1.5957698822021484375,
+    .linear_low = -7.605964356116602e-7,
+    .cubic_high = 7.1354813873767852783203125e-2,
+    .cubic_low = 2.39883246599656e-9,
+    .gelu_tanh_low = -11,
+    .gelu_tanh_high = 6,
 };
 
 const Format twice = {
-    .real = DType::f64, .bits = DType::i64, .mantissa = 52, .bias = 1023, .sign = INT64_MIN,
-    .rounder = 0x1.8p52, .rounder_bits = 0x4338000000000000, .min_normal = 0x1p-1022,
-    .log2e = 1.44269504088896340736, .ln2_high = 0.693147180559945286, .ln2_low = 2.3190468138462996e-17,
+    .real = DType::f64,
+    .bits = DType::i64,
+    .mantissa = 52,
+    .bias = 1023,
+    .sign = INT64_MIN,
+    .rounder = 0x1.8p52,
+    .rounder_bits = 0x4338000000000000,
+    .min_normal = 0x1p-1022,
+    .log2e = 1.44269504088896340736,
+    .ln2_high = 0.693147180559945286,
+    .ln2_low = 2.3190468138462996e-17,
     // [2^-57.8]
-    .exp = {1, 1, 0.50000000000000111, 0.166666666666664243, 4.16666666665269359e-2, 8.33333333348703839e-3,
-            1.38888889443629577e-3, 1.98412695225935520e-4, 2.48014924156141046e-5, 2.75575720537663832e-6,
-            2.76304731796577751e-7, 2.50046117485854673e-8},
-    .exp_low = -746, .exp_high = 710, .exp_flush = -709, .sigmoid_high = 40, .silu_low = -754,
-    .rsqrt_scale = 0x1p256, .sqrt_half_bits = 0x3fe6a09e667f3bcd, .subnormal_scale = 0x1p52, .subnormal_exponent = -52,
+    .exp = {1, 1, 0.50000000000000111, 0.166666666666664243, 4.16666666665269359e-2, 8.33333333348703839e-3, 1.38888889443629577e-3,
+            1.98412695225935520e-4, 2.48014924156141046e-5, 2.75575720537663832e-6, 2.76304731796577751e-7, 2.50046117485854673e-8},
+    .exp_low = -746,
+    .exp_high = 710,
+    .exp_flush = -709,
+    .sigmoid_high = 40,
+    .silu_low = -754,
+    .rsqrt_scale = 0x1p256,
+    .sqrt_half_bits = 0x3fe6a09e667f3bcd,
+    .subnormal_scale = 0x1p52,
+    .subnormal_exponent = -52,
     // [2^-56.6]
-    .log = {0.333333333333331427, -0.249999999999879097, 0.200000000000667449, -0.166666666698414706,
-            0.142857142801049081, -0.124999996901282856, 0.111111111449130120, -0.100000152596836492,
-            9.09092408210774305e-2, -8.33291241054257420e-2, 7.69152559746955067e-2, -7.14945110265652467e-2,
-            6.68465111575999027e-2, -6.19664970217848258e-2, 5.66792750263138134e-2, -5.67739288638180323e-2,
-            6.50463994832839732e-2, -5.98404178815304597e-2, 2.61630049707230091e-2},
+    .log = {0.333333333333331427, -0.249999999999879097, 0.200000000000667449, -0.166666666698414706, 0.142857142801049081,
+            -0.124999996901282856, 0.111111111449130120, -0.100000152596836492, 9.09092408210774305e-2, -8.33291241054257420e-2,
+            7.69152559746955067e-2, -7.14945110265652467e-2, 6.68465111575999027e-2, -6.19664970217848258e-2, 5.66792750263138134e-2,
+            -5.67739288638180323e-2, 6.50463994832839732e-2, -5.98404178815304597e-2, 2.61630049707230091e-2},
     // [2^-61.1]
-    .tanh = {-0.333333333333333148, 0.133333333333299664, -5.39682539661532276e-2, 2.18694884708038819e-2,
-             -8.86323434034686684e-3, 3.59211423716752042e-3, -1.45572729866968401e-3, 5.89456974057502437e-4,
-             -2.37024924123098966e-4, 9.15798718886323241e-5, -3.02073714976101137e-5, 6.05078090155632257e-6},
+    .tanh = {-0.333333333333333148, 0.133333333333299664, -5.39682539661532276e-2, 2.18694884708038819e-2, -8.86323434034686684e-3,
+             3.59211423716752042e-3, -1.45572729866968401e-3, 5.89456974057502437e-4, -2.37024924123098966e-4, 9.15798718886323241e-5,
+             -3.02073714976101137e-5, 6.05078090155632257e-6},
     .tanh_high = 20,
     // [2^-56.3]
-    .erf = {0.128379167095512586, -0.376126389031838981, 0.112837916709602040, -2.68661706459452643e-2,
-            5.22397763261511685e-3, -8.54832740208321534e-4, 1.20553453593415716e-4, -1.49258964961944909e-5,
-            1.64647336589188787e-6, -1.63705989537844650e-7, 1.45867551576282424e-8, -9.81602220652100149e-10},
-    .erf_high = 6, .gauss_high = 37.66,
-    .linear_high = 1.595769121605741247549303807318210601806640625, .linear_low = -1.0535789519567580e-14,
-    .cubic_high = 7.135481627260024939e-2, .cubic_low = -6.1751499181553150e-19,
-    .gelu_tanh_low = -22, .gelu_tanh_high = 9,
+    .erf = {0.128379167095512586, -0.376126389031838981, 0.112837916709602040, -2.68661706459452643e-2, 5.22397763261511685e-3,
+            -8.54832740208321534e-4, 1.20553453593415716e-4, -1.49258964961944909e-5, 1.64647336589188787e-6, -1.63705989537844650e-7,
+            1.45867551576282424e-8, -9.81602220652100149e-10},
+    .erf_high = 6,
+    .gauss_high = 37.66,
+    .linear_high = 1.595769121605741247549303807318210601806640625,
+    .linear_low = -1.0535789519567580e-14,
+    .cubic_high = 7.135481627260024939e-2,
+    .cubic_low = -6.1751499181553150e-19,
+    .gelu_tanh_low = -22,
+    .gelu_tanh_high = 9,
 };
 
 // log(erfc(z)), 0.84 <= z <= 3.95, f32: minimises the relative error of 1 - erfc(z) [2^-27.3].
 const Coefficients log_erfc_single = {
-    -9.39144010771997272968292236328125e-5, -1.12810719013214111328125, -0.636437237262725830078125,
-    -0.104600988328456878662109375, 2.255682088434696197509765625e-2, -3.1277132220566272735595703125e-3,
+    -9.39144010771997272968292236328125e-5, -1.12810719013214111328125,       -0.636437237262725830078125,
+    -0.104600988328456878662109375,         2.255682088434696197509765625e-2, -3.1277132220566272735595703125e-3,
     2.04719486646354198455810546875e-4};
 
 // log(exp(z^2 / 2) erfc(z / sqrt(2))) / z + 1 / 2 in z - 5/2, 0 <= z <= 5, f32: minimises z times the absolute error
 // [2^-27.3].
 const double mills_centre = 2.5, mills_high = 5;
-const Coefficients log_mills_single = {
-    -0.005400436465, 0.07306225598, -0.01143016852, 0.00171348732,
-    -0.0002313310106, 2.567068441e-05, -1.728585858e-06, -1.459828241e-07,
-    9.572394788e-08, -2.344410355e-08, 2.497884344e-09};
+const Coefficients log_mills_single = {-0.005400436465,  0.07306225598,    -0.01143016852,   0.00171348732,
+                                       -0.0002313310106, 2.567068441e-05,  -1.728585858e-06, -1.459828241e-07,
+                                       9.572394788e-08,  -2.344410355e-08, 2.497884344e-09};
 
 // exp(z^2 / 2) erfc(z / sqrt(2)) / 2, 0 <= z <= 39, f64, relative [2^-54.3]: a ratio, all of whose terms are positive.
-const Coefficients mills_numerator_twice = {
-    0.5, 0.8279509691701088, 0.67965093712747926, 0.35737795991239324,
-    0.13206274482484329, 0.035673542202924652, 0.0071242939313374068, 0.0010399650480011067,
-    0.00010660302754842068, 6.9783015971103789e-06, 2.2427148364219761e-07};
-const Coefficients mills_denominator_twice = {
-    1, 2.4537864991430833, 2.8171402374277301, 2.0015768915810854,
-    0.98019545771154115, 0.34836135291058373, 0.091992131612005576, 0.018124046428576568,
-    0.0026242978022438896, 0.0002677763282530672, 1.7492008092249359e-05, 5.6216524209084821e-07};
+const Coefficients mills_numerator_twice = {0.5,
+                                            0.8279509691701088,
+                                            0.67965093712747926,
+                                            0.35737795991239324,
+                                            0.13206274482484329,
+                                            0.035673542202924652,
+                                            0.0071242939313374068,
+                                            0.0010399650480011067,
+                                            0.00010660302754842068,
+                                            6.9783015971103789e-06,
+                                            2.2427148364219761e-07};
+const Coefficients mills_denominator_twice = {1,
+                                              2.4537864991430833,
+                                              2.8171402374277301,
+                                              2.0015768915810854,
+                                              0.98019545771154115,
+                                              0.34836135291058373,
+                                              0.091992131612005576,
+                                              0.018124046428576568,
+                                              0.0026242978022438896,
+                                              0.0002677763282530672,
+                                              1.7492008092249359e-05,
+                                              5.6216524209084821e-07};
 
 const Format &format_of(const char *function, const Expr &x) {
     if (x.type() == DType::f32) return single;
     if (x.type() == DType::f64) return twice;
-    throw UserError("functions.type", std::string(function) + " takes f32 or f64, got " + name_of(x.type()) +
-                                          "; cast the operand to f32 or f64 first.");
+    throw UserError("functions.type",
+                    std::string(function) + " takes f32 or f64, got " + name_of(x.type()) + "; cast the operand to f32 or f64 first.");
 }
 
 struct Arithmetic {
@@ -156,9 +206,7 @@ struct Arithmetic {
         return bitcast(f.real, operation(Op::bit_or, {bitcast(f.bits, value), sign}));
     }
 
-    Expr power_of_two(const Expr &biased) const {
-        return bitcast(f.real, operation(Op::shl, {biased, bits(f.mantissa)}));
-    }
+    Expr power_of_two(const Expr &biased) const { return bitcast(f.real, operation(Op::shl, {biased, bits(f.mantissa)})); }
 };
 
 // A value mantissa * 2^(exponent - offset), mantissa in 0.7 .. 1.42, with the exponent in the low bits of an integer.

@@ -120,7 +120,8 @@ private:
         }
         while (!pending.empty()) {
             auto ready = std::find_if(pending.begin(), pending.end(), [&](const auto &candidate) {
-                return std::none_of(candidate.second.begin(), candidate.second.end(), [&](const auto &name) { return unmade.count(name) > 0; });
+                return std::none_of(candidate.second.begin(), candidate.second.end(),
+                                    [&](const auto &name) { return unmade.count(name) > 0; });
             });
             if (ready == pending.end()) ready = pending.begin();
             Item item = std::move(ready->first);
@@ -140,7 +141,8 @@ private:
         }
         std::vector<std::string> states;
         for (const Tensor &t : item.call->callee->tensors)
-            if (auto it = item.call->tensors.find(t.name); t.role == Role::state && it != item.call->tensors.end()) states.push_back(it->second);
+            if (auto it = item.call->tensors.find(t.name); t.role == Role::state && it != item.call->tensors.end())
+                states.push_back(it->second);
         return states;
     }
 
@@ -268,8 +270,8 @@ private:
         std::string text = dim_list(stage.dims);
         if (auto *map = std::get_if<Map>(&stage.body)) return "map" + text + " " + expr(map->value, versions, seen);
         if (auto *r = std::get_if<Reduce>(&stage.body))
-            return "reduce" + text + dim_list(r->dims) + " " + monoid(r->monoid, versions, seen) + exprs(r->inputs, versions, seen) + " where " +
-                   expr(r->where, versions, seen) + " at" + exprs(r->at, versions, seen);
+            return "reduce" + text + dim_list(r->dims) + " " + monoid(r->monoid, versions, seen) + exprs(r->inputs, versions, seen) +
+                   " where " + expr(r->where, versions, seen) + " at" + exprs(r->at, versions, seen);
         if (auto *s = std::get_if<Scan>(&stage.body))
             return "scan" + text + " " + dim(s->dim) + " " + monoid(s->monoid, versions, seen) + exprs(s->inputs, versions, seen) + " " +
                    number(s->inclusive) + (s->direction == ScanDirection::backward ? " backward" : "") +

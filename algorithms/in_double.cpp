@@ -23,8 +23,8 @@ struct Template {
 const std::vector<Template> &templates() {
     static const std::vector<Template> all = [] {
         std::vector<Template> list;
-        for (Function f : {Function(gelu), Function(gelu_tanh), Function(silu), Function(sigmoid), Function(tanh),
-                           Function(erf), Function(log), Function(exp), Function(exp_nonpositive)})
+        for (Function f : {Function(gelu), Function(gelu_tanh), Function(silu), Function(sigmoid), Function(tanh), Function(erf),
+                           Function(log), Function(exp), Function(exp_nonpositive)})
             list.push_back({f, f(input(argument_number, DType::f32))});
         return list;
     }();

@@ -46,8 +46,13 @@ json to_json(const Monoid &m) {
         parts.push_back(part);
     }
     for (DType type : m.inputs) inputs.push_back(name_of(type));
-    json j = {{"name", m.name},          {"parts", parts},         {"inputs", inputs}, {"lift", list(m.lift)},
-              {"combine", list(m.combine)}, {"step", list(m.step)}, {"commutative", m.commutative}};
+    json j = {{"name", m.name},
+              {"parts", parts},
+              {"inputs", inputs},
+              {"lift", list(m.lift)},
+              {"combine", list(m.combine)},
+              {"step", list(m.step)},
+              {"commutative", m.commutative}};
     for (const BatchPass &p : m.batch) {
         json pass = {{"name", p.name}, {"monoid", p.monoid}, {"values", list(p.values)}};
         if (!p.dims.empty()) pass["dims"] = p.dims;
@@ -106,7 +111,8 @@ private:
     json call(const Call &c) {
         json parameters = json::object();
         for (auto &[name, value] : c.parameters) parameters[name] = to_json(value);
-        return {{"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", c.tensors}, {"parameters", parameters}};
+        return {
+            {"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", c.tensors}, {"parameters", parameters}};
     }
     size_t place(const Algorithm *callee) {
         require(callee, "a call without a callee");
@@ -301,9 +307,11 @@ Algorithm algorithm_from_json(const json &value) {
     JsonReader r(value, "algorithm");
     std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "stages", "calls", "outputs", "numerics", "effects"};
     std::string got = r.at("format").text();
-    if (got != format) r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");
+    if (got != format)
+        r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");
     if (int64_t v = r.at("version").integer(); v != version)
-        r.at("version").fail("json.version", "this build reads version " + std::to_string(version) + ", the text has version " + std::to_string(v) +
+        r.at("version").fail("json.version", "this build reads version " + std::to_string(version) + ", the text has version " +
+                                                 std::to_string(v) +
                                                  "; write it again with this build or read it with the one that wrote it.");
     Callees callees;
     if (auto list = r.find("callees"))

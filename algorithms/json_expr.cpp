@@ -61,7 +61,8 @@ static DType dtype_of(const JsonReader &reader) {
 
 Scalar scalar_from_json(const JsonReader &reader) {
     std::vector<JsonReader> items = reader.items();
-    if (items.size() != 2) reader.fail("json.value", "expected a constant such as [\"i32\", 1], got " + std::to_string(items.size()) + " items.");
+    if (items.size() != 2)
+        reader.fail("json.value", "expected a constant such as [\"i32\", 1], got " + std::to_string(items.size()) + " items.");
     return scalar_from_json(dtype_of(items[0]), items[1]);
 }
 
@@ -132,19 +133,22 @@ private:
     static void wants(const JsonReader &reader, const std::vector<JsonReader> &items, size_t lo, size_t hi) {
         if (items.size() >= lo && items.size() <= hi) return;
         std::string expected = std::to_string(lo) + (hi == lo ? "" : hi == SIZE_MAX ? " or more" : " to " + std::to_string(hi));
-        reader.fail("json.expression", "'" + items[0].quotable() + "' is an array of " + expected + " items, got " + std::to_string(items.size()) + ".");
+        reader.fail("json.expression",
+                    "'" + items[0].quotable() + "' is an array of " + expected + " items, got " + std::to_string(items.size()) + ".");
     }
 
     Expr node(const JsonReader &reader, int depth) {
         if (depth > json_max_depth)
-            reader.fail("json.expression", "an expression nests deeper than " + std::to_string(json_max_depth) + " levels; name parts of it with \"let\".");
+            reader.fail("json.expression",
+                        "an expression nests deeper than " + std::to_string(json_max_depth) + " levels; name parts of it with \"let\".");
         if (reader.is_integer()) return Expr(reader.integer());
         if (reader.is_text()) return variable(reader.text());
         std::vector<JsonReader> items = reader.items();
         if (items.empty()) reader.fail("json.expression", "expected an expression such as [\"add\", a, b], got an empty array.");
         Expr e = table_.unique(compound(reader, items, depth));
         if (table_.height(table_.number(e)) > expr_max_height)
-            reader.fail("json.expression", "the expression has more than " + std::to_string(expr_max_height) + " levels; make stages of its parts.");
+            reader.fail("json.expression",
+                        "the expression has more than " + std::to_string(expr_max_height) + " levels; make stages of its parts.");
         return e;
     }
 
@@ -158,7 +162,8 @@ private:
         auto position = [&] { return static_cast<int>(items[1].integer(0, 1 << 20)); };
         if (kind == "@") {
             wants(reader, items, 2, 2);
-            if (definitions_.empty()) reader.fail("json.expression", "\"@\" refers to a definition of \"let\", and there is none before it.");
+            if (definitions_.empty())
+                reader.fail("json.expression", "\"@\" refers to a definition of \"let\", and there is none before it.");
             return definitions_[static_cast<size_t>(items[1].integer(0, static_cast<int64_t>(definitions_.size()) - 1))];
         }
         if (kind == "extent") return wants(reader, items, 2, 2), extent(items[1].text());
@@ -224,7 +229,8 @@ private:
     }
 
     static Op operation_of(const JsonReader &reader) {
-        std::vector<std::string> kinds = {"extent", "parameter", "load", "load_or", "bounded", "bitcast", "cast", "left", "right", "input", "@"};
+        std::vector<std::string> kinds = {"extent", "parameter", "load",  "load_or", "bounded", "bitcast",
+                                          "cast",   "left",      "right", "input",   "@"};
         for (int i = 0; i <= static_cast<int>(Op::select); i++) {
             if (reader.text() == name_of(static_cast<Op>(i))) return static_cast<Op>(i);
             kinds.emplace_back(name_of(static_cast<Op>(i)));

@@ -103,7 +103,9 @@ public:
         if (what.find("ill-formed UTF-8") != std::string::npos)
             source_.fail("json.encoding", at, "the bytes here are not UTF-8; save the file as UTF-8.");
         if (what.find("surrogate") != std::string::npos)
-            source_.fail("json.encoding", at, "half of a pair of surrogates stands here without the other; write both, as in \\ud83d\\ude00, or the character itself.");
+            source_.fail(
+                "json.encoding", at,
+                "half of a pair of surrogates stands here without the other; write both, as in \\ud83d\\ude00, or the character itself.");
         if (is_not_finite(at)) source_.fail("json.number", at, "NaN and Infinity are not JSON; write a finite number or null.");
         if (source_.text.empty()) source_.fail("json.syntax", 0, "expected a JSON value, got an empty text; is the file complete?");
         if (what.find("unexpected end of input") != std::string::npos || byte > source_.text.size())
@@ -111,7 +113,8 @@ public:
         size_t open = what.find(" - "), end = what.find("; last read");
         std::string reason = open == what.npos ? what : what.substr(open + 3, end == what.npos ? end : end - open - 3);
         if (size_t got = reason.find("; expected"); got != reason.npos) reason.replace(got, 1, ",");
-        source_.fail("json.syntax", at, quotable(reason) + " at '" + quotable(last) + "'; write strict JSON: no comments, no trailing commas, double quotes.");
+        source_.fail("json.syntax", at,
+                     quotable(reason) + " at '" + quotable(last) + "'; write strict JSON: no comments, no trailing commas, double quotes.");
     }
 
 private:
@@ -125,8 +128,9 @@ private:
         return word == "nan" || word == "inf";
     }
     [[noreturn]] void refuse_integer() const {
-        source_.fail("json.number", start_of_number(),
-                     "the integer " + quotable(number_text()) + " is outside -9223372036854775808 ..= 9223372036854775807; use a smaller one.");
+        source_.fail(
+            "json.number", start_of_number(),
+            "the integer " + quotable(number_text()) + " is outside -9223372036854775808 ..= 9223372036854775807; use a smaller one.");
     }
     [[noreturn]] void refuse_float() const {
         source_.fail("json.number", start_of_number(),
@@ -175,7 +179,8 @@ private:
     }
     bool open(json value) {
         if (open_.size() == static_cast<size_t>(json_max_depth))
-            source_.fail("json.depth", consumed_ - 1, "objects and arrays nest deeper than " + std::to_string(json_max_depth) + " levels; flatten them.");
+            source_.fail("json.depth", consumed_ - 1,
+                         "objects and arrays nest deeper than " + std::to_string(json_max_depth) + " levels; flatten them.");
         open_.push_back(place(std::move(value)));
         return true;
     }
@@ -194,9 +199,11 @@ private:
 json parse_json(std::string_view text, const std::string &subject) {
     if (text.size() > json_max_bytes)
         throw UserError("json.size", subject + ": " + std::to_string(text.size()) + " bytes are more than the " +
-                                         std::to_string(json_max_bytes) + " that a JSON text may have; split it or remove what is not needed.");
+                                         std::to_string(json_max_bytes) +
+                                         " that a JSON text may have; split it or remove what is not needed.");
     Source source{text, subject};
-    if (text.substr(0, 3) == "\xEF\xBB\xBF") source.fail("json.encoding", 0, "the text opens with a byte-order mark; save it as UTF-8 without one.");
+    if (text.substr(0, 3) == "\xEF\xBB\xBF")
+        source.fail("json.encoding", 0, "the text opens with a byte-order mark; save it as UTF-8 without one.");
     if (size_t nul = text.find('\0'); nul != text.npos) source.fail("json.encoding", nul, "the text holds a NUL byte; save it as UTF-8.");
     size_t consumed = 0;
     Handler handler(source, consumed);

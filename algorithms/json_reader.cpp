@@ -54,7 +54,8 @@ int64_t JsonReader::integer(int64_t lo, int64_t hi) const {
 double JsonReader::real(double lo, double hi) const {
     if (!value_->is_number()) wrong_type("a number");
     const double number = value_->get<double>();
-    if (!(lo <= number && number <= hi)) fail("json.value", "expected a number in " + json(lo).dump() + " ..= " + json(hi).dump() + ", got " + value_->dump() + ".");
+    if (!(lo <= number && number <= hi))
+        fail("json.value", "expected a number in " + json(lo).dump() + " ..= " + json(hi).dump() + ", got " + value_->dump() + ".");
     return number;
 }
 
@@ -104,7 +105,8 @@ JsonReader JsonReader::at(const std::string &field) const {
 void JsonReader::only(const std::vector<std::string> &known) const {
     for (auto &[name, field] : fields())
         if (std::find(known.begin(), known.end(), name) == known.end())
-            field.fail("json.unknown-field", "there is no field of this name; the fields are " + join(known) + "." + did_you_mean(tessera::quotable(name), known));
+            field.fail("json.unknown-field", "there is no field of this name; the fields are " + join(known) + "." +
+                                                 did_you_mean(tessera::quotable(name), known));
 }
 
 }  // namespace tessera

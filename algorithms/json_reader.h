@@ -25,9 +25,9 @@ public:
     int64_t integer(int64_t lo = INT64_MIN, int64_t hi = INT64_MAX) const;
     double real(double lo, double hi) const;  // an integer or a float
     bool truth() const;
-    std::vector<JsonReader> items() const;                             // of an array
-    std::vector<std::pair<std::string, JsonReader>> fields() const;    // of an object
-    std::vector<std::string> texts() const;                            // an array of strings
+    std::vector<JsonReader> items() const;                           // of an array
+    std::vector<std::pair<std::string, JsonReader>> fields() const;  // of an object
+    std::vector<std::string> texts() const;                          // an array of strings
 
     // A field of an object: `at` refuses a missing one (json.missing), `find` gives nothing.
     JsonReader at(const std::string &field) const;
@@ -53,9 +53,7 @@ template <typename F>
 auto JsonReader::located(F make) const -> decltype(make()) {
     try {
         return make();
-    } catch (const std::runtime_error &error) {
-        rethrow(error);
-    }
+    } catch (const std::runtime_error &error) { rethrow(error); }
 }
 
 }  // namespace tessera

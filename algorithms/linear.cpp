@@ -117,8 +117,7 @@ bool split_by(const Linear &a, const Expr &factor, Linear &inside, Linear &outsi
 Expr to_expr(const Linear &a) {
     SmallVector<const Linear::Term *, 8> terms;
     for (const Linear::Term &t : a.terms) terms.push_back(&t);
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](auto *x, auto *y) { return x->coefficient > y->coefficient; });
+    std::stable_sort(terms.begin(), terms.end(), [](auto *x, auto *y) { return x->coefficient > y->coefficient; });
     Expr sum;
     bool constant_first = !terms.empty() && terms[0]->coefficient < 0 && a.constant > 0;
     if (constant_first || terms.empty()) sum = Expr(a.constant);

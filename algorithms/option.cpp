@@ -14,11 +14,12 @@ Options complete_options(const std::string &algorithm, const std::vector<Option>
         auto it = std::find_if(declared.begin(), declared.end(), [&, n = name](const Option &o) { return o.name == n; });
         if (it == declared.end())
             throw UserError("option.unknown", algorithm + ": there is no option '" + name + "'; " +
-                                                  (names.empty() ? "it has no options." : "the options are " + join(names) + "." + did_you_mean(name, names)));
+                                                  (names.empty() ? "it has no options."
+                                                                 : "the options are " + join(names) + "." + did_you_mean(name, names)));
         if (value < it->min || value > it->max)
-            throw UserError("option.range", algorithm + ": option " + name + " (" + it->summary + ") = " + std::to_string(value) + ": expected " +
-                                                std::to_string(it->min) + " ..= " + std::to_string(it->max) + "; the standard value is " +
-                                                std::to_string(it->standard) + ".");
+            throw UserError("option.range", algorithm + ": option " + name + " (" + it->summary + ") = " + std::to_string(value) +
+                                                ": expected " + std::to_string(it->min) + " ..= " + std::to_string(it->max) +
+                                                "; the standard value is " + std::to_string(it->standard) + ".");
         values[name] = value;
     }
     return values;

@@ -10,8 +10,8 @@ namespace tessera {
 
 struct Option {
     std::string name;
-    std::string summary;    // what it means, in a few words
-    int64_t standard = 0;   // its value when none is given
+    std::string summary;   // what it means, in a few words
+    int64_t standard = 0;  // its value when none is given
     int64_t min = 0, max = INT32_MAX;
 };
 

@@ -23,9 +23,9 @@ std::string to_text(const Algorithm &algorithm);
 // "1.0, 2.0": the values of a constant; a long one is cut, and its hash stands for the rest.
 std::string values_text(const Tensor &constant);
 
-const char *name_of(Role role);          // "input", "state", "constant"
-const char *name_of(Rounding rounding);  // "nearest_even", "toward_zero"
-const char *name_of(Effect effect);      // "random", "io", "memory", "collective"
+const char *name_of(Role role);                // "input", "state", "constant"
+const char *name_of(Rounding rounding);        // "nearest_even", "toward_zero"
+const char *name_of(Effect effect);            // "random", "io", "memory", "collective"
 const char *name_of(ScanDirection direction);  // "forward", "backward"
 
 }  // namespace tessera

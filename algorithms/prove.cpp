@@ -8,14 +8,16 @@ namespace tessera {
 
 namespace {
 
-constexpr int most_steps = 300;     // nodes of one proof
-constexpr int most_uses = 4;        // facts subtracted along one branch
+constexpr int most_steps = 300;      // nodes of one proof
+constexpr int most_uses = 4;         // facts subtracted along one branch
 constexpr int64_t narrow = 1 << 20;  // a range worth using for a quotient beside its symbolic bound
 
 // Each is >= 0. They are handed on by every step, so they are not copied: those of the Bounds stay there, the others in the Prover.
 using Facts = std::vector<const Linear *>;
 
-bool same_divisor(const Expr &a, const Expr &b) { return a.is_operation(Op::div) && b.is_operation(Op::div) && equal(a->args[1], b->args[1]); }
+bool same_divisor(const Expr &a, const Expr &b) {
+    return a.is_operation(Op::div) && b.is_operation(Op::div) && equal(a->args[1], b->args[1]);
+}
 
 bool contains(const Expr &whole, const Expr &part) {
     bool found = false;
@@ -79,9 +81,8 @@ bool Prover::compounds_meet(const Linear &x, const Linear &y) const {
     auto alone = [&](const Linear::Term &t) { return t.factors.size() == 1 && (chosen(t.factors[0], x) || estimated(t.factors[0], x)); };
     auto meet = [](const Expr &f, const Expr &g) { return equal(f, g) || same_divisor(f, g); };
     return std::any_of(y.terms.begin(), y.terms.end(), [&](const Linear::Term &t) {
-        return alone(t) && std::any_of(x.terms.begin(), x.terms.end(), [&](const Linear::Term &mine) {
-            return alone(mine) && meet(t.factors[0], mine.factors[0]);
-        });
+        return alone(t) && std::any_of(x.terms.begin(), x.terms.end(),
+                                       [&](const Linear::Term &mine) { return alone(mine) && meet(t.factors[0], mine.factors[0]); });
     });
 }
 
@@ -305,17 +306,14 @@ std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const B
     try {
         Interval i = range_of(linear_form(e, b), b);
         if (i.finite()) return std::pair(i.lo, i.hi);
-    } catch (LinearOverflow) {
-    }
+    } catch (LinearOverflow) {}
     return std::nullopt;
 }
 
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
     try {
         return Prover(b).nonnegative(form);
-    } catch (LinearOverflow) {
-        return false;
-    }
+    } catch (LinearOverflow) { return false; }
 }
 
 bool prove(const Expr &condition, const Bounds &b) {

@@ -72,8 +72,7 @@ Linear Eliminator::tighter(const Factored &s, int direction) {
         try {
             Expr one = to_expr(bound(s.at(form(operand)), direction));
             found = !found ? one : direction > 0 ? min(*found, one) : max(*found, one);
-        } catch (Unknown) {
-        }
+        } catch (Unknown) {}
     }
     if (!found) throw Unknown{};
     return form(*found);
@@ -110,19 +109,13 @@ Expr one_side(const Expr &e, const Bounds &b, const std::set<std::string> &varia
             bool known = end < Interval::unbounded && end > -Interval::unbounded;
             return known ? Expr(end) : Expr();
         }
-    } catch (LinearOverflow) {
-        return {};
-    }
+    } catch (LinearOverflow) { return {}; }
 }
 
 }  // namespace
 
-Expr lower_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) {
-    return one_side(e, b, variables, -1);
-}
+Expr lower_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) { return one_side(e, b, variables, -1); }
 
-Expr upper_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) {
-    return one_side(e, b, variables, 1);
-}
+Expr upper_bound(const Expr &e, const Bounds &b, const std::set<std::string> &variables) { return one_side(e, b, variables, 1); }
 
 }  // namespace tessera

@@ -29,12 +29,12 @@ void check_arrays(const Algorithm &a, const std::map<std::string, Array> &arrays
     for (const auto &[name, array] : arrays) {
         const Tensor *t = a.find_tensor(name);
         if (!t || t->role == Role::constant)
-            throw UserError("reference.tensor", a.name + " has no input or state '" + name + "'; it has " +
-                                                    join(input_names(a)) + "." + did_you_mean(name, input_names(a)));
+            throw UserError("reference.tensor", a.name + " has no input or state '" + name + "'; it has " + join(input_names(a)) + "." +
+                                                    did_you_mean(name, input_names(a)));
         if (array.dtype != t->dtype || array.extents.size() != t->dims.size())
             throw UserError("reference.tensor", a.name + "." + name + ": expected " + name_of(t->dtype) + " of rank " +
-                                                    std::to_string(t->dims.size()) + ", got " + name_of(array.dtype) +
-                                                    " of rank " + std::to_string(array.extents.size()) + ".");
+                                                    std::to_string(t->dims.size()) + ", got " + name_of(array.dtype) + " of rank " +
+                                                    std::to_string(array.extents.size()) + ".");
     }
     for (const std::string &name : input_names(a))
         if (!arrays.count(name))
@@ -91,8 +91,7 @@ std::map<std::string, int64_t> Extents::find(const std::map<std::string, Array> 
     for (const auto &[name, array] : arrays) {
         const Tensor *t = a.find_tensor(name);
         for (size_t i = 0; i < t->dims.size(); i++)
-            if (a.dim(t->dims[i]).kind != DimKind::derived)
-                bind(t->dims[i], array.extents[i], name + " of shape " + shape(array.extents));
+            if (a.dim(t->dims[i]).kind != DimKind::derived) bind(t->dims[i], array.extents[i], name + " of shape " + shape(array.extents));
     }
     for (size_t round = 0; round < a.dims.size(); round++)
         for (const Dim &d : a.dims) {
@@ -124,10 +123,9 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
     for (const Parameter &p : a.parameters) {
         auto it = parameters.find(p.name);
         if (it == parameters.end() || it->second.type != p.dtype)
-            throw UserError("reference.parameter", a.name + " wants the parameter '" + p.name + "' of type " +
-                                                       name_of(p.dtype) + "; " +
-                                                       (it == parameters.end() ? "it is not given."
-                                                                               : std::string("got ") + name_of(it->second.type) + "."));
+            throw UserError("reference.parameter",
+                            a.name + " wants the parameter '" + p.name + "' of type " + name_of(p.dtype) + "; " +
+                                (it == parameters.end() ? "it is not given." : std::string("got ") + name_of(it->second.type) + "."));
     }
     StageRunner runner(a, Extents(a, options.extents).find(tensors), parameters);
     for (auto &[name, array] : tensors) runner.add(name, std::move(array));

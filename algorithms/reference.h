@@ -26,7 +26,6 @@ struct EvaluationOptions {
 std::map<std::string, Array> evaluate(const Algorithm &algorithm, std::map<std::string, Array> tensors,
                                       const std::map<std::string, Scalar> &parameters, const EvaluationOptions &options);
 std::map<std::string, Array> evaluate(const Algorithm &algorithm, std::map<std::string, Array> tensors,
-                                      const std::map<std::string, Scalar> &parameters = {},
-                                      Precision precision = Precision::policy);
+                                      const std::map<std::string, Scalar> &parameters = {}, Precision precision = Precision::policy);
 
 }  // namespace tessera

@@ -95,8 +95,7 @@ void StageRunner::each(const Loops &loops, size_t depth, const Body &body) {
 
 int64_t StageRunner::position(const Loops &loops) {
     int64_t p = 0;
-    for (const Loop &l : loops)
-        p = p * frame_[static_cast<size_t>(l.extent)].integer + frame_[static_cast<size_t>(l.index)].integer;
+    for (const Loop &l : loops) p = p * frame_[static_cast<size_t>(l.extent)].integer + frame_[static_cast<size_t>(l.index)].integer;
     return p;
 }
 
@@ -134,9 +133,8 @@ void StageRunner::check_shapes() {
         for (size_t i = 0; i < t.dims.size(); i++) {
             int64_t expected = points({t.dims[i]}), got = arrays_.at(t.name).extents[i];
             if (size_of_dim_.count(t.dims[i]) && expected != got)
-                throw UserError("reference.extent", a_.name + "." + t.dims[i] + ": the size " +
-                                                        to_string(a_.dim(t.dims[i]).size) + " is " + std::to_string(expected) +
-                                                        ", but " + std::to_string(got) + " in " + t.name + ".");
+                throw UserError("reference.extent", a_.name + "." + t.dims[i] + ": the size " + to_string(a_.dim(t.dims[i]).size) + " is " +
+                                                        std::to_string(expected) + ", but " + std::to_string(got) + " in " + t.name + ".");
         }
 }
 
@@ -171,8 +169,7 @@ StageRunner::Fold StageRunner::make_fold(const Monoid &monoid, const std::vector
 
 void StageRunner::reset(Fold &fold, int64_t places) {
     for (const Group &g : fold.groups)
-        for (size_t p : g.parts)
-            fold.values[p].assign(static_cast<size_t>(g.points * places), to_register(monoid_->parts[p].identity));
+        for (size_t p : g.parts) fold.values[p].assign(static_cast<size_t>(g.points * places), to_register(monoid_->parts[p].identity));
 }
 
 void StageRunner::absorb(Fold &fold, int64_t place) {

@@ -14,10 +14,9 @@ struct OpRow {
     int arity;
 };
 static constexpr OpRow op_table[] = {
-    {"neg", 1}, {"abs", 1}, {"sqrt", 1}, {"floor", 1}, {"ceil", 1}, {"round", 1}, {"trunc", 1}, {"not", 1},
-    {"add", 2}, {"sub", 2}, {"mul", 2}, {"div", 2}, {"mod", 2}, {"min", 2}, {"max", 2},
-    {"and", 2}, {"or", 2}, {"xor", 2}, {"shl", 2}, {"shr", 2}, {"eq", 2}, {"ne", 2}, {"lt", 2}, {"le", 2},
-    {"fma", 3}, {"select", 3},
+    {"neg", 1}, {"abs", 1}, {"sqrt", 1}, {"floor", 1}, {"ceil", 1}, {"round", 1}, {"trunc", 1}, {"not", 1},    {"add", 2},
+    {"sub", 2}, {"mul", 2}, {"div", 2},  {"mod", 2},   {"min", 2},  {"max", 2},   {"and", 2},   {"or", 2},     {"xor", 2},
+    {"shl", 2}, {"shr", 2}, {"eq", 2},   {"ne", 2},    {"lt", 2},   {"le", 2},    {"fma", 3},   {"select", 3},
 };
 
 const char *name_of(Op op) { return op_table[static_cast<size_t>(op)].name; }
@@ -29,8 +28,8 @@ Op op_named(const std::string &name) {
         if (name == op_table[i].name) return static_cast<Op>(i);
         names.push_back(op_table[i].name);
     }
-    throw UserError("op.unknown", "there is no operation '" + name + "'; the operations are " + join(names) + "." +
-                                      did_you_mean(name, names));
+    throw UserError("op.unknown",
+                    "there is no operation '" + name + "'; the operations are " + join(names) + "." + did_you_mean(name, names));
 }
 
 // A double rounded once to a format with `mantissa` stored bits and a biased exponent of `exponent` bits.
@@ -101,8 +100,7 @@ static Scalar apply_real(Op op, DType type, double a, double b, double c) {
     case Op::lt: return Scalar::of_integer(DType::boolean, a < b);
     case Op::le: return Scalar::of_integer(DType::boolean, a <= b);
     case Op::fma:
-        if (type == DType::f32)
-            return Scalar::of_real(type, std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
+        if (type == DType::f32) return Scalar::of_real(type, std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
         return Scalar::of_real(type, std::fma(a, b, c));
     default: throw InternalError(std::string(name_of(op)) + " is not defined on floats");
     }
@@ -192,8 +190,7 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
 Scalar bitcast(DType type, const Scalar &value) {
     if (type == DType::i32) return Scalar::of_integer(type, std::bit_cast<int32_t>(static_cast<float>(value.real)));
     if (type == DType::i64) return Scalar::of_integer(type, std::bit_cast<int64_t>(value.real));
-    if (type == DType::f32)
-        return Scalar::of_real(type, std::bit_cast<float>(static_cast<int32_t>(value.integer)));
+    if (type == DType::f32) return Scalar::of_real(type, std::bit_cast<float>(static_cast<int32_t>(value.integer)));
     return Scalar::of_real(type, std::bit_cast<double>(value.integer));
 }
 

@@ -14,11 +14,32 @@ namespace tessera {
 //   shl and shr take the count modulo the width; shr of a signed value is arithmetic.
 //   round is to nearest, ties to even.
 enum class Op : uint8_t {
-    neg, abs, sqrt, floor, ceil, round, trunc, logical_not,                     // one operand
-    add, sub, mul, div, mod, min, max, bit_and, bit_or, bit_xor, shl, shr,      // two
-    eq, ne, lt, le,                                                             // two, giving bool
-    fma,                                                                        // a * b + c with one rounding
-    select,                                                                     // condition ? a : b
+    neg,
+    abs,
+    sqrt,
+    floor,
+    ceil,
+    round,
+    trunc,
+    logical_not,  // one operand
+    add,
+    sub,
+    mul,
+    div,
+    mod,
+    min,
+    max,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shl,
+    shr,  // two
+    eq,
+    ne,
+    lt,
+    le,      // two, giving bool
+    fma,     // a * b + c with one rounding
+    select,  // condition ? a : b
 };
 
 const char *name_of(Op op);
@@ -30,7 +51,7 @@ struct Scalar {
     double real = 0;      // the value of a float type, exactly representable in it
     int64_t integer = 0;  // the value of every other type
 
-    static Scalar of_real(DType type, double value);     // rounded to `type`
+    static Scalar of_real(DType type, double value);      // rounded to `type`
     static Scalar of_integer(DType type, int64_t value);  // wrapped to `type`
     bool truth() const { return integer != 0; }
     friend bool operator==(const Scalar &, const Scalar &);  // same type and same bits, NaN equal to NaN

@@ -61,9 +61,7 @@ Linear atom_remainder(const Linear &x, int64_t c, const Bounds &b) {
     return known.lo == known.hi ? Linear(known.lo) : Linear::atom(remainder);
 }
 
-bool is_quotient(const Expr &e, Op op) {
-    return e.is_operation(op) && e->args[1].is_constant() && e->args[1]->value.integer > 0;
-}
+bool is_quotient(const Expr &e, Op op) { return e.is_operation(op) && e->args[1].is_constant() && e->args[1]->value.integer > 0; }
 
 const Linear &Simplifier::form(const Expr &e) {
     Bounds::Answers &answers = b.answers(e->variables);
@@ -241,9 +239,7 @@ Expr Simplifier::any(const Expr &e) {
     try {
         Deeper deeper(b.depth());
         made = e.type() == DType::index ? to_expr(form(e)) : e.type() == DType::boolean ? condition(e) : make_any(e);
-    } catch (LinearOverflow) {
-        made = e;
-    }
+    } catch (LinearOverflow) { made = e; }
     answers.kept.push_front(e);
     return *answers.simplified.add(e.get()).first = made;
 }
@@ -285,8 +281,7 @@ Expr Simplifier::comparison(Op op, const Linear &x, const Linear &y) {
         if (d.constant % g) return truth(!equal_is);
         bool above = prove_nonnegative(d, b), below = prove_nonnegative(d * -1, b);
         if (above && below) return truth(equal_is);
-        if ((above && prove_nonnegative(d - Linear(1), b)) || (below && prove_nonnegative(d * -1 - Linear(1), b)))
-            return truth(!equal_is);
+        if ((above && prove_nonnegative(d - Linear(1), b)) || (below && prove_nonnegative(d * -1 - Linear(1), b))) return truth(!equal_is);
     } else {
         Linear holds = op == Op::lt ? d - Linear(1) : d;
         if (prove_nonnegative(holds, b)) return truth(true);

@@ -26,10 +26,7 @@ public:
     SmallVector() noexcept {}
     SmallVector(std::initializer_list<T> list) : SmallVector(list.begin(), list.end()) {}
     template <typename Iterator>
-        requires std::sized_sentinel_for<Iterator, Iterator>
-    SmallVector(Iterator first, Iterator last) : SmallVector() {
-        append(first, last);
-    }
+    requires std::sized_sentinel_for<Iterator, Iterator> SmallVector(Iterator first, Iterator last) : SmallVector() { append(first, last); }
     SmallVector(const std::vector<T> &list) : SmallVector(list.begin(), list.end()) {}
     SmallVector(std::vector<T> &&list) : SmallVector(std::make_move_iterator(list.begin()), std::make_move_iterator(list.end())) {}
     SmallVector(const SmallVector &other) : SmallVector(other.begin(), other.end()) {}
@@ -69,7 +66,7 @@ public:
     }
     // Of no elements of its own.
     template <typename Iterator>
-        requires std::sized_sentinel_for<Iterator, Iterator>
+    requires std::sized_sentinel_for<Iterator, Iterator>
     void append(Iterator first, Iterator last) {
         reserve(size_ + static_cast<size_t>(std::distance(first, last)));
         std::uninitialized_copy(first, last, elements_ + size_);

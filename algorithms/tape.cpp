@@ -207,19 +207,21 @@ void Tape::prepare(Register *frame) const {
     for (const auto &[slot, value] : constants_) frame[slot] = value;
 }
 
-#define REAL_CASE(OP)                                                                                               \
-    case code(Op::OP, Kind::f32): t.f32 = real_operation<float>(Op::OP, a.f32, b.f32, c.f32); break;                \
-    case code(Op::OP, Kind::f64): t.f64 = real_operation<double>(Op::OP, a.f64, b.f64, c.f64); break;
-#define INTEGER_KIND(OP, KIND)                                                                                      \
-    case code(Op::OP, Kind::KIND):                                                                                  \
-        t.integer = wrapped(Kind::KIND, integer_operation(Op::OP, Kind::KIND, a.integer, b.integer, c.integer));    \
+#define REAL_CASE(OP)                                                                                \
+    case code(Op::OP, Kind::f32): t.f32 = real_operation<float>(Op::OP, a.f32, b.f32, c.f32); break; \
+    case code(Op::OP, Kind::f64):                                                                    \
+        t.f64 = real_operation<double>(Op::OP, a.f64, b.f64, c.f64);                                 \
+        break;
+#define INTEGER_KIND(OP, KIND)                                                                                   \
+    case code(Op::OP, Kind::KIND):                                                                               \
+        t.integer = wrapped(Kind::KIND, integer_operation(Op::OP, Kind::KIND, a.integer, b.integer, c.integer)); \
         break;
 #define INTEGER_CASE(OP) INTEGER_KIND(OP, i64) INTEGER_KIND(OP, i32) INTEGER_KIND(OP, boolean)
-#define COMPARE_CASE(OP)                                                                                            \
-    case code(Op::OP, Kind::f32): t.integer = compared(Op::OP, a.f32, b.f32); break;                                \
-    case code(Op::OP, Kind::f64): t.integer = compared(Op::OP, a.f64, b.f64); break;                                \
-    case code(Op::OP, Kind::i64):                                                                                   \
-    case code(Op::OP, Kind::i32):                                                                                   \
+#define COMPARE_CASE(OP)                                                             \
+    case code(Op::OP, Kind::f32): t.integer = compared(Op::OP, a.f32, b.f32); break; \
+    case code(Op::OP, Kind::f64): t.integer = compared(Op::OP, a.f64, b.f64); break; \
+    case code(Op::OP, Kind::i64):                                                    \
+    case code(Op::OP, Kind::i32):                                                    \
     case code(Op::OP, Kind::boolean): t.integer = compared(Op::OP, a.integer, b.integer); break;
 
 void Tape::run(Register *r, const TensorView *tensors) const {
@@ -228,16 +230,14 @@ void Tape::run(Register *r, const TensorView *tensors) const {
         Register a = r[i->a], b = r[i->b], c = r[i->c];
         Register &t = r[i->target];
         switch (i->code) {
-        REAL_CASE(sqrt) REAL_CASE(floor) REAL_CASE(ceil) REAL_CASE(round) REAL_CASE(trunc)
-        REAL_CASE(neg) INTEGER_CASE(neg) REAL_CASE(abs) INTEGER_CASE(abs)
-        REAL_CASE(add) INTEGER_CASE(add) REAL_CASE(sub) INTEGER_CASE(sub)
-        REAL_CASE(mul) INTEGER_CASE(mul) REAL_CASE(div) INTEGER_CASE(div)
-        REAL_CASE(min) INTEGER_CASE(min) REAL_CASE(max) INTEGER_CASE(max)
-        REAL_CASE(fma) INTEGER_CASE(fma)
-        INTEGER_CASE(logical_not) INTEGER_CASE(mod) INTEGER_CASE(bit_and) INTEGER_CASE(bit_or) INTEGER_CASE(bit_xor)
-        INTEGER_CASE(shl) INTEGER_CASE(shr)
-        COMPARE_CASE(eq) COMPARE_CASE(ne) COMPARE_CASE(lt) COMPARE_CASE(le)
-        case code_select: t = a.integer ? b : c; break;
+            REAL_CASE(sqrt)
+            REAL_CASE(floor) REAL_CASE(ceil) REAL_CASE(round) REAL_CASE(trunc) REAL_CASE(neg) INTEGER_CASE(neg) REAL_CASE(abs)
+                INTEGER_CASE(abs) REAL_CASE(add) INTEGER_CASE(add) REAL_CASE(sub) INTEGER_CASE(sub) REAL_CASE(mul) INTEGER_CASE(mul)
+                    REAL_CASE(div) INTEGER_CASE(div) REAL_CASE(min) INTEGER_CASE(min) REAL_CASE(max) INTEGER_CASE(max) REAL_CASE(fma)
+                        INTEGER_CASE(fma) INTEGER_CASE(logical_not) INTEGER_CASE(mod) INTEGER_CASE(bit_and) INTEGER_CASE(bit_or)
+                            INTEGER_CASE(bit_xor) INTEGER_CASE(shl) INTEGER_CASE(shr) COMPARE_CASE(eq) COMPARE_CASE(ne) COMPARE_CASE(lt)
+                                COMPARE_CASE(le) case code_select : t = a.integer ? b : c;
+            break;
         case code_move: t = a; break;
         case code_clamp: t.integer = std::max(std::min(a.integer, c.integer - 1), b.integer); break;
         case code_load: load(*i, r, tensors); break;

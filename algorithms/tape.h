@@ -38,8 +38,8 @@ struct TensorView {
 std::vector<int64_t> row_major_strides(const std::vector<int64_t> &extents);
 
 struct TapeResolver {
-    std::function<int(const Expr &leaf)> slot;                // of a variable, extent, parameter, left, right or input
-    std::function<int(const std::string &tensor)> tensor;     // position in the table given to run()
+    std::function<int(const Expr &leaf)> slot;             // of a variable, extent, parameter, left, right or input
+    std::function<int(const std::string &tensor)> tensor;  // position in the table given to run()
 };
 
 class Tape {
@@ -48,8 +48,8 @@ public:
     // Uses the registers from `first` on.
     Tape(const std::vector<Expr> &roots, const TapeResolver &resolver, int first);
 
-    int end() const { return next_; }                         // one past the last register used
-    void prepare(Register *frame) const;                      // writes the constants; once for each frame
+    int end() const { return next_; }     // one past the last register used
+    void prepare(Register *frame) const;  // writes the constants; once for each frame
     // Operands are evaluated once, even those of the branch that a select does not take; a guarded load whose guard is
     // false evaluates no index. A load outside its tensor throws InternalError.
     void run(Register *frame, const TensorView *tensors) const;

@@ -11,9 +11,9 @@ constexpr uint16_t code(Op op, Kind kind) { return static_cast<uint16_t>(static_
 enum : uint16_t {
     code_select = 5 * (static_cast<int>(Op::select) + 1),
     code_move,
-    code_clamp,         // max(min(a, c - 1), b)
-    code_load,          // detail: position of the access
-    code_skip_unless,   // detail: how many instructions
+    code_clamp,        // max(min(a, c - 1), b)
+    code_load,         // detail: position of the access
+    code_skip_unless,  // detail: how many instructions
     code_f32_to_f64,
     code_f64_to_f32,
     code_f32_to_bf16,
@@ -22,7 +22,7 @@ enum : uint16_t {
     code_integer_to_f64,
     code_f32_bits,
     code_f32_of_bits,
-    code_convert,       // detail: source type | target type << 4 | saturate << 8 | toward zero << 9
+    code_convert,  // detail: source type | target type << 4 | saturate << 8 | toward zero << 9
 };
 
 }  // namespace tessera

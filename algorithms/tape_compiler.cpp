@@ -98,8 +98,8 @@ int Tape::Compiler::emit_cast(const Expr &e) {
     if (!is_float(from) && to == DType::f32) return add(code_integer_to_f32, x);
     if (!is_float(from) && to == DType::f64) return add(code_integer_to_f64, x);
     if (!is_float(from) && (to == DType::i64 || (to == DType::index && from != DType::i64))) return add(code_move, x);
-    int how = static_cast<int>(from) | static_cast<int>(to) << 4 | (e->saturate ? 256 : 0) |
-              (e->rounding == Rounding::toward_zero ? 512 : 0);
+    int how =
+        static_cast<int>(from) | static_cast<int>(to) << 4 | (e->saturate ? 256 : 0) | (e->rounding == Rounding::toward_zero ? 512 : 0);
     return add(code_convert, x, 0, 0, how);
 }
 

@@ -10,7 +10,8 @@ namespace tessera {
 
 static Builder *builder_of(const Tile &a, const Tile &b) {
     if (&a.builder() != &b.builder())
-        throw UserError("shape.builder", a.describe() + " and " + b.describe() + " belong to two algorithms; a tile is used in the one that made it.");
+        throw UserError("shape.builder",
+                        a.describe() + " and " + b.describe() + " belong to two algorithms; a tile is used in the one that made it.");
     return &a.builder();
 }
 
@@ -25,8 +26,8 @@ static std::vector<std::string> both(const Tile &a, const Tile &b) {
 
 static Tile binary(Op op, const Tile &a, const Tile &b) {
     if (a.dtype() != b.dtype())
-        throw UserError("shape.type", std::string(name_of(op)) + ": " + a.describe() + " is " + name_of(a.dtype()) + " and " + b.describe() + " is " +
-                            name_of(b.dtype()) + "; convert one with cast.");
+        throw UserError("shape.type", std::string(name_of(op)) + ": " + a.describe() + " is " + name_of(a.dtype()) + " and " +
+                                          b.describe() + " is " + name_of(b.dtype()) + "; convert one with cast.");
     return Tile(builder_of(a, b), operation(op, {a.value(), b.value()}), both(a, b));
 }
 
@@ -74,8 +75,7 @@ Tile silu(const Tile &x) { return like(x, silu(x.value())); }
 
 Tile transpose(const Tile &x) {
     std::vector<std::string> dims = x.dims();
-    if (dims.size() < 2)
-        throw UserError("shape.rank", "transpose wants a tile of at least two dims, got " + x.describe() + ".");
+    if (dims.size() < 2) throw UserError("shape.rank", "transpose wants a tile of at least two dims, got " + x.describe() + ".");
     std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
     return Tile(&x.builder(), x.value(), dims);
 }
@@ -85,16 +85,19 @@ Tile broadcast(const Tile &x, const std::vector<Dim> &dims) {
     for (const Dim &d : dims) all.push_back(x.builder().dim(d).name);
     for (const std::string &d : x.dims())
         if (std::find(all.begin(), all.end(), d) == all.end())
-            throw UserError("shape.broadcast", x.describe() + " cannot be broadcast to " + join(all) + ": its dim '" + d + "' is not among them.");
+            throw UserError("shape.broadcast",
+                            x.describe() + " cannot be broadcast to " + join(all) + ": its dim '" + d + "' is not among them.");
     return Tile(&x.builder(), x.value(), all);
 }
 
 Tile stack(const std::vector<Tile> &tiles, const Dim &along) {
     const std::string count = std::to_string(tiles.size());
     if (tiles.empty() || along.kind != DimKind::fixed || along.value != static_cast<int64_t>(tiles.size()))
-        throw UserError("shape.stack", "stack: dim '" + along.name + "' " +
-                                           (along.kind == DimKind::fixed ? "has extent " + std::to_string(along.value) : std::string("is not fixed")) +
-                                           ", and there are " + count + " tiles; expected one for each element: declare it as dim(\"" + along.name + "\", " + count + ").");
+        throw UserError("shape.stack",
+                        "stack: dim '" + along.name + "' " +
+                            (along.kind == DimKind::fixed ? "has extent " + std::to_string(along.value) : std::string("is not fixed")) +
+                            ", and there are " + count + " tiles; expected one for each element: declare it as dim(\"" + along.name +
+                            "\", " + count + ").");
     const Expr index = variable(tiles[0].builder().dim(along).name);
     Tile result = tiles.back();
     for (size_t i = tiles.size() - 1; i-- > 0;)
@@ -123,13 +126,14 @@ Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over) {
         const std::string &last = a.dims().empty() ? "" : a.dims().back();
         if (std::find(b.dims().begin(), b.dims().end(), last) == b.dims().end())
             throw UserError("shape.dot", "dot: " + a.describe() + "'s last dim '" + last + "' must be a dim of " + b.describe() +
-                                "; name the dims to sum over, or rename one.");
+                                             "; name the dims to sum over, or rename one.");
         dims = {last};
     }
     for (const std::string &d : dims)
         for (const Tile &t : {a, b})
             if (std::find(t.dims().begin(), t.dims().end(), d) == t.dims().end())
-                throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " + join(t.dims()) + ".");
+                throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " +
+                                                 join(t.dims()) + ".");
     DType type = is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
     return f->fold(dot_monoid(type), {cast(type, a), cast(type, b)}, dims)[0];
 }
@@ -153,7 +157,8 @@ Tile softmax(const Tile &x, const Dim &over) {
 }
 
 Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where) {
-    std::vector<Tile> parts = scores.builder().fold(online_softmax_monoid(scores.dtype(), value.name), {scores, values}, {over.name}, where);
+    std::vector<Tile> parts =
+        scores.builder().fold(online_softmax_monoid(scores.dtype(), value.name), {scores, values}, {over.name}, where);
     Tile zero = number(scores, 0), empty = parts[1] == zero;
     return select(empty, zero, parts[2] / parts[1]);
 }

@@ -40,8 +40,10 @@ void verify_name(const VerifyScope &scope, const std::string &what, const std::s
     bool legal = !name.empty() && is_letter(name[0]) && name.back() != '.' && name.find("..") == std::string::npos;
     for (char c : name) legal &= is_letter(c) || is_digit(c) || c == '.';
     if (!legal)
-        scope.fail("name", "", what + " is named '" + name + "'; a name has letters, digits and '_', in parts separated by '.', and "
-                               "begins with no digit.");
+        scope.fail("name", "",
+                   what + " is named '" + name +
+                       "'; a name has letters, digits and '_', in parts separated by '.', and "
+                       "begins with no digit.");
 }
 
 namespace {
@@ -78,13 +80,13 @@ void Verifier::check_names() {
     for (const Parameter &p : a_.parameters) {
         add_name(parameters, "a parameter", p.name);
         if (!is_arithmetic(p.dtype) || p.dtype == DType::index)
-            scope_.fail("type", p.name, std::string("a parameter of type ") + name_of(p.dtype) + "; declare it f32, f64, i32, i64 or bool.");
+            scope_.fail("type", p.name,
+                        std::string("a parameter of type ") + name_of(p.dtype) + "; declare it f32, f64, i32, i64 or bool.");
     }
     for (const Tensor &t : a_.tensors) add_name(tensors, "a tensor", t.name);
     for (const Stage &s : a_.stages) {
         add_name(tensors, "a stage", s.name);
-        if (auto *map = std::get_if<Map>(&s.body); map && !map->value.defined())
-            scope_.fail("type", s.name, "its value is missing.");
+        if (auto *map = std::get_if<Map>(&s.body); map && !map->value.defined()) scope_.fail("type", s.name, "its value is missing.");
         for (const Tensor &t : results_of(s))
             if (t.name != s.name) add_name(tensors, "a result", t.name);
     }
@@ -97,17 +99,19 @@ void Verifier::check_tensor(const Tensor &t) {
     for (const std::string &name : t.dims) {
         const Dim &d = scope_.dim(name, t.name);
         if (scope_.ragged(d))
-            scope_.fail("ragged", t.name, "the dim '" + name + "' is ragged and cannot be an axis of a tensor; store the rows one after "
-                                          "the other along a dim of their total.");
+            scope_.fail("ragged", t.name,
+                        "the dim '" + name +
+                            "' is ragged and cannot be an axis of a tensor; store the rows one after "
+                            "the other along a dim of their total.");
         if (t.role != Role::constant) continue;
         if (d.kind != DimKind::fixed) scope_.fail("dim", t.name, "a constant has fixed dims only; fix '" + name + "'.");
         count *= d.value;
     }
     bool typed = std::all_of(t.values.begin(), t.values.end(), [&](const Scalar &s) { return s.type == t.dtype; });
     if (t.role == Role::constant && (static_cast<int64_t>(t.values.size()) != count || !typed))
-        scope_.fail("type", t.name, "a constant of the dims " + join(t.dims) + " needs " + std::to_string(count) + " values of type " +
-                                        name_of(t.dtype) + ", got " + std::to_string(t.values.size()) +
-                                        (typed ? "." : ", some of another type."));
+        scope_.fail("type", t.name,
+                    "a constant of the dims " + join(t.dims) + " needs " + std::to_string(count) + " values of type " + name_of(t.dtype) +
+                        ", got " + std::to_string(t.values.size()) + (typed ? "." : ", some of another type."));
     if (t.role != Role::constant && !t.values.empty()) scope_.fail("type", t.name, "only a constant has values; remove them.");
 }
 
@@ -122,8 +126,9 @@ void Verifier::check_callees() const {
             if (it == c.parameters.end() || !it->second.defined())
                 scope_.fail("call", c.scope, subject + "not bound; give an expression of type " + name_of(p.dtype) + ".");
             if (it->second.type() != p.dtype)
-                scope_.fail("call", c.scope, subject + name_of(p.dtype) + ", but is bound to " + brief(it->second) + " of type " +
-                                                 name_of(it->second.type()) + "; cast it.");
+                scope_.fail("call", c.scope,
+                            subject + name_of(p.dtype) + ", but is bound to " + brief(it->second) + " of type " +
+                                name_of(it->second.type()) + "; cast it.");
         }
     }
 }
@@ -151,8 +156,7 @@ void Verifier::check_stages() {
 }
 
 void Verifier::check_outputs() const {
-    bool updates = std::any_of(a_.stages.begin(), a_.stages.end(),
-                               [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
+    bool updates = std::any_of(a_.stages.begin(), a_.stages.end(), [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
     if (a_.outputs.empty() && !updates && a_.calls.empty())
         scope_.fail("output", "", "it has no output and updates no state; name the tensors that it computes in outputs.");
     std::set<std::string> seen;
@@ -167,8 +171,8 @@ void Verifier::check_outputs() const {
 }
 
 void Verifier::check_effects(const Algorithm &flat) const {
-    bool updates = std::any_of(flat.stages.begin(), flat.stages.end(),
-                               [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
+    bool updates =
+        std::any_of(flat.stages.begin(), flat.stages.end(), [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
     if (updates && !a_.effects.count(Effect::memory))
         scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
     if (!updates && a_.effects.count(Effect::memory))

@@ -11,8 +11,7 @@ namespace {
 
 class CallChecker {
 public:
-    CallChecker(const VerifyScope &scope, const Call &call)
-        : scope_(scope), call_(call), subject_(call.scope), callee_(*call.callee) {}
+    CallChecker(const VerifyScope &scope, const Call &call) : scope_(scope), call_(call), subject_(call.scope), callee_(*call.callee) {}
     void check() const;
 
 private:

@@ -92,19 +92,25 @@ void Checker::visit(const Expr &e, Scan &scan) {
     case ExprKind::parameter: return check_parameter(e);
     case ExprKind::bounded:
         if (!prove(e->args[1] < e->args[2], scan.facts))
-            scope_.fail("bounds", subject_, brief(e) + ": cannot prove " + brief(e->args[1] < e->args[2]) +
-                                                ", and nothing can be clamped into an empty range; guard it with load_or, or constrain the dims.");
+            scope_.fail("bounds", subject_,
+                        brief(e) + ": cannot prove " + brief(e->args[1] < e->args[2]) +
+                            ", and nothing can be clamped into an empty range; guard it with load_or, or constrain the dims.");
         return;
     case ExprKind::operation:
-        if (const Size size = e.is_operation(Op::mul) && e.type() == DType::index ? size_of_position(e) : Size(); size.data && size.most >= 0x1p63)
-            scope_.fail("bounds", subject_, brief(e) + ": what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp "
-                                                           "what is loaded with bounded.");
+        if (const Size size = e.is_operation(Op::mul) && e.type() == DType::index ? size_of_position(e) : Size();
+            size.data && size.most >= 0x1p63)
+            scope_.fail("bounds", subject_,
+                        brief(e) +
+                            ": what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp "
+                            "what is loaded with bounded.");
         return;
     case ExprKind::left:
     case ExprKind::right:
     case ExprKind::input:
-        scope_.fail("expression", subject_, brief(e) + " is an operand of a monoid's definition and means nothing here; "
-                                            "use a load, an index, an extent or a parameter.");
+        scope_.fail("expression", subject_,
+                    brief(e) +
+                        " is an operand of a monoid's definition and means nothing here; "
+                        "use a load, an index, an extent or a parameter.");
     default: return;
     }
 }
@@ -112,16 +118,20 @@ void Checker::visit(const Expr &e, Scan &scan) {
 void Checker::check_variable(const Expr &e) const {
     if (std::count(dims_.begin(), dims_.end(), e->name)) return;
     scope_.dim(e->name, subject_);
-    scope_.fail("variable", subject_, "the index '" + e->name + "' is not defined here; the indices here are those of " +
-                                          join(dims_) + ". Add the dim to the stage, or reduce over it.");
+    scope_.fail("variable", subject_,
+                "the index '" + e->name + "' is not defined here; the indices here are those of " + join(dims_) +
+                    ". Add the dim to the stage, or reduce over it.");
 }
 
 void Checker::check_extent(const Expr &e) const {
     const Dim &d = scope_.dim(e->name, subject_);
     for (const std::string &outer : d.size.defined() ? variables_in(d.size) : std::set<std::string>())
         if (!std::count(dims_.begin(), dims_.end(), outer))
-            scope_.fail("ragged", subject_, "|" + d.name + "| varies with the index of '" + outer + "', which is not defined here; "
-                                            "use it inside '" + outer + "'.");
+            scope_.fail("ragged", subject_,
+                        "|" + d.name + "| varies with the index of '" + outer +
+                            "', which is not defined here; "
+                            "use it inside '" +
+                            outer + "'.");
 }
 
 void Checker::check_parameter(const Expr &e) const {
@@ -129,12 +139,12 @@ void Checker::check_parameter(const Expr &e) const {
     for (const Parameter &p : scope_.parameters) {
         if (p.name == e->name && p.dtype == e.type()) return;
         if (p.name == e->name)
-            scope_.fail("type", subject_, "the parameter '" + p.name + "' is " + name_of(p.dtype) + ", but is used as " +
-                                              name_of(e.type()) + "; cast it.");
+            scope_.fail("type", subject_,
+                        "the parameter '" + p.name + "' is " + name_of(p.dtype) + ", but is used as " + name_of(e.type()) + "; cast it.");
         names.push_back(p.name);
     }
-    scope_.fail("unknown-parameter", subject_, "there is no parameter '" + e->name + "'; the parameters are " + join(names) +
-                                                   "." + did_you_mean(e->name, names));
+    scope_.fail("unknown-parameter", subject_,
+                "there is no parameter '" + e->name + "'; the parameters are " + join(names) + "." + did_you_mean(e->name, names));
 }
 
 void Checker::check_load(const Expr &e, Scan &scan) {
@@ -142,30 +152,34 @@ void Checker::check_load(const Expr &e, Scan &scan) {
     std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
     auto it = scope_.tensors.find(e->name);
     if (it == scope_.tensors.end())
-        scope_.fail("unknown-tensor", subject_, "there is no tensor '" + e->name + "'; there are " + join(names_in(scope_.tensors)) +
-                                                    "." + did_you_mean(e->name, names_in(scope_.tensors)));
+        scope_.fail("unknown-tensor", subject_,
+                    "there is no tensor '" + e->name + "'; there are " + join(names_in(scope_.tensors)) + "." +
+                        did_you_mean(e->name, names_in(scope_.tensors)));
     const Tensor &t = it->second;
     if (!scope_.made.count(t.name))
-        scope_.fail("order", subject_, "it loads '" + t.name + "', which is not computed before it; move the stage that makes '" +
-                                           t.name + "' forward.");
+        scope_.fail("order", subject_,
+                    "it loads '" + t.name + "', which is not computed before it; move the stage that makes '" + t.name + "' forward.");
     if (rank != t.dims.size())
-        scope_.fail("rank", subject_, access(t.name, index) + " has " + std::to_string(rank) + " indices, but '" + t.name +
-                                          "' has the dims " + join(t.dims) + ".");
+        scope_.fail(
+            "rank", subject_,
+            access(t.name, index) + " has " + std::to_string(rank) + " indices, but '" + t.name + "' has the dims " + join(t.dims) + ".");
     if (e.type() != t.dtype)
-        scope_.fail("type", subject_, access(t.name, index) + " is loaded as " + name_of(e.type()) + ", but '" + t.name + "' holds " +
-                                          name_of(t.dtype) + "; load that and cast it.");
+        scope_.fail("type", subject_,
+                    access(t.name, index) + " is loaded as " + name_of(e.type()) + ", but '" + t.name + "' holds " + name_of(t.dtype) +
+                        "; load that and cast it.");
     for (const Expr &i : index)
         if (i.type() != DType::index)
-            scope_.fail("type", subject_, access(t.name, index) + ": the index " + brief(i) + " is " + name_of(i.type()) +
-                                              "; cast it to index.");
+            scope_.fail("type", subject_,
+                        access(t.name, index) + ": the index " + brief(i) + " is " + name_of(i.type()) + "; cast it to index.");
     if (!e->guarded) {
         for (const Expr &i : index) visit(i, scan);
         return inside(t, index, scan.facts);
     }
     const Expr &guard = e->args[rank], &fill = e->args[rank + 1];
     if (guard.type() != DType::boolean || fill.type() != t.dtype)
-        scope_.fail("type", subject_, access(t.name, index) + ": the guard must be bool and the fill " + name_of(t.dtype) + ", got " +
-                                          name_of(guard.type()) + " and " + name_of(fill.type()) + "; convert them.");
+        scope_.fail("type", subject_,
+                    access(t.name, index) + ": the guard must be bool and the fill " + name_of(t.dtype) + ", got " + name_of(guard.type()) +
+                        " and " + name_of(fill.type()) + "; convert them.");
     visit(guard, scan);
     visit(fill, scan);
     Bounds guarded = scan.facts;
@@ -179,8 +193,9 @@ void Checker::inside(const Tensor &t, const std::vector<Expr> &index, const Boun
     for (size_t axis = 0; axis < index.size(); axis++)
         for (const Expr &claim : {Expr(0) <= index[axis], index[axis] < extent(t.dims[axis])})
             if (!prove(claim, facts))
-                scope_.fail("bounds", subject_, access(t.name, index) + ": cannot prove " + brief(claim) +
-                                                    "; guard it with load_or, clamp it with bounded, or constrain the dims.");
+                scope_.fail("bounds", subject_,
+                            access(t.name, index) + ": cannot prove " + brief(claim) +
+                                "; guard it with load_or, clamp it with bounded, or constrain the dims.");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace tessera {
 
 struct VerifyScope {
     const Algorithm &algorithm;
-    std::vector<Dim> dims;                  // also those that calls bring
+    std::vector<Dim> dims;  // also those that calls bring
     std::vector<Parameter> parameters;
     std::map<std::string, Tensor> tensors;  // all that can be loaded somewhere
     std::set<std::string> made;             // those of them that are there now
@@ -21,7 +21,7 @@ struct VerifyScope {
     const Dim *find(const std::string &dim) const;
     // The dim, or an error that lists the dims.
     const Dim &dim(const std::string &name, const std::string &subject) const;
-    bool ragged(const Dim &dim) const;      // its size uses an index
+    bool ragged(const Dim &dim) const;  // its size uses an index
 };
 
 // Checks names, types, ranks and bounds of an expression of `subject`, outside of any monoid, over the indices of `dims`

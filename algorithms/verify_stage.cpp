@@ -67,8 +67,7 @@ void StageChecker::check_axes(const Names &dims) const {
 
 void StageChecker::expect(const Expr &e, DType type, const std::string &what) const {
     if (!e.defined()) fail("type", what + " is missing.");
-    if (e.type() != type)
-        fail("type", what + " is " + name_of(e.type()) + ", but must be " + name_of(type) + "; cast it.");
+    if (e.type() != type) fail("type", what + " is " + name_of(e.type()) + ", but must be " + name_of(type) + "; cast it.");
 }
 
 void StageChecker::check_fold(const Monoid &monoid, const std::vector<Expr> &inputs, const Names &points) const {
@@ -107,8 +106,8 @@ void StageChecker::check_inputs_of_parts(const Monoid &monoid, const std::vector
                     const Names &own = monoid.parts[p].dims;
                     if (extra.count(name) && !std::count(own.begin(), own.end(), name))
                         fail("variable", "part '" + monoid.parts[p].name + "' of the monoid '" + monoid.name + "' uses input " +
-                                             std::to_string(e->number) + ", which varies with '" + name +
-                                             "'; the part's extra dims are " + join(own) + ".");
+                                             std::to_string(e->number) + ", which varies with '" + name + "'; the part's extra dims are " +
+                                             join(own) + ".");
                 }
             });
 }

@@ -36,7 +36,9 @@ std::string order_of(const Knobs &k, bool block, const Decision &d) {
     std::vector<std::string> seen;
     for (const std::string &loop : k.loops) {
         const auto [level, dim] = parsed(loop, k);
-        if ((level == "block") != block || asked.find(":" + dim + ":") == std::string::npos || std::find(seen.begin(), seen.end(), dim) != seen.end()) continue;
+        if ((level == "block") != block || asked.find(":" + dim + ":") == std::string::npos ||
+            std::find(seen.begin(), seen.end(), dim) != seen.end())
+            continue;
         seen.push_back(dim);
         order += (order.empty() ? "" : ":") + dim;
     }
@@ -56,13 +58,14 @@ std::string order_of_slices(const Knobs &k) {
 
 std::string split_text(const Split &split, const Decision &d) {
     const std::string team = "team:" + std::to_string(split.size);
-    if (split.how == Split::How::lanes && std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; })) return team;
+    if (split.how == Split::How::lanes && std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; }))
+        return team;
     switch (split.how) {
-        case Split::How::passes: return "passes";
-        case Split::How::online: return "online:" + std::to_string(split.size);
-        case Split::How::chunks: return "chunks:" + std::to_string(split.size);
-        case Split::How::threads: return "threads:" + std::to_string(split.size);
-        case Split::How::lanes: break;
+    case Split::How::passes: return "passes";
+    case Split::How::online: return "online:" + std::to_string(split.size);
+    case Split::How::chunks: return "chunks:" + std::to_string(split.size);
+    case Split::How::threads: return "threads:" + std::to_string(split.size);
+    case Split::How::lanes: break;
     }
     // The nearest number of partial results that the space has; how they are folded is the space's own.
     std::string nearest = "lanes:" + std::to_string(split.size);
@@ -127,7 +130,8 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
         if (pack->second.is_ahead()) return "ahead";
         if (pack->second.at != "root") return d.stage + "." + pack->second.at;
         auto copy = stages.find(d.stage + "." + operand + ".packed");
-        if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at) return copy->second.place->stage + "." + copy->second.place->loop;
+        if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at)
+            return copy->second.place->stage + "." + copy->second.place->loop;
         return "root";
     }
     return std::nullopt;

@@ -42,8 +42,15 @@ std::vector<std::string> differing_fields(const json &a, const json &b) {
 std::map<std::string, Knobs> first_stages(const CampaignTask &task) { return task.base ? *task.base : first_stages(task.space); }
 
 struct Campaign::State {
-    State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
-        : task_(task), options_(options), records_(records), show_(std::move(show)), model_(model, options.goal), search_(task.space, options.search, model_), relatives_(task.relatives) {
+    State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
+          std::function<void(const Progress &)> show)
+        : task_(task),
+          options_(options),
+          records_(records),
+          show_(std::move(show)),
+          model_(model, options.goal),
+          search_(task.space, options.search, model_),
+          relatives_(task.relatives) {
         const std::map<std::string, Knobs> stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
@@ -51,16 +58,19 @@ struct Campaign::State {
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.plant) search_.plant(stages);
         for (const auto &relative : relatives_) search_.plant(relative);
-        const Subject subject{task_.space.algorithm, task_.space.target, task_.space.extents, task_.space.threads, options_.search.seed, options_.goal.callers};
+        const Subject subject{task_.space.algorithm, task_.space.target,   task_.space.extents,
+                              task_.space.threads,   options_.search.seed, options_.goal.callers};
         measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
         handle({result_.base});
         if (result_.trials.empty()) stopped_before_the_base(task_.name);
         if (const Measurement &m = result_.trials[0].measurement; m.verdict != Verdict::measured) {
             std::string why = m.message;
             if (why.ends_with('.')) why.pop_back();
-            throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + why + ". Mend the runner or the schedule, or name another with --schedule.");
+            throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + why +
+                                             ". Mend the runner or the schedule, or name another with --schedule.");
         }
-        if (options_.seconds > 0) measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
+        if (options_.seconds > 0)
+            measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
     }
 
     bool step(size_t most) {
@@ -111,9 +121,11 @@ private:
     void open() {
         nlohmann::ordered_json document = task_.identity;
         document["base"] = result_.base.resolved, document["search"] = search_version;
-        document["seed"] = options_.search.seed, document["population"] = options_.search.population, document["brood"] = options_.search.brood;
+        document["seed"] = options_.search.seed, document["population"] = options_.search.population,
+        document["brood"] = options_.search.brood;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = batch_size();
-        if (options_.goal.metric != Metric::latency) document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
+        if (options_.goal.metric != Metric::latency)
+            document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
         if (options_.measure.cold) document["caches"] = "cold";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
@@ -138,9 +150,7 @@ private:
         std::random_device chance;
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
-        if (options_.resume && !last.empty()) {
-            relatives_ = relatives_in(seeds, last_id);
-        }
+        if (options_.resume && !last.empty()) { relatives_ = relatives_in(seeds, last_id); }
         id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
         claim_ = std::make_unique<Claim>(records_, id_);
         for (const Trial &t : records_.trials(id_))
@@ -155,10 +165,12 @@ private:
             options_.note(fmt::format("{}: goes on with {} recorded trials{}", task_.name, recorded, seeds_of_it));
             return;
         }
-        if (!task_.relative_names.empty()) options_.note(fmt::format("{}: the search begins with {} too", task_.name, join(task_.relative_names)));
-        if (options_.resume) options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
-                                       unlike.empty() ? "the records have no campaign of this task"
-                                                      : "the recorded campaign of this task differs in " + printable(join(unlike))));
+        if (!task_.relative_names.empty())
+            options_.note(fmt::format("{}: the search begins with {} too", task_.name, join(task_.relative_names)));
+        if (options_.resume)
+            options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
+                                      unlike.empty() ? "the records have no campaign of this task"
+                                                     : "the recorded campaign of this task differs in " + printable(join(unlike))));
     }
 
     std::vector<std::map<std::string, Knobs>> relatives_in(const json &seeds, int64_t campaign) const {
@@ -167,9 +179,10 @@ private:
             for (const json &one : seeds) all.push_back(knobs_from(one));
             return all;
         } catch (const UserError &error) {
-            throw UserError("campaign.records", fmt::format("{}: the records' campaign {} began with a schedule that is none ({}). Leave out --resume to begin "
-                                                            "a new campaign, or name other --records.",
-                                                            task_.name, campaign, printable(error.message())));
+            throw UserError("campaign.records",
+                            fmt::format("{}: the records' campaign {} began with a schedule that is none ({}). Leave out --resume to begin "
+                                        "a new campaign, or name other --records.",
+                                        task_.name, campaign, printable(error.message())));
         }
     }
 
@@ -186,9 +199,10 @@ private:
         recorded_.erase(recorded_.lower_bound(number), recorded_.end());
         other_way_ = number, trials_ = std::max(options_.trials, static_cast<int>(number));
         if (options_.measure.warn)
-            options_.measure.warn(fmt::format("{}: the campaign goes another way than its records from trial {} on, since the program, the target, "
-                                              "the compiler or the search changed; trials from there on are measured anew, in place of the recorded ones",
-                                              task_.name, number));
+            options_.measure.warn(
+                fmt::format("{}: the campaign goes another way than its records from trial {} on, since the program, the target, "
+                            "the compiler or the search changed; trials from there on are measured anew, in place of the recorded ones",
+                            task_.name, number));
     }
 
     // Measures what is not in the records yet, and learns from all of it.
@@ -243,7 +257,9 @@ private:
     }
 
     bool is_for_speed() const { return is_speed(options_.goal.metric); }
-    double gain(const Measurement &m) const { return gain_over(result_.trials.empty() ? m : result_.trials[0].measurement, m, options_.goal); }
+    double gain(const Measurement &m) const {
+        return gain_over(result_.trials.empty() ? m : result_.trials[0].measurement, m, options_.goal);
+    }
     double best_ratio() const { return ranked_.empty() ? 0 : gain(ranked_[0].second); }
     // What is clearly below half of it is timed no longer.
     double worth_timing() const { return is_for_speed() ? best_ratio() : 2 * options_.goal.least_speed; }
@@ -270,7 +286,8 @@ private:
 
     // The best of the search, measured again side by side, since the best of many noisy numbers is too good.
     void finish() {
-        result_.made = search_.made(), result_.refused = search_.refused(), result_.scored = search_.scored(), result_.score_s = search_.scoring_s();
+        result_.made = search_.made(), result_.refused = search_.refused(), result_.scored = search_.scored(),
+        result_.score_s = search_.scoring_s();
         result_.base_seconds = base_time();
         if (!result_.trials.empty()) result_.base_measurement = result_.trials[0].measurement;
         result_.best = result_.base;
@@ -290,8 +307,10 @@ private:
             const bool favours_others = base.lower > 1;
             if (favours_others) control_ = base;
             if (options_.measure.warn)
-                options_.measure.warn(fmt::format("{}: the schedule to beat, measured beside itself, is at {:.3f} of its own speed ({:.3f} to {:.3f}); {}", task_.name, base.ratio,
-                                                  base.lower, base.upper, favours_others ? "the ratios of others are divided by that" : "others may be faster than they seem"));
+                options_.measure.warn(
+                    fmt::format("{}: the schedule to beat, measured beside itself, is at {:.3f} of its own speed ({:.3f} to {:.3f}); {}",
+                                task_.name, base.ratio, base.lower, base.upper,
+                                favours_others ? "the ratios of others are divided by that" : "others may be faster than they seem"));
         }
         again.pop_back();
         if (confirm(finalists, again) && !stopped()) weigh_changes();
@@ -321,7 +340,9 @@ private:
     // intervals that hold together.
     std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, size_t comparisons = 0) {
         const std::map<std::string, Measurement> known = records_.measured_again(id_);
-        const auto key = [&](const Candidate &c) { return comparisons > 0 ? fmt::format("{}, one of {}", c.resolved, comparisons) : c.resolved; };
+        const auto key = [&](const Candidate &c) {
+            return comparisons > 0 ? fmt::format("{}, one of {}", c.resolved, comparisons) : c.resolved;
+        };
         std::vector<Measurement> all(candidates.size());
         std::vector<TileProgram> programs;
         std::vector<size_t> open;
@@ -368,22 +389,24 @@ private:
                 w.gain = w.lower = w.upper = result_.gain / gain(m);
                 continue;
             }
-            w.gain = result_.measurement.ratio / m.ratio, w.lower = result_.measurement.lower / m.upper, w.upper = result_.measurement.upper / m.lower;
+            w.gain = result_.measurement.ratio / m.ratio, w.lower = result_.measurement.lower / m.upper,
+            w.upper = result_.measurement.upper / m.lower;
         }
     }
 };
 
-Campaign::Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, std::function<void(const Progress &)> show)
+Campaign::Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
+                   std::function<void(const Progress &)> show)
     : state_(std::make_unique<State>(task, options, model, records, std::move(show))) {}
 Campaign::~Campaign() = default;
 bool Campaign::step(size_t most) { return state_->step(most); }
 const Progress &Campaign::progress() const { return state_->progress(); }
 CampaignResult Campaign::finish() { return state_->conclude(); }
 
-CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records, const std::function<void(const Progress &)> &show) {
+CampaignResult run_campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
+                            const std::function<void(const Progress &)> &show) {
     Campaign campaign(task, options, model, records, show);
-    while (campaign.step()) {
-    }
+    while (campaign.step()) {}
     return campaign.finish();
 }
 

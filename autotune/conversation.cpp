@@ -21,7 +21,8 @@ static constexpr std::byte pattern{0xa5};
 static constexpr size_t neighbours = 16;
 static constexpr double most_steps = 3e8;  // of the interpreter: about a second
 
-Conversation::Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits, const std::filesystem::path &log)
+Conversation::Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits,
+                           const std::filesystem::path &log)
     : subject_(subject),
       program_(program),
       limits_(limits),
@@ -99,7 +100,8 @@ Conversation::Ran Conversation::run(int which) {
     Ran ran;
     int status = 0;
     unsigned long long bytes = 0;
-    if (std::sscanf(said.c_str(), "ran %d %lf %llu", &status, &ran.seconds, &bytes) != 3 || !(ran.seconds >= 0)) fail("it answered '" + said.substr(0, 80) + "'");
+    if (std::sscanf(said.c_str(), "ran %d %lf %llu", &status, &ran.seconds, &bytes) != 3 || !(ran.seconds >= 0))
+        fail("it answered '" + said.substr(0, 80) + "'");
     ran.workspace_bytes = bytes;
     if (status == -1000) throw Failed{Verdict::wrong, "it wrote outside of its arguments"};
     if (status != 0) throw Failed{Verdict::crashed, fmt::format("it refuses its arguments with status {}", status)};
@@ -120,7 +122,8 @@ std::pair<double, double> Conversation::time(long calls, long base_calls) {
     say(fmt::format("time {} {}\n", calls, base_calls));
     const std::string said = hear();
     double own = 0, other = 0;
-    if (std::sscanf(said.c_str(), "took %lf %lf", &own, &other) != 2 || !is_time(own) || !is_time(other)) fail("it answered '" + said.substr(0, 80) + "'");
+    if (std::sscanf(said.c_str(), "took %lf %lf", &own, &other) != 2 || !is_time(own) || !is_time(other))
+        fail("it answered '" + said.substr(0, 80) + "'");
     return {own / static_cast<double>(calls), other / static_cast<double>(base_calls)};
 }
 
@@ -151,8 +154,10 @@ void Conversation::compare_nearly(const Ran &ran, const Ran &base) const {
         double largest = 0;  // of those around it
         for (size_t at = 0; at < values.size(); at++) {
             if (at % neighbours == 0) largest = largest_of(expected, at, std::min(at + neighbours, expected.size()));
-            if (!(std::abs(values[at] - expected[at]) <= near * largest) && !(std::isnan(values[at]) && std::isnan(expected[at])) && values[at] != expected[at])
-                throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; the base gives {:.9g}", at, program_.arguments[i].tensor.name, values[at], expected[at])};
+            if (!(std::abs(values[at] - expected[at]) <= near * largest) && !(std::isnan(values[at]) && std::isnan(expected[at])) &&
+                values[at] != expected[at])
+                throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; the base gives {:.9g}", at,
+                                                         program_.arguments[i].tensor.name, values[at], expected[at])};
         }
     }
 }
@@ -186,7 +191,8 @@ void Conversation::compare_bits(const TileProgram &blocks, const Ran &ran, const
             if (std::memcmp(&expected.data[at], &got.data[at], size) == 0) continue;
             const Scalar e = load_scalar(a.tensor.dtype, &expected.data[at]), g = load_scalar(a.tensor.dtype, &got.data[at]);
             if (is_float(e.type) && std::isnan(e.real) && std::isnan(g.real)) continue;
-            throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; its tile program gives {:.9g}", at / size, a.tensor.name, is_float(g.type) ? g.real : static_cast<double>(g.integer),
+            throw Failed{Verdict::wrong, fmt::format("element {} of {} is {:.9g}; its tile program gives {:.9g}", at / size, a.tensor.name,
+                                                     is_float(g.type) ? g.real : static_cast<double>(g.integer),
                                                      is_float(e.type) ? e.real : static_cast<double>(e.integer))};
         }
     }

@@ -30,7 +30,8 @@ struct ConversationLimits {
 class Conversation {
 public:
     // Runs `command`. The subject and the tile program of the candidate outlive it.
-    Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits, const std::filesystem::path &log);
+    Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits,
+                 const std::filesystem::path &log);
 
     struct Ran {
         double seconds = 0;

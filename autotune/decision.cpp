@@ -39,7 +39,8 @@ static std::optional<size_t> nearest(const Decision &decision, const std::string
 }
 
 size_t most_likely(const Decision &decision) {
-    auto best = std::max_element(decision.answers.begin(), decision.answers.end(), [](const Answer &a, const Answer &b) { return a.prior < b.prior; });
+    auto best = std::max_element(decision.answers.begin(), decision.answers.end(),
+                                 [](const Answer &a, const Answer &b) { return a.prior < b.prior; });
     return static_cast<size_t>(best - decision.answers.begin());
 }
 
@@ -71,7 +72,8 @@ Choose recording(const Choose &choose, Trace &trace, std::vector<Decision> *aske
         const size_t taken = choose(decision);
         require(taken < decision.answers.size(), "a decision is answered by one of its answers");
         if (!trace.emplace(decision.name(), decision.answers[taken].value).second)
-            throw UserError("tune.decision", "the decision '" + decision.name() + "' is asked twice in one walk; give what a mutator asks a name of its own.");
+            throw UserError("tune.decision", "the decision '" + decision.name() +
+                                                 "' is asked twice in one walk; give what a mutator asks a name of its own.");
         if (asked) asked->push_back(decision);
         return taken;
     };
@@ -90,9 +92,13 @@ Restrictions parse_restrictions(const std::vector<std::string> &texts) {
             }
         const bool whole = !values.empty() && std::none_of(values.begin(), values.end(), [](const std::string &v) { return v.empty(); });
         if (equals == 0 || !whole)
-            throw UserError("tune.space", "--space '" + text + "': expected <decision>=<value>[,<value>…], as in block.M=64,128 or y.micro.N=48; --dry-run lists the decisions.");
+            throw UserError(
+                "tune.space",
+                "--space '" + text +
+                    "': expected <decision>=<value>[,<value>…], as in block.M=64,128 or y.micro.N=48; --dry-run lists the decisions.");
         if (!all.emplace(text.substr(0, equals), values).second)
-            throw UserError("tune.space", "--space '" + text + "': '" + text.substr(0, equals) + "' is restricted twice; state all its values at once.");
+            throw UserError("tune.space",
+                            "--space '" + text + "': '" + text.substr(0, equals) + "' is restricted twice; state all its values at once.");
     }
     return all;
 }
@@ -105,7 +111,9 @@ Decision restricted(const Decision &decision, const Restrictions &restrictions) 
         left.answers.clear();
         for (const Answer &o : decision.answers)
             if (std::find(allowed->second.begin(), allowed->second.end(), o.value) != allowed->second.end()) left.answers.push_back(o);
-        if (left.answers.empty()) throw UserError("tune.space", "--space '" + name + "=" + join(allowed->second, ",") + "': it allows none of the answers to " + decision.name() + ".");
+        if (left.answers.empty())
+            throw UserError("tune.space", "--space '" + name + "=" + join(allowed->second, ",") + "': it allows none of the answers to " +
+                                              decision.name() + ".");
         return left;
     }
     return decision;

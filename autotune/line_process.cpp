@@ -19,7 +19,9 @@
 
 namespace tessera {
 
-LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log, const std::function<bool()> &stopped) : log_(log), stopped_(stopped) {
+LineProcess::LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log,
+                         const std::function<bool()> &stopped)
+    : log_(log), stopped_(stopped) {
     int in[2], out[2];
     // A socket, since writing to one whose reader is gone can be told not to raise a signal.
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) exhausted("a socket to another process", errno);

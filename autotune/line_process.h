@@ -14,12 +14,15 @@ namespace tessera {
 class LineProcess {
 public:
     using Clock = std::chrono::steady_clock;
-    static Clock::time_point after(double seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
+    static Clock::time_point after(double seconds) {
+        return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
 
     // Runs a command of the shell's. `memory_bytes` of address space at most, 0 for no limit. What it writes to stderr goes to
     // `log`. Once `stopped` says so, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or open
     // files.
-    LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log, const std::function<bool()> &stopped = {});
+    LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log,
+                const std::function<bool()> &stopped = {});
     ~LineProcess();  // ends it, and all that it started
     LineProcess(const LineProcess &) = delete;
     LineProcess &operator=(const LineProcess &) = delete;

@@ -41,7 +41,8 @@ struct Measurer::State {
     // Drivers keep what they compiled: here among what goes with this object.
     std::string command_of(const fs::path &program, const std::string &runner) const {
         const bool is_driven_here = subject.target.is_gpu() && runner.empty();
-        const std::string cache = is_driven_here ? "env " + shell_word("POCL_CACHE_DIR=" + (built->folder() / "driver").string()) + " " : "";
+        const std::string cache =
+            is_driven_here ? "env " + shell_word("POCL_CACHE_DIR=" + (built->folder() / "driver").string()) + " " : "";
         return cache + (runner.empty() ? "" : runner + " ") + shell_word(program.string());
     }
     ConversationLimits limits_of(const std::string &runner) const {
@@ -69,7 +70,9 @@ struct Measurer::State {
         const Conversation::Ran first = talk.run_on(inputs);
         result.workspace_bytes = first.workspace_bytes;
         std::vector<double> own, ratios;
-        auto calls_for = [least](double seconds) { return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000); };
+        auto calls_for = [least](double seconds) {
+            return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000);
+        };
         auto [own_s, base_s] = talk.time(calls_for(first.seconds), 1);
         std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
@@ -111,7 +114,8 @@ struct Measurer::State {
             }
             auto width = [](const Measurement &m) { return m.upper - m.lower; };
             if (n == 0 || again.verdict != Verdict::measured || width(again) < width(result)) result = again;
-            if (result.verdict != Verdict::measured || width(result) / 2 <= options.widest * result.ratio || result.upper < 0.8 * best) return;
+            if (result.verdict != Verdict::measured || width(result) / 2 <= options.widest * result.ratio || result.upper < 0.8 * best)
+                return;
         }
     }
 
@@ -184,16 +188,15 @@ struct Measurer::State {
     static void start(Work work, std::vector<std::thread> &workers) {
         try {
             workers.emplace_back(work);
-        } catch (const std::system_error &error) {
-            exhausted("a thread that runs candidates", error.code().value());
-        }
+        } catch (const std::system_error &error) { exhausted("a thread that runs candidates", error.code().value()); }
     }
 
     bool has_runner() const {
         return std::any_of(options.runners.begin(), options.runners.end(), [](const std::string &runner) { return !runner.empty(); });
     }
 
-    void run_all(const std::vector<TileProgram> &programs, double best, std::vector<Measurement> &results, const std::function<void(size_t, const Measurement &)> &done) {
+    void run_all(const std::vector<TileProgram> &programs, double best, std::vector<Measurement> &results,
+                 const std::function<void(size_t, const Measurement &)> &done) {
         std::deque<size_t> open;
         std::mutex one_at_a_time;
         std::exception_ptr failure;  // the first; of what measures or is told, not of a candidate
@@ -214,9 +217,11 @@ struct Measurer::State {
             const std::lock_guard<std::mutex> lock(one_at_a_time);
             broken.insert(runner);
             open.push_front(i);
-            last_words = options.runners[runner].empty() ? "this machine: " + why : fmt::format("runner '{}': {}", options.runners[runner], why);
+            last_words =
+                options.runners[runner].empty() ? "this machine: " + why : fmt::format("runner '{}': {}", options.runners[runner], why);
             if (options.warn && broken.size() < options.runners.size())
-                options.warn(fmt::format("{}, with the schedule to beat too; it is given up, and {} of {} measure on", last_words, options.runners.size() - broken.size(), options.runners.size()));
+                options.warn(fmt::format("{}, with the schedule to beat too; it is given up, and {} of {} measure on", last_words,
+                                         options.runners.size() - broken.size(), options.runners.size()));
         };
         auto work = [&](size_t runner) {
             while (const std::optional<size_t> i = next()) {
@@ -248,8 +253,12 @@ struct Measurer::State {
         };
         while (!open.empty() && !failure && !stopped()) {
             if (broken.size() == options.runners.size())
-                throw UserError("tune.runner", fmt::format("{}: expected a runner that runs the schedule to beat; {}. {} and go on with --resume, or name another with --runner.", subject.algorithm.name,
-                                                           last_words, has_runner() ? "Mend it" : "Mend what it says, or give it longer with --run-limit-s, or a smaller shape,"));
+                throw UserError(
+                    "tune.runner",
+                    fmt::format("{}: expected a runner that runs the schedule to beat; {}. {} and go on with --resume, or name another "
+                                "with --runner.",
+                                subject.algorithm.name, last_words,
+                                has_runner() ? "Mend it" : "Mend what it says, or give it longer with --run-limit-s, or a smaller shape,"));
             std::vector<size_t> whole;
             for (size_t r = 0; r < options.runners.size(); r++)
                 if (!broken.count(r)) whole.push_back(r);
@@ -264,10 +273,12 @@ struct Measurer::State {
 };
 
 void stopped_before_the_base(const std::string &task) {
-    throw UserError("tune.stopped", task + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
+    throw UserError("tune.stopped",
+                    task + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
 }
 
-Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base) : state_(new State{subject, options, base, {}, {}, {}, 0}) {
+Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base)
+    : state_(new State{subject, options, base, {}, {}, {}, 0}) {
     auto check_stopped = [&] {
         if (state_->stopped()) stopped_before_the_base(subject.algorithm.name);
     };
@@ -282,14 +293,14 @@ Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const 
 
 Measurer::~Measurer() = default;
 
-void Measurer::measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done) {
+void Measurer::measure(const std::vector<TileProgram> &programs, double best,
+                       const std::function<void(size_t, const Measurement &)> &done) {
     std::vector<Measurement> results(programs.size());
     for (size_t i = 0; i < programs.size(); i++) {
         try {
-            if (const std::vector<std::string> assumed = verify(programs[i]); !assumed.empty()) throw UserError("schedule.unproved", assumed.front());
-        } catch (const UserError &error) {
-            results[i].verdict = Verdict::refused, results[i].message = error.what();
-        }
+            if (const std::vector<std::string> assumed = verify(programs[i]); !assumed.empty())
+                throw UserError("schedule.unproved", assumed.front());
+        } catch (const UserError &error) { results[i].verdict = Verdict::refused, results[i].message = error.what(); }
     }
     state_->built->build(programs, results);
     state_->run_all(programs, best, results, done);
@@ -302,7 +313,8 @@ void Measurer::never_stop() {
     state_->end.reset();
 }
 
-void Measurer::confirm(const std::vector<TileProgram> &programs, size_t comparisons, const std::function<void(size_t, const Measurement &)> &done) {
+void Measurer::confirm(const std::vector<TileProgram> &programs, size_t comparisons,
+                       const std::function<void(size_t, const Measurement &)> &done) {
     state_->comparisons = comparisons;
     measure(programs, 0, done);
     state_->comparisons = 0;

@@ -37,8 +37,8 @@ struct MeasureOptions {
 
 struct Measurement {
     Verdict verdict = Verdict::unmeasured;
-    std::string message;                     // of what failed
-    double seconds = 0;                      // of one call: the median
+    std::string message;  // of what failed
+    double seconds = 0;   // of one call: the median
     // Of the base's time to the candidate's, with its 95% interval where it is `measured`: above 1 is faster.
     double ratio = 0, lower = 0, upper = 0;
     uint64_t workspace_bytes = 0, code_bytes = 0;
@@ -66,7 +66,8 @@ public:
     // Measures each in five processes of its own, and in five more where these leave open whether it is faster (interval.h). Gives the 95%
     // intervals of what processes see (Student's t of their logarithms), which hold together for so many comparisons, and for both looks
     // (Bonferroni).
-    void confirm(const std::vector<TileProgram> &programs, size_t comparisons, const std::function<void(size_t, const Measurement &)> &done);
+    void confirm(const std::vector<TileProgram> &programs, size_t comparisons,
+                 const std::function<void(size_t, const Measurement &)> &done);
 
 private:
     struct State;

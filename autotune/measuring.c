@@ -177,9 +177,7 @@ static Caller *others;
 static long callers = 1;
 static pthread_barrier_t gate;
 
-static void *copy_of(const void *data, size_t bytes) {
-    return memcpy(allocate(bytes), data, bytes);
-}
+static void *copy_of(const void *data, size_t bytes) { return memcpy(allocate(bytes), data, bytes); }
 
 /* Arguments of its own, with the values that the first one's have, and a workspace. */
 static void equip(Caller *c, int which) {
@@ -187,7 +185,8 @@ static void equip(Caller *c, int which) {
         for (int i = 0; i < measured_arguments; i++) {
             const int is_packed = tensors[which][i] == &packed[which][i];
             c->descs[which][i] = is_packed ? packed[which][i] : held[i].desc;
-            c->descs[which][i].data = copy_of(c->descs[which][i].data, is_packed ? (size_t)packed[which][i].extents[0] : (size_t)held[i].bytes);
+            c->descs[which][i].data =
+                copy_of(c->descs[which][i].data, is_packed ? (size_t)packed[which][i].extents[0] : (size_t)held[i].bytes);
             c->tensors[which][i] = &c->descs[which][i];
         }
         c->scratch[which] = copy_of(scratch[which], context.workspace_bytes);

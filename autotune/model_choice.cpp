@@ -31,7 +31,9 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     keep(base);
     while (static_cast<int>(result.trials.size()) < options.trials) {
         std::vector<Candidate> batch = search.propose(static_cast<size_t>(options.batch));
-        if (stopped()) throw UserError("tune.stopped", task.name + ": stopped before all candidates were judged; nothing is written. The same command begins again.");
+        if (stopped())
+            throw UserError("tune.stopped",
+                            task.name + ": stopped before all candidates were judged; nothing is written. The same command begins again.");
         if (batch.empty()) break;
         batch.resize(std::min(batch.size(), static_cast<size_t>(options.trials) - result.trials.size()));
         std::vector<double> goodness;

@@ -21,14 +21,15 @@ static std::optional<Owner> owner_of(const fs::path &folder) {
     std::string process, end;
     for (std::string *line : {&owner.host, &owner.boot, &process, &owner.started, &end})
         if (!std::getline(in, *line)) return std::nullopt;
-    if (end != "." || process.empty() || process.size() > 18 || process.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+    if (end != "." || process.empty() || process.size() > 18 || process.find_first_not_of("0123456789") != std::string::npos)
+        return std::nullopt;
     owner.process = std::stoll(process);
     return owner;
 }
 
 // A folder of this user's own, and no link to one.
 static bool is_own(const fs::path &folder) {
-    struct stat status{};
+    struct stat status {};
     return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 

@@ -40,7 +40,8 @@ static std::string process_namespace() {
 Owner this_process() {
     utsname names{};
     uname(&names);
-    return {std::string(names.nodename) + " " + process_namespace(), first_line("/proc/sys/kernel/random/boot_id"), getpid(), started(getpid())};
+    return {std::string(names.nodename) + " " + process_namespace(), first_line("/proc/sys/kernel/random/boot_id"), getpid(),
+            started(getpid())};
 }
 
 bool is_here(const Owner &owner) {

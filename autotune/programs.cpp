@@ -63,18 +63,22 @@ struct Programs::State {
         for (const auto &[name, text] : measuring_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
             write_into(folder.path() / name, text);
-            if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
+            if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime))
+                sources.push_back((folder.path() / name).string());
         }
         const Kernel candidate{"tessera_candidate", {{{}, base}}};
         write_into(folder.path() / "calls.c",
-                   caller_source("call_candidate", candidate) + caller_source("call_base", {"tessera_base", {{{}, base}}}) + packs_source() +
-                       fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(), base.parameters.size()) +
+                   caller_source("call_candidate", candidate) + caller_source("call_base", {"tessera_base", {{{}, base}}}) +
+                       packs_source() +
+                       fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(),
+                                   base.parameters.size()) +
                        "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
                        "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n");
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
-            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", shared_objects.back()});
+            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
+                     shared_objects.back()});
         }
         LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
             keep_temporaries();
@@ -115,13 +119,18 @@ struct Programs::State {
         std::string declared, cases;
         for (size_t i = 0; i < base.arguments.size(); i++)
             for (int which = 0; which < 2 && !base.arguments[i].written; which++) {
-                const std::string name = (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
-                declared += fmt::format("extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
-                                        "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
-                                        name);
-                cases += fmt::format("    if (i == {0} && which == {1} && {2}) return bytes ? {2}_size(operand, c, bytes) : {2}(operand, packed, c);\n", i, which, name);
+                const std::string name =
+                    (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
+                declared += fmt::format(
+                    "extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
+                    "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
+                    name);
+                cases += fmt::format(
+                    "    if (i == {0} && which == {1} && {2}) return bytes ? {2}_size(operand, c, bytes) : {2}(operand, packed, c);\n", i,
+                    which, name);
             }
-        return declared + "int measured_pack(int which, int i, const void *operand, const void *packed, const void *c, uint64_t *bytes) {\n" + cases +
+        return declared +
+               "int measured_pack(int which, int i, const void *operand, const void *packed, const void *c, uint64_t *bytes) {\n" + cases +
                "    (void)which, (void)i, (void)operand, (void)packed, (void)c, (void)bytes;\n    return 0;\n}\n";
     }
 
@@ -131,7 +140,8 @@ struct Programs::State {
         const GpuSource source = tessera::kernels_of(kernels, subject.target);
         const fs::path host = code.string() + ".c";
         write_into(host, host_of(kernels, subject.target, source.kernels, source.uses_double));
-        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o", code.string()});
+        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o",
+                 code.string()});
         fs::remove(host);
     }
 
@@ -177,9 +187,12 @@ struct Programs::State {
     uint64_t bytes_built(size_t i) const {
         uint64_t bytes = 0;
         if (!(std::ifstream(bytes_path(i)) >> bytes))
-            throw UserError("output.temporary", fmt::format("file '{}': expected the size of a candidate's code, which was just written to it; it cannot be read. "
-                                                            "Leave the folder of temporary files alone, or raise the limit on open files (ulimit -n), and go on with --resume.",
-                                                            bytes_path(i).string()));
+            throw UserError(
+                "output.temporary",
+                fmt::format(
+                    "file '{}': expected the size of a candidate's code, which was just written to it; it cannot be read. "
+                    "Leave the folder of temporary files alone, or raise the limit on open files (ulimit -n), and go on with --resume.",
+                    bytes_path(i).string()));
         return bytes;
     }
 
@@ -206,7 +219,9 @@ struct Programs::State {
         while (next < programs.size() || !running.empty()) {
             for (; next < programs.size() && running.size() < static_cast<size_t>(std::max(options.jobs, 1)); next++) {
                 if (results[next].verdict == Verdict::refused) continue;
-                running.push_back({next, Clock::now(), std::make_unique<LimitedProcess>(compiling(subject.algorithm.name), options.compile, [this, &programs, next] { build(programs[next], next); })});
+                running.push_back({next, Clock::now(),
+                                   std::make_unique<LimitedProcess>(compiling(subject.algorithm.name), options.compile,
+                                                                    [this, &programs, next] { build(programs[next], next); })});
             }
             if (running.empty()) break;
             std::vector<LimitedProcess *> processes;
@@ -220,9 +235,7 @@ struct Programs::State {
             } catch (const UserError &error) {
                 check_is_of_candidate(error);
                 result.verdict = Verdict::uncompiled, result.message = error.what();
-            } catch (const InternalError &error) {
-                result.verdict = Verdict::uncompiled, result.message = error.what();
-            }
+            } catch (const InternalError &error) { result.verdict = Verdict::uncompiled, result.message = error.what(); }
             if (result.verdict != Verdict::uncompiled) result.code_bytes = bytes_built(running[*done].program);
             running.erase(running.begin() + static_cast<std::ptrdiff_t>(*done));
         }
@@ -231,13 +244,17 @@ struct Programs::State {
 
 Programs::Programs(const Subject &subject, const MeasureOptions &options, const TileProgram &base, std::function<bool()> stopped)
     : state_(new State{subject, options, base, std::move(stopped), {}, {}}) {
-    if (state_->cc().empty()) throw UserError("command.cc", "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
+    if (state_->cc().empty())
+        throw UserError("command.cc",
+                        "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
     state_->prepare();
 }
 
 Programs::~Programs() = default;
 
-void Programs::build(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const { state_->build_all(programs, results); }
+void Programs::build(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const {
+    state_->build_all(programs, results);
+}
 fs::path Programs::folder() const { return state_->folder.path(); }
 fs::path Programs::base() const { return state_->base_path(); }
 fs::path Programs::candidate(size_t i) const { return state_->candidate_path(i); }

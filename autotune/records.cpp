@@ -45,9 +45,13 @@ constexpr int64_t silent_s = 600;  // longer than what lies between two trials, 
 
 constexpr const char *again_columns = "resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s";
 
-constexpr const char *columns = "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, draft, bound, score";
+constexpr const char *columns =
+    "number, schedule, origin, resolved, verdict, message, seconds, ratio, lower, upper, workspace_bytes, code_bytes, compile_s, draft, "
+    "bound, score";
 
-int64_t seconds_now() { return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+int64_t seconds_now() {
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -61,7 +65,10 @@ struct Records::State {
         const std::string why = db ? sqlite3_errmsg(db) : "out of memory";
         throw UserError(id, "records '" + file.string() + "': expected " + expected + "; " + why + ". " + remedy);
     }
-    [[noreturn]] void fail_writing() const { fail("records.write", "to write to it", "Make room, or correct its permissions; what was committed before is kept, and the same command goes on from there."); }
+    [[noreturn]] void fail_writing() const {
+        fail("records.write", "to write to it",
+             "Make room, or correct its permissions; what was committed before is kept, and the same command goes on from there.");
+    }
 
     void run(const std::string &sql) const {
         if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail_writing();
@@ -79,7 +86,9 @@ public:
     Statement(const Statement &) = delete;
     Statement &operator=(const Statement &) = delete;
 
-    Statement &bind(const std::string &text) { return bound(sqlite3_bind_text(statement_, ++at_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT)); }
+    Statement &bind(const std::string &text) {
+        return bound(sqlite3_bind_text(statement_, ++at_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT));
+    }
     Statement &bind(double value) { return bound(sqlite3_bind_double(statement_, ++at_, value)); }
     Statement &bind(int64_t value) { return bound(sqlite3_bind_int64(statement_, ++at_, value)); }
     Statement &bind(const Owner &o) { return bind(o.host).bind(o.boot).bind(o.process).bind(o.started); }
@@ -106,7 +115,8 @@ public:
         Measurement m;
         m.verdict = verdict_named(text(column)), m.message = printable(text(column + 1), true);
         m.seconds = real(column + 2), m.ratio = real(column + 3), m.lower = real(column + 4), m.upper = real(column + 5);
-        m.workspace_bytes = static_cast<uint64_t>(integer(column + 6)), m.code_bytes = static_cast<uint64_t>(integer(column + 7)), m.compile_s = real(column + 8);
+        m.workspace_bytes = static_cast<uint64_t>(integer(column + 6)), m.code_bytes = static_cast<uint64_t>(integer(column + 7)),
+        m.compile_s = real(column + 8);
         return m;
     }
 
@@ -124,7 +134,8 @@ Measurement measurement_in(const fs::path &file, const Statement &row, int colum
     try {
         return row.measurement(column);
     } catch (const InternalError &) {
-        throw UserError("records.format", "records '" + file.string() + "': expected a verdict, got '" + quotable(row.text(column)) + "'; the file is damaged. Restore it.");
+        throw UserError("records.format", "records '" + file.string() + "': expected a verdict, got '" + quotable(row.text(column)) +
+                                              "'; the file is damaged. Restore it.");
     }
 }
 
@@ -134,10 +145,13 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     State &s = *state_;
     std::error_code unknown;
     if (file.empty() || file == ":memory:")
-        throw UserError("records.open", "records '" + file.string() + "': expected the name of a file that keeps what is measured; what has "
-                                        "this name is gone when the command ends. Name another database.");
+        throw UserError("records.open", "records '" + file.string() +
+                                            "': expected the name of a file that keeps what is measured; what has "
+                                            "this name is gone when the command ends. Name another database.");
     if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
-        throw UserError("records.open", "records '" + file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database.");
+        throw UserError("records.open",
+                        "records '" + file.string() +
+                            "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database.");
     if (!read_only && file.has_parent_path()) {
         std::error_code ignored;
         fs::create_directories(file.parent_path(), ignored);
@@ -146,7 +160,8 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     // SQLite takes a name that begins with "file:" for more than a name.
     const fs::path name = file.is_absolute() ? file : "." / file;
     if (sqlite3_open_v2(name.c_str(), &s.db, flags, nullptr) != SQLITE_OK)
-        s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it", "Check its path and permissions, or name another database.");
+        s.fail("records.open", read_only ? "a database of measurements" : "to open it, or to make it",
+               "Check its path and permissions, or name another database.");
     sqlite3_busy_timeout(s.db, 20000);
     sqlite3_db_config(s.db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     auto number = [&](const char *pragma) {
@@ -168,11 +183,14 @@ Records::Records(const fs::path &file, bool read_only) : state_(new State{file, 
     }
     const bool is_ours = number("pragma application_id") == application;
     if (const int64_t version = number("pragma user_version"); !is_ours || version != format_version)
-        throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " + std::to_string(format_version) + "; it is " +
-                                              (is_ours ? "of version " + std::to_string(version) + ". Name another file, and tune again." : "something else. Name another file."));
+        throw UserError("records.format", "records '" + file.string() + "': expected a database of measurements of version " +
+                                              std::to_string(format_version) + "; it is " +
+                                              (is_ours ? "of version " + std::to_string(version) + ". Name another file, and tune again."
+                                                       : "something else. Name another file."));
     if (read_only) return;
     s.run("pragma foreign_keys = on; pragma synchronous = full");
-    if (number("select count(*) from sqlite_schema where name = 'beat'") == 0) s.run("begin immediate;" + fmt::format(beats, seconds_now()) + "commit");
+    if (number("select count(*) from sqlite_schema where name = 'beat'") == 0)
+        s.run("begin immediate;" + fmt::format(beats, seconds_now()) + "commit");
 }
 
 Records::~Records() = default;
@@ -231,7 +249,9 @@ struct Worker {
 };
 
 std::optional<Worker> worker_on(sqlite3 *db, int64_t campaign) {
-    Statement find(db, "select host, boot, process, started, seconds from claim left join beat on beat.campaign = claim.campaign where claim.campaign = ?");
+    Statement find(db,
+                   "select host, boot, process, started, seconds from claim left join beat on beat.campaign = claim.campaign where "
+                   "claim.campaign = ?");
     if (!find.bind(campaign).step()) return std::nullopt;
     const Worker worker{{find.text(0), find.text(1), find.integer(2), find.text(3)}, std::max<int64_t>(seconds_now() - find.integer(4), 0)};
     if (!is_alive(worker.owner) || (!is_here(worker.owner) && worker.silent_s > silent_s)) return std::nullopt;
@@ -256,7 +276,8 @@ bool is_credible(const Measurement &m) {
     if (!is_timed(m.verdict)) return m.verdict != Verdict::unmeasured;
     constexpr double least_s = 1e-10, most_s = 1e7;  // less than a cycle, more than a season
     constexpr double most_ratio = most_s / least_s;
-    return least_s <= m.seconds && m.seconds <= most_s && 1 / most_ratio <= m.lower && m.lower <= m.ratio && m.ratio <= m.upper && m.upper <= most_ratio;
+    return least_s <= m.seconds && m.seconds <= most_s && 1 / most_ratio <= m.lower && m.lower <= m.ratio && m.ratio <= m.upper &&
+           m.upper <= most_ratio;
 }
 
 bool is_credible(const Trial &t) {
@@ -308,7 +329,8 @@ std::vector<Trial> Records::trials(int64_t campaign) const {
     q.bind(campaign);
     while (q.step()) {
         Trial t;
-        t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3), t.measurement = measurement_in(state_->file, q, 4);
+        t.number = q.integer(0), t.schedule = q.text(1), t.origin = q.text(2), t.resolved = q.text(3),
+        t.measurement = measurement_in(state_->file, q, 4);
         t.draft = q.real(13), t.bound = q.real(14), t.score = q.real(15);
         all.push_back(std::move(t));
     }
@@ -338,7 +360,8 @@ std::map<std::string, Measurement> Records::measured_again(int64_t campaign) con
 std::vector<CampaignRow> Records::campaigns() const {
     std::vector<CampaignRow> all;
     Statement q(state_->db,
-                "select id, key, document, base_seconds, count(number), count(case when verdict in ('measured', 'slow') then 1 end), max(case when verdict = 'measured' then ratio else 0 end) "
+                "select id, key, document, base_seconds, count(number), count(case when verdict in ('measured', 'slow') then 1 end), "
+                "max(case when verdict = 'measured' then ratio else 0 end) "
                 "from campaign left join trial on trial.campaign = campaign.id group by id order by id");
     while (q.step()) all.push_back({q.integer(0), q.text(1), q.text(2), q.integer(4), q.integer(5), q.real(6), q.real(3)});
     if (!q.ok()) state_->fail("records.read", "to read its campaigns", "Restore it, or name another database.");
@@ -364,9 +387,7 @@ void Records::merge(const fs::path &other) {
             if (!is_credible(t)) refuse(row, trial + " has times or ratios that cannot have been measured");
             try {
                 parse_json(t.schedule, trial);
-            } catch (const UserError &error) {
-                refuse(row, error.message());
-            }
+            } catch (const UserError &error) { refuse(row, error.message()); }
         }
         for (const auto &[resolved, m] : again)
             if (!is_credible(m))
@@ -376,9 +397,8 @@ void Records::merge(const fs::path &other) {
         const int64_t id = *here;
         std::map<int64_t, std::string> ours;
         for (const Trial &t : trials(id)) ours[t.number] = t.resolved;
-        const auto goes_another_way = std::find_if(theirs.begin(), theirs.end(), [&](const Trial &t) {
-            return ours.count(t.number) && ours.at(t.number) != t.resolved;
-        });
+        const auto goes_another_way = std::find_if(theirs.begin(), theirs.end(),
+                                                   [&](const Trial &t) { return ours.count(t.number) && ours.at(t.number) != t.resolved; });
         const std::map<std::string, Measurement> known = s.measured_again(id);
         for (auto t = theirs.begin(); t != goes_another_way; ++t)
             if (!ours.count(t->number) && !inserted(s.db, id, *t)) s.fail_writing();
@@ -396,8 +416,9 @@ Pruned Records::prune(int64_t fewest) {
     Transaction all(s.db);
     if (!all.begun()) s.fail_writing();
     std::vector<int64_t> thin;
-    Statement find(s.db, "select id from campaign where "
-                         "(select count(*) from trial where trial.campaign = campaign.id and verdict in ('measured', 'slow')) < ?");
+    Statement find(s.db,
+                   "select id from campaign where "
+                   "(select count(*) from trial where trial.campaign = campaign.id and verdict in ('measured', 'slow')) < ?");
     find.bind(fewest);
     while (find.step()) thin.push_back(find.integer(0));
     if (!find.ok()) s.fail_writing();
@@ -423,10 +444,13 @@ Claim::Claim(Records &records, int64_t campaign) : records_(records), campaign_(
     if (!all.begun()) s.fail_writing();
     if (const std::optional<Worker> other = worker_on(s.db, campaign))
         throw UserError("records.claimed",
-                        fmt::format("records '{}': expected a campaign that nobody works on, to go on with it; process {} of '{}' does{}. Wait for it, or begin another one without --resume.",
+                        fmt::format("records '{}': expected a campaign that nobody works on, to go on with it; process {} of '{}' does{}. "
+                                    "Wait for it, or begin another one without --resume.",
                                     s.file.string(), other->owner.process, quotable(other->owner.host),
-                                    is_here(other->owner) ? ""
-                                                          : fmt::format(", which was heard of {} s ago, and is taken to have ended when that was {} s ago", other->silent_s, silent_s)));
+                                    is_here(other->owner)
+                                        ? ""
+                                        : fmt::format(", which was heard of {} s ago, and is taken to have ended when that was {} s ago",
+                                                      other->silent_s, silent_s)));
     Statement take(s.db, "insert or replace into claim(campaign, host, boot, process, started) values(?, ?, ?, ?, ?)");
     take.bind(campaign).bind(here).step();
     Statement beat(s.db, "insert or replace into beat(campaign, seconds) values(?, ?)");

@@ -22,10 +22,10 @@
 namespace tessera {
 
 struct Trial {
-    int64_t number = 0;        // from 0, in the order of proposing
-    std::string schedule;      // the canonical text of its stages
-    std::string origin;        // "base", "seed", "sample", "mutation", "crossover"
-    std::string resolved;      // hash of its tile program
+    int64_t number = 0;    // from 0, in the order of proposing
+    std::string schedule;  // the canonical text of its stages
+    std::string origin;    // "base", "seed", "sample", "mutation", "crossover"
+    std::string resolved;  // hash of its tile program
     Measurement measurement;
     double draft = 0, bound = 0, score = 0;  // what was predicted
 };

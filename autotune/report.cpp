@@ -51,9 +51,12 @@ public:
     }
 
     std::string text() const {
-        std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + escaped(report_.task) +
-                           "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" + escaped(report_.task) + "</h1>\n";
-        return page + summary() + curve() + predictions() + roofline() + changes() + program() + failures() + origin() + "</body>\n</html>\n";
+        std::string page =
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+            "initial-scale=1\">\n<title>" +
+            escaped(report_.task) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" + escaped(report_.task) + "</h1>\n";
+        return page + summary() + curve() + predictions() + roofline() + changes() + program() + failures() + origin() +
+               "</body>\n</html>\n";
     }
 
 private:
@@ -70,18 +73,24 @@ private:
     }
 
     std::string summary() const {
-        auto figure = [](const std::string &value, const std::string &meaning) { return "<div><b>" + escaped(value) + "</b><span>" + escaped(meaning) + "</span></div>\n"; };
+        auto figure = [](const std::string &value, const std::string &meaning) {
+            return "<div><b>" + escaped(value) + "</b><span>" + escaped(meaning) + "</span></div>\n";
+        };
         std::string all;
         if (r_.improved) {
-            all += figure(fmt::format("{:.3f}", r_.measurement.ratio), fmt::format("of the base's speed; 95 %: {:.3f} to {:.3f}", r_.measurement.lower, r_.measurement.upper));
+            all += figure(fmt::format("{:.3f}", r_.measurement.ratio),
+                          fmt::format("of the base's speed; 95 %: {:.3f} to {:.3f}", r_.measurement.lower, r_.measurement.upper));
             all += figure(time_text(tuned_s()), "tuned");
         }
         all += figure(time_text(r_.base_seconds), report_.base);
         if (report_.target.measured && bound_s() > 0)
-            all += figure(fmt::format("{:.0f} %", 100 * bound_s() / (r_.improved ? tuned_s() : r_.base_seconds)), "of the roofline's bound, " + time_text(bound_s()));
-        all += figure(std::to_string(r_.trials.size()), fmt::format("trials in {:.0f} s; {} schedules made and judged", r_.progress.elapsed_s, r_.made));
-        const std::string words = !r_.improved ? "Nothing that is surely faster was found." : report_.artifact.empty() ? ""
-                                                                                                                       : "Written to <code>" + escaped(report_.artifact) + "</code>.";
+            all += figure(fmt::format("{:.0f} %", 100 * bound_s() / (r_.improved ? tuned_s() : r_.base_seconds)),
+                          "of the roofline's bound, " + time_text(bound_s()));
+        all += figure(std::to_string(r_.trials.size()),
+                      fmt::format("trials in {:.0f} s; {} schedules made and judged", r_.progress.elapsed_s, r_.made));
+        const std::string words = !r_.improved               ? "Nothing that is surely faster was found."
+                                  : report_.artifact.empty() ? ""
+                                                             : "Written to <code>" + escaped(report_.artifact) + "</code>.";
         const std::string stopped = r_.stopped ? fmt::format("Stopped after {} trials. ", r_.trials.size()) : "";
         return "<p>" + stopped + words + "</p>\n<div class=\"figures\">\n" + all + "</div>\n";
     }
@@ -93,10 +102,14 @@ private:
         for (const Trial &t : r_.trials) {
             const double n = static_cast<double>(t.number);
             const Measurement &m = t.measurement;
-            const std::string what = fmt::format("trial {}, {}: {}", t.number, t.origin, timed(t) ? fmt::format("{:.3f} ({:.3f} to {:.3f})", m.ratio, m.lower, m.upper) : std::string(name_of(m.verdict)) + ": " + m.message);
-            plot.points.push_back({n, timed(t) ? m.ratio : 0, t.number == winner_ ? "winner" : m.verdict == Verdict::measured ? "measured"
-                                                                                           : m.verdict == Verdict::slow       ? "slow"
-                                                                                                                              : "failed",
+            const std::string what = fmt::format("trial {}, {}: {}", t.number, t.origin,
+                                                 timed(t) ? fmt::format("{:.3f} ({:.3f} to {:.3f})", m.ratio, m.lower, m.upper)
+                                                          : std::string(name_of(m.verdict)) + ": " + m.message);
+            plot.points.push_back({n, timed(t) ? m.ratio : 0,
+                                   t.number == winner_              ? "winner"
+                                   : m.verdict == Verdict::measured ? "measured"
+                                   : m.verdict == Verdict::slow     ? "slow"
+                                                                    : "failed",
                                    what, timed(t) ? m.lower : 0, timed(t) ? m.upper : 0});
             if (m.verdict == Verdict::measured && m.lower > highest) {
                 if (!best.points.empty()) best.points.push_back({n, highest});
@@ -107,44 +120,73 @@ private:
         if (!best.points.empty()) best.points.push_back({static_cast<double>(r_.trials.back().number), highest});
         plot.lines = {base, best};
         std::string keys = "<span class=\"key measured\">measured, with the interval of 95 %</span>";
-        if (std::any_of(r_.trials.begin(), r_.trials.end(), [](const Trial &t) { return t.measurement.verdict == Verdict::slow; })) keys += "<span class=\"key slow\">clearly slower, not compared</span>";
+        if (std::any_of(r_.trials.begin(), r_.trials.end(), [](const Trial &t) { return t.measurement.verdict == Verdict::slow; }))
+            keys += "<span class=\"key slow\">clearly slower, not compared</span>";
         if (winner_ >= 0) keys += "<span class=\"key winner\">the winner</span>";
-        for (const auto &[verdict, count] : failures_) keys += fmt::format("<span class=\"key failed\">{} {}</span>", count, name_of(verdict));
-        return section("Search", keys + "<br>The line is what is surely reached: the largest lower end of an interval. Failures stand at 0.", svg_of(plot));
+        for (const auto &[verdict, count] : failures_)
+            keys += fmt::format("<span class=\"key failed\">{} {}</span>", count, name_of(verdict));
+        return section("Search",
+                       keys + "<br>The line is what is surely reached: the largest lower end of an interval. Failures stand at 0.",
+                       svg_of(plot));
     }
 
     std::string predictions() const {
-        Plot draft{"seconds that the roofline's draft predicts, against measured ones", "seconds that the draft predicts", "seconds measured", true, true, {}, {}};
-        Plot model{"the model's score, against measured speed", "the model's score when it was proposed", "speed over the base's", false, false, {}, {}};
+        Plot draft{"seconds that the roofline's draft predicts, against measured ones",
+                   "seconds that the draft predicts",
+                   "seconds measured",
+                   true,
+                   true,
+                   {},
+                   {}};
+        Plot model{"the model's score, against measured speed",
+                   "the model's score when it was proposed",
+                   "speed over the base's",
+                   false,
+                   false,
+                   {},
+                   {}};
         std::vector<double> drafts, scores, speeds;
         double low = 1e300, high = 0;
         for (const Trial &t : r_.trials) {
             if (!timed(t)) continue;
             const double seconds = r_.base_seconds / t.measurement.ratio;
             const std::string mark = t.number == winner_ ? "winner" : name_of(t.measurement.verdict);
-            draft.points.push_back({t.draft, seconds, mark, fmt::format("trial {}: {} predicted, {} measured", t.number, time_text(t.draft), time_text(seconds))});
+            draft.points.push_back({t.draft, seconds, mark,
+                                    fmt::format("trial {}: {} predicted, {} measured", t.number, time_text(t.draft), time_text(seconds))});
             low = std::min({low, t.draft, seconds}), high = std::max({high, t.draft, seconds});
             drafts.push_back(-t.draft);
             speeds.push_back(t.measurement.ratio);
             if (t.number == 0) continue;  // the base is not proposed
-            model.points.push_back({t.score, t.measurement.ratio, mark, fmt::format("trial {}: score {:.3f}, speed {:.3f}", t.number, t.score, t.measurement.ratio)});
+            model.points.push_back({t.score, t.measurement.ratio, mark,
+                                    fmt::format("trial {}: score {:.3f}, speed {:.3f}", t.number, t.score, t.measurement.ratio)});
             scores.push_back(t.score);
         }
         if (speeds.size() < 3) return "";
         draft.lines = {{{{low, low}, {high, high}}, "base", "equal"}};
         const std::vector<double> proposed(speeds.begin() + (r_.trials[0].number == 0 && timed(r_.trials[0]) ? 1 : 0), speeds.end());
-        return section("Predicted against measured", fmt::format("The draft, from the tile program alone: rank correlation {:.2f}.", rank_correlation(drafts, speeds)), svg_of(draft)) +
-               "<p>The model, as it was when each was proposed: rank correlation " + fmt::format("{:.2f}", rank_correlation(scores, proposed)) + ".</p>\n" + svg_of(model);
+        return section("Predicted against measured",
+                       fmt::format("The draft, from the tile program alone: rank correlation {:.2f}.", rank_correlation(drafts, speeds)),
+                       svg_of(draft)) +
+               "<p>The model, as it was when each was proposed: rank correlation " +
+               fmt::format("{:.2f}", rank_correlation(scores, proposed)) + ".</p>\n" + svg_of(model);
     }
 
     std::string roofline() const {
         const double operations = report_.work.operations.value_or(0);
         if (operations <= 0 || report_.work.bytes <= 0 || report_.target.is_gpu()) return "";
         const Rates rates = rates_of(report_.target);
-        const double peak = rates.fma * 2 * report_.target.vector_bytes / 4 * report_.threads / 1e9, intensity = operations / report_.work.bytes;
-        Plot plot{"speed over operations per byte, under the machine's roofs", "operations for each byte of the arguments", "Gop/s", true, true, {}, {}};
+        const double peak = rates.fma * 2 * report_.target.vector_bytes / 4 * report_.threads / 1e9,
+                     intensity = operations / report_.work.bytes;
+        Plot plot{"speed over operations per byte, under the machine's roofs",
+                  "operations for each byte of the arguments",
+                  "Gop/s",
+                  true,
+                  true,
+                  {},
+                  {}};
         const char *names[] = {"level 2", "level 3", "memory"};
-        const double least = std::min(intensity, peak / (rates.read[0] / 1e9)) / 8, most = std::max(intensity, peak / (rates.read[2] / 1e9)) * 8;
+        const double least = std::min(intensity, peak / (rates.read[0] / 1e9)) / 8,
+                     most = std::max(intensity, peak / (rates.read[2] / 1e9)) * 8;
         for (int level = 0; level < 3; level++) {
             const double slope = rates.read[level] / 1e9 * (level < 2 ? report_.threads : 1);
             plot.lines.push_back({{{peak / slope, peak}, {least, slope * least}}, level < 2 ? "level" : "roof", names[level]});
@@ -152,37 +194,56 @@ private:
         }
         plot.lines.push_back({{{peak / (rates.read[0] / 1e9), peak}, {most, peak}}, "roof", fmt::format("{:.0f}", peak)});
         auto speed = [&](double seconds) { return operations / seconds / 1e9; };
-        if (r_.base_seconds > 0) plot.points.push_back({intensity, speed(r_.base_seconds), "base", fmt::format("base: {:.1f} Gop/s", speed(r_.base_seconds))});
-        if (r_.improved) plot.points.push_back({intensity, speed(tuned_s()), "winner", fmt::format("tuned: {:.1f} Gop/s", speed(tuned_s()))});
-        const std::string keys = std::string("<span class=\"key base\">base</span>") + (r_.improved ? "<span class=\"key winner\">tuned</span>" : "");
-        return section("Roofline", keys + fmt::format("<br>{:.3g} operations, {:.3g} bytes of arguments, {:.2f} operations for each byte. The slopes are what the second and third cache level and memory give. {}", operations, report_.work.bytes, intensity, report_.target.measured ? "Rates of this machine, by <code>doctor --calibrate</code>." : "Rates are assumed; <code>doctor --calibrate</code> measures this machine's."),
-                       svg_of(plot));
+        if (r_.base_seconds > 0)
+            plot.points.push_back({intensity, speed(r_.base_seconds), "base", fmt::format("base: {:.1f} Gop/s", speed(r_.base_seconds))});
+        if (r_.improved)
+            plot.points.push_back({intensity, speed(tuned_s()), "winner", fmt::format("tuned: {:.1f} Gop/s", speed(tuned_s()))});
+        const std::string keys =
+            std::string("<span class=\"key base\">base</span>") + (r_.improved ? "<span class=\"key winner\">tuned</span>" : "");
+        return section(
+            "Roofline",
+            keys + fmt::format("<br>{:.3g} operations, {:.3g} bytes of arguments, {:.2f} operations for each byte. The slopes are what the "
+                               "second and third cache level and memory give. {}",
+                               operations, report_.work.bytes, intensity,
+                               report_.target.measured ? "Rates of this machine, by <code>doctor --calibrate</code>."
+                                                       : "Rates are assumed; <code>doctor --calibrate</code> measures this machine's."),
+            svg_of(plot));
     }
 
     std::string changes() const {
         std::string worth;
         for (const Worth &w : r_.worth)
-            worth += "<tr><td><code>" + escaped(w.stage + "." + w.knob) + "</code></td><td class=\"number\">" + worth_text(w) + "</td></tr>\n";
-        if (!worth.empty()) worth = "<table>\n<tr><th>knob</th><th>the tuned speed over the speed with the base's</th></tr>\n" + worth + "</table>\n";
-        return section("What differs from the base", "Field by field, then what each changed knob is worth alone.", (report_.changes.empty() ? "" : "<pre>" + escaped(report_.changes) + "</pre>\n") + worth);
+            worth +=
+                "<tr><td><code>" + escaped(w.stage + "." + w.knob) + "</code></td><td class=\"number\">" + worth_text(w) + "</td></tr>\n";
+        if (!worth.empty())
+            worth = "<table>\n<tr><th>knob</th><th>the tuned speed over the speed with the base's</th></tr>\n" + worth + "</table>\n";
+        return section("What differs from the base", "Field by field, then what each changed knob is worth alone.",
+                       (report_.changes.empty() ? "" : "<pre>" + escaped(report_.changes) + "</pre>\n") + worth);
     }
 
     std::string program() const {
-        return section(r_.improved ? "The winner's tile program" : "The base's tile program", "Every loop, tail, copy and order of additions; compiled code equals its interpreter by bits. <code>" + escaped(r_.best.resolved) + "</code>",
+        return section(r_.improved ? "The winner's tile program" : "The base's tile program",
+                       "Every loop, tail, copy and order of additions; compiled code equals its interpreter by bits. <code>" +
+                           escaped(r_.best.resolved) + "</code>",
                        "<details><summary>show it</summary>\n<pre>" + escaped(to_text(r_.best.program)) + "</pre>\n</details>\n");
     }
 
     std::string failures() const {
         std::string rows;
         for (const Trial &t : r_.trials)
-            if (!timed(t)) rows += fmt::format("<tr><td class=\"number\">{}</td><td>{}</td><td>{}</td></tr>\n", t.number, name_of(t.measurement.verdict), escaped(t.measurement.message));
-        return rows.empty() ? "" : section("Failures", "They never win, and the model learns from them.", "<table>\n<tr><th>trial</th><th>kind</th><th>why</th></tr>\n" + rows + "</table>\n");
+            if (!timed(t))
+                rows += fmt::format("<tr><td class=\"number\">{}</td><td>{}</td><td>{}</td></tr>\n", t.number,
+                                    name_of(t.measurement.verdict), escaped(t.measurement.message));
+        return rows.empty() ? ""
+                            : section("Failures", "They never win, and the model learns from them.",
+                                      "<table>\n<tr><th>trial</th><th>kind</th><th>why</th></tr>\n" + rows + "</table>\n");
     }
 
     std::string origin() const {
         std::string rows;
         for (const auto &[name, value] : report_.origin) rows += "<tr><th>" + escaped(name) + "</th><td>" + escaped(value) + "</td></tr>\n";
-        return section("Where and with what", "Times are medians of one call; only ratios to the interleaved base are compared.", "<table>\n" + rows + "</table>\n");
+        return section("Where and with what", "Times are medians of one call; only ratios to the interleaved base are compared.",
+                       "<table>\n" + rows + "</table>\n");
     }
 };
 

@@ -98,7 +98,8 @@ private:
         };
         std::vector<Range> first, second;
         LoopPositions at = at_;
-        auto widen = [&](const std::vector<Expr> &index, const std::vector<std::pair<std::string, int64_t>> &inner, int64_t iteration, std::vector<Range> &ranges) {
+        auto widen = [&](const std::vector<Expr> &index, const std::vector<std::pair<std::string, int64_t>> &inner, int64_t iteration,
+                         std::vector<Range> &ranges) {
             ranges.resize(index.size());
             at.loops[loop.variable] = iteration;
             for (size_t a = 0; a < index.size(); a++)
@@ -108,22 +109,24 @@ private:
                     ranges[a].lo = std::min(ranges[a].lo, v), ranges[a].hi = std::max(ranges[a].hi, v);
                 }
         };
-        std::function<void(const TileBody &, std::vector<std::pair<std::string, int64_t>>)> visit = [&](const TileBody &body, std::vector<std::pair<std::string, int64_t>> inner) {
-            for (const auto &n : body) {
-                auto touch = [&](const std::vector<Expr> &index) { widen(index, inner, 0, first), widen(index, inner, 1, second); };
-                if (auto *c = std::get_if<Compute>(n.get()); c && c->buffer == buffer) touch(c->index);
-                if (auto *c = std::get_if<Copy>(n.get()); c && c->buffer == buffer) touch(c->index);
-                for (const Expr &root : expressions_of(*n))
-                    if (root.defined())
-                        walk(root, [&](const Expr &e) {
-                            if (e.kind() == ExprKind::load && e->name == buffer) touch({e->args.begin(), e->args.end() - (e->guarded ? 2 : 0)});
-                        });
-                std::vector<std::pair<std::string, int64_t>> within = inner;
-                if (auto *l = std::get_if<Loop>(n.get())) within.emplace_back(l->variable, std::max<int64_t>(1, at.value(l->count)));
-                if (auto *l = std::get_if<Let>(n.get())) at.lets[l->variable] = l->value;
-                for (const TileBody *b : bodies_of(*n)) visit(*b, within);
-            }
-        };
+        std::function<void(const TileBody &, std::vector<std::pair<std::string, int64_t>>)> visit =
+            [&](const TileBody &body, std::vector<std::pair<std::string, int64_t>> inner) {
+                for (const auto &n : body) {
+                    auto touch = [&](const std::vector<Expr> &index) { widen(index, inner, 0, first), widen(index, inner, 1, second); };
+                    if (auto *c = std::get_if<Compute>(n.get()); c && c->buffer == buffer) touch(c->index);
+                    if (auto *c = std::get_if<Copy>(n.get()); c && c->buffer == buffer) touch(c->index);
+                    for (const Expr &root : expressions_of(*n))
+                        if (root.defined())
+                            walk(root, [&](const Expr &e) {
+                                if (e.kind() == ExprKind::load && e->name == buffer)
+                                    touch({e->args.begin(), e->args.end() - (e->guarded ? 2 : 0)});
+                            });
+                    std::vector<std::pair<std::string, int64_t>> within = inner;
+                    if (auto *l = std::get_if<Loop>(n.get())) within.emplace_back(l->variable, std::max<int64_t>(1, at.value(l->count)));
+                    if (auto *l = std::get_if<Let>(n.get())) at.lets[l->variable] = l->value;
+                    for (const TileBody *b : bodies_of(*n)) visit(*b, within);
+                }
+            };
         visit(loop.body, {});
         for (size_t a = 0; a < first.size(); a++)
             if (first[a].hi < second[a].lo || second[a].hi < first[a].lo) return true;

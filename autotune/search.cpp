@@ -18,13 +18,13 @@ namespace tessera {
 namespace {
 
 constexpr size_t most_parents = 24;
-constexpr size_t few_parents = 4;       // measured ones, which are parents more rarely than the model's best
-constexpr size_t elite = 16;            // of a pool, that have children
+constexpr size_t few_parents = 4;  // measured ones, which are parents more rarely than the model's best
+constexpr size_t elite = 16;       // of a pool, that have children
 constexpr size_t most_unproposed = 64;
-constexpr int first_batch = 6;          // times the population
-constexpr int fresh = 5;                // one of so many is a sample, the others are bred
-constexpr double alike = 0.15;          // of the answers, given to all decisions about such a knob
-constexpr double least_seed = 2;        // how far below the best score a seed is worth a trial, in log2
+constexpr int first_batch = 6;    // times the population
+constexpr int fresh = 5;          // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;    // of the answers, given to all decisions about such a knob
+constexpr double least_seed = 2;  // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
     int count = 0;
@@ -100,9 +100,7 @@ static std::optional<double> draft_in(const SearchSpace &space, const Work &work
         const TileProgram program = program_of(space, stages);
         if (!is_proved(program)) return std::nullopt;
         return features_in(space, work, program).draft;
-    } catch (const UserError &) {
-        return std::nullopt;
-    }
+    } catch (const UserError &) { return std::nullopt; }
 }
 
 std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
@@ -134,9 +132,7 @@ Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std:
 std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
     try {
         return made_of(stages, origin);
-    } catch (const UserError &) {
-        return std::nullopt;
-    }
+    } catch (const UserError &) { return std::nullopt; }
 }
 
 std::optional<Candidate> Search::make(const Choose &choose, const std::string &origin) {
@@ -178,7 +174,8 @@ Trace Search::mutated(const Candidate &parent) {
             const int64_t step = random_.unit() < 0.5 ? -1 : 1;
             to = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + step, 0, static_cast<int64_t>(d.answers.size()) - 1));
         }
-        for (int tries = 0; to == at && tries < 8; tries++) to = random_.unit() < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
+        for (int tries = 0; to == at && tries < 8; tries++)
+            to = random_.unit() < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
         trace[d.name()] = d.answers[to].value;
         if (random_.unit() >= alike) continue;
         for (const Decision *other : open)
@@ -219,7 +216,8 @@ void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uin
     for (size_t made = 0; made < population;) {
         const std::vector<size_t> order = ranking(pool);
         auto parent = [&]() -> const Candidate * {
-            if (!parents_.empty() && (order.empty() || random_.unit() < of_measured)) return &parents_[tournament(random_, parents_.size())].candidate;
+            if (!parents_.empty() && (order.empty() || random_.unit() < of_measured))
+                return &parents_[tournament(random_, parents_.size())].candidate;
             return order.empty() ? nullptr : &pool[order[tournament(random_, std::min(elite, order.size()))]];
         };
         std::vector<Candidate> children;
@@ -301,7 +299,8 @@ void Search::learn(const std::vector<Candidate> &candidates, const std::vector<d
             continue;
         }
         // What comes from outside of the space has children by its image there, if the model cannot tell them apart.
-        const auto image = std::find_if(planted_.begin(), planted_.end(), [&](const Candidate &c) { return c.features.values == candidates[i].features.values; });
+        const auto image = std::find_if(planted_.begin(), planted_.end(),
+                                        [&](const Candidate &c) { return c.features.values == candidates[i].features.values; });
         if (image == planted_.end()) continue;
         proposed_.insert(image->identity);
         parents_.push_back({std::move(*image), goodness[i]});

@@ -16,13 +16,13 @@
 namespace tessera {
 
 struct Candidate {
-    std::string origin;                   // "base", "seed", "sample", "mutation", "crossover", "ablation"
-    Trace trace;                          // empty for a schedule from outside of the space
+    std::string origin;  // "base", "seed", "sample", "mutation", "crossover", "ablation"
+    Trace trace;         // empty for a schedule from outside of the space
     std::vector<Decision> asked;
     std::map<std::string, Knobs> stages;
-    TileProgram program;                  // of what is proposed, or made by candidate_of
-    uint64_t identity = 0;                // of the program, within this process
-    std::string resolved;                 // its hash, of what is proposed
+    TileProgram program;    // of what is proposed, or made by candidate_of
+    uint64_t identity = 0;  // of the program, within this process
+    std::string resolved;   // its hash, of what is proposed
     Featured features;
     double score = 0;
 };
@@ -73,16 +73,16 @@ private:
     CostModel &model_;
     RandomNumbers random_;
     Work work_;
-    std::set<uint64_t> proposed_;          // identities
-    std::vector<Candidate> planted_;       // not in a pool yet
-    std::vector<Candidate> unproposed_;    // the best of the last pool that were left over
-    bool asked_ = false;                   // for proposals
+    std::set<uint64_t> proposed_;        // identities
+    std::vector<Candidate> planted_;     // not in a pool yet
+    std::vector<Candidate> unproposed_;  // the best of the last pool that were left over
+    bool asked_ = false;                 // for proposals
     struct Parent {
         Candidate candidate;
         double goodness = 0;
     };
-    std::vector<Parent> parents_;          // measured, best first
-    double to_explore_ = 0;                // samples that are due, with the fraction that batches leave
+    std::vector<Parent> parents_;  // measured, best first
+    double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
     size_t made_ = 0, refused_ = 0, scored_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;

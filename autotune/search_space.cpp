@@ -15,7 +15,9 @@ std::string Sketch::ask(const std::string &stage, const std::string &knob, std::
     return decision.answers[choose_(decision)].value;
 }
 
-bool contains(const std::vector<std::string> &names, const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool contains(const std::vector<std::string> &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // An extent as far as shape and fixed dims decide it.
 static int64_t extent_of(const Algorithm &algorithm, const DimExtents &extents, const std::string &dim) {
@@ -63,7 +65,8 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
                         if (size * 2 <= n) answers.push_back({"team:" + std::to_string(size), other_dim ? 0.02 : 0.5});
                 } else {
                     for (int64_t several : {1, 2, 4, 8})
-                        if (several * lanes * 2 <= n) answers.push_back({"lanes:" + std::to_string(several * lanes), other_dim ? 0.02 : 0.5});
+                        if (several * lanes * 2 <= n)
+                            answers.push_back({"lanes:" + std::to_string(several * lanes), other_dim ? 0.02 : 0.5});
                 }
             }
             if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
@@ -92,7 +95,8 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
             // block's threads are folded by a few of them, then by one.
             constexpr int64_t few = 16;
             std::string left = d;
-            for (int64_t size : gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number, lanes, lanes / 4}) {
+            for (int64_t size :
+                 gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number, lanes, lanes / 4}) {
                 if (size < 2 || (left != d && size >= splits.rbegin()->second.size)) continue;
                 splits[left] = {Split::How::lanes, size};
                 left += ".i";
@@ -148,7 +152,8 @@ Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
         const std::string name = s.view.stage->name;
         std::map<std::string, int64_t> with_it = sizes;
         with_it[name] = whole_size(*s.view.stage, sizes);
-        const bool fits = std::all_of(s.consumers.begin(), s.consumers.end(), [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= most_inlined; });
+        const bool fits = std::all_of(s.consumers.begin(), s.consumers.end(),
+                                      [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= most_inlined; });
         std::vector<Answer> answers = {{"no", 1}};
         if (fits) answers.push_back({"yes", 4 / (1 + cost)});
         if (ask(name, "inline", answers) == "no") continue;
@@ -207,7 +212,8 @@ std::map<std::string, Knobs> Sketch::run() {
     }
     for (size_t i = 0; i < plan_->size(); i++) ask_packs(i);
     for (const Mutator &mutator : space_.mutators)
-        mutator(plan_->algorithm(), plan_->extents(), [&](const Decision &d) { return ask(d.stage, d.knob, d.answers, d.ordered); }, stages_);
+        mutator(
+            plan_->algorithm(), plan_->extents(), [&](const Decision &d) { return ask(d.stage, d.knob, d.answers, d.ordered); }, stages_);
     return stages_;
 }
 

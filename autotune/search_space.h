@@ -32,13 +32,14 @@
 namespace tessera {
 
 // A further decision of a user's own: asked last, may change any knob.
-using Mutator = std::function<void(const Algorithm &, const DimExtents &, const std::function<std::string(const Decision &)> &ask, std::map<std::string, Knobs> &stages)>;
+using Mutator = std::function<void(const Algorithm &, const DimExtents &, const std::function<std::string(const Decision &)> &ask,
+                                   std::map<std::string, Knobs> &stages)>;
 
 struct SearchSpace {
-    Algorithm algorithm;      // with its fixed dims bound
+    Algorithm algorithm;  // with its fixed dims bound
     Target target;
-    DimExtents extents;       // of the symbolic dims: what is tuned for
-    int threads = 1;          // that the kernel will run on
+    DimExtents extents;  // of the symbolic dims: what is tuned for
+    int threads = 1;     // that the kernel will run on
     Restrictions restrictions;
     std::vector<Mutator> mutators;
     std::vector<std::string> ahead = {};  // operands that stay as they are, so that the caller may pack them once, ahead of time

@@ -36,10 +36,10 @@ private:
     // What ask_tiles settles of a stage.
     struct Tiles {
         int64_t lanes = 1;
-        std::string vector;          // the dim in lanes, or ""
-        bool reuses = false;         // a register tile over two dims reads less
-        bool around_folds = false;   // a Map with such folds as producers
-        std::string group;           // the reduced dim that an instruction takes several elements of
+        std::string vector;         // the dim in lanes, or ""
+        bool reuses = false;        // a register tile over two dims reads less
+        bool around_folds = false;  // a Map with such folds as producers
+        std::string group;          // the reduced dim that an instruction takes several elements of
     };
     std::map<size_t, Tiles> tiles_;
     int64_t lanes_of(const PlannedStage &s) const;

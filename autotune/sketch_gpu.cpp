@@ -24,8 +24,7 @@ void Sketch::ask_access(PlannedStage &s, Tiles &t, Knobs &k) {
             const Stride stride = stride_of(o, d, plan_->extents());
             together |= stride == Stride::one, apart |= stride == Stride::other;
         }
-        if (together) answers.push_back({d, apart ? 0.1 : t.reuses ? 2
-                                                                   : 0.5});
+        if (together) answers.push_back({d, apart ? 0.1 : t.reuses ? 2 : 0.5});
     }
     const std::string taken = ask(s.view.stage->name, "vector", answers);
     if (taken == "none") return;
@@ -45,10 +44,7 @@ void Sketch::ask_team(PlannedStage &s, const Tiles &t, Knobs &k) {
         for (int64_t several : {1, 2, 4, 8}) {
             const int64_t extent = several * lanes;
             if (several > 1 && (extent > size || points * extent > most_points)) break;
-            answers.push_back({std::to_string(extent), t.reuses       ? (several == 1 ? 0.3 : several == 8 ? 0.3
-                                                                                                           : 1)
-                                                       : several == 1 ? 1
-                                                                      : 0.05});
+            answers.push_back({std::to_string(extent), t.reuses ? (several == 1 ? 0.3 : several == 8 ? 0.3 : 1) : several == 1 ? 1 : 0.05});
         }
         const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
         if (extent > 1) k.micro[d] = extent, points *= extent;
@@ -60,22 +56,18 @@ void Sketch::ask_team(PlannedStage &s, const Tiles &t, Knobs &k) {
         const int64_t unit = k.micro.count(d) ? k.micro.at(d) : 1;
         // Of partial results mostly all at one time: what a smaller tile reads last is not always shown to be there.
         const bool together = d.ends_with(".i") && threads * size <= space_.target.most_threads * unit;
-        const int64_t least = together ? size / unit : unit == 1 ? 2
-                                                                 : 1;
+        const int64_t least = together ? size / unit : unit == 1 ? 2 : 1;
         std::vector<Answer> answers;
-        if (unit == 1) answers.push_back({"none", together ? 0.02 : threads > 1 || !s.place.empty() ? 1
-                                                                                                    : 0.3});
+        if (unit == 1) answers.push_back({"none", together ? 0.02 : threads > 1 || !s.place.empty() ? 1 : 0.3});
         for (int64_t n = least; threads * n <= space_.target.most_threads && (n == least || n / 2 * unit < size); n *= 2)
-            answers.push_back({std::to_string(n * unit), n == 1 || threads * n > usual_threads ? 0.1 : n >= 8 && n <= 64 ? 1
-                                                                                                                         : 0.4});
+            answers.push_back({std::to_string(n * unit), n == 1 || threads * n > usual_threads ? 0.1 : n >= 8 && n <= 64 ? 1 : 0.4});
         const std::string tile = ask(name, "block." + d, answers, true);
         if (tile == "none") continue;
         k.block[d] = std::stoll(tile);
         threads *= k.block[d] / unit;
     }
-    const bool hosts = std::any_of(s.view.operands.begin(), s.view.operands.end(), [&](const Operand &o) {
-        return plan_->producer(o.tensor) && plan_->producer(o.tensor) != &s;
-    });
+    const bool hosts = std::any_of(s.view.operands.begin(), s.view.operands.end(),
+                                   [&](const Operand &o) { return plan_->producer(o.tensor) && plan_->producer(o.tensor) != &s; });
     if (!s.place.empty() || !k.block.empty() || !hosts) return;
     // Without tiles of its own it is what is placed inside that the threads are for.
     const std::string warps = ask(name, "warps", {{"1", 1}, {"2", 1}, {"4", 1}, {"8", 1}}, true);
@@ -111,8 +103,7 @@ void Sketch::ask_team_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     }
     DimExtents sizes = s.sizes;
     for (const auto &[level, d] : loops) {
-        const int64_t tile = level.empty() ? 1 : level == "block" ? k.block.at(d)
-                                                                  : k.k.at(d);
+        const int64_t tile = level.empty() ? 1 : level == "block" ? k.block.at(d) : k.k.at(d);
         PlannedLoop loop{level.empty() ? d : level + "." + d, d, 1, {}};
         loop.count = std::max<int64_t>(1, (sizes[d] + tile - 1) / tile);
         sizes[d] = std::min(sizes[d], tile);

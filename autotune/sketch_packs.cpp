@@ -47,7 +47,9 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
     for (size_t depth = 1; depth <= path.size(); depth++) {
         const Path at(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(depth));
         const PlannedLoop &loop = plan_->loop(at.back());
-        if (at.back().stage == i && std::find(s.view.reduced.begin(), s.view.reduced.end(), loop.dim) != s.view.reduced.end() && loop.text == loop.dim) continue;
+        if (at.back().stage == i && std::find(s.view.reduced.begin(), s.view.reduced.end(), loop.dim) != s.view.reduced.end() &&
+            loop.text == loop.dim)
+            continue;
         double points = plan_->repetitions(at);
         for (int64_t extent : plan_->needed_of(operand.tensor, i, at)) points *= static_cast<double>(std::max<int64_t>(1, extent));
         const double again = points / full;
@@ -77,7 +79,9 @@ void Sketch::ask_pack(size_t i, const Operand &operand) {
         else stages_[packed].place = Place{Place::Kind::at, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
     }
     if (grouped && !pack.is_ahead()) {
-        const std::string &along = tensor->dims[static_cast<size_t>(std::find_if(operand.index.begin(), operand.index.end(), [&](const Expr &e) { return e->name == t.group; }) - operand.index.begin())];
+        const std::string &along = tensor->dims[static_cast<size_t>(
+            std::find_if(operand.index.begin(), operand.index.end(), [&](const Expr &e) { return e->name == t.group; }) -
+            operand.index.begin())];
         Knobs &copy = stages_[packed];
         copy.micro = {{along, group}, {tensor->dims[axis], t.lanes}};
         copy.loops = {"micro." + along, "micro." + tensor->dims[axis]};

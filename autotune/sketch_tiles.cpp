@@ -26,7 +26,8 @@ std::vector<std::vector<std::string>> orders_of(const std::vector<std::string> &
     }
     for (size_t first = 0; first < dims.size(); first++) {
         std::vector<std::string> order = dims;
-        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first),
+                    order.begin() + static_cast<std::ptrdiff_t>(first) + 1);
         all.push_back(order);
     }
     return all;
@@ -89,7 +90,12 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
         if (s.output && d != s.view.stage->dims.back()) prior *= 0.02;
         for (size_t c : s.consumers)
             for (const Operand &o : plan_->stage(c).view.operands)
-                if (plan_->producer(o.tensor) == &s && !tiles_[c].vector.empty()) prior *= stride_of(o, tiles_[c].vector, plan_->extents()) != Stride::none && moves_with(o, tiles_[c].vector, plan_->extents()) && uses_variable(o.index.back(), tiles_[c].vector) == (d == s.view.stage->dims.back()) ? 1.5 : 1;
+                if (plan_->producer(o.tensor) == &s && !tiles_[c].vector.empty())
+                    prior *= stride_of(o, tiles_[c].vector, plan_->extents()) != Stride::none &&
+                                     moves_with(o, tiles_[c].vector, plan_->extents()) &&
+                                     uses_variable(o.index.back(), tiles_[c].vector) == (d == s.view.stage->dims.back())
+                                 ? 1.5
+                                 : 1;
         answers.push_back({d, prior});
     }
     t.vector = ask(name, "vector", answers);
@@ -110,7 +116,8 @@ void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
     std::vector<Answer> answers = {{"fma", 0.1}};
     for (const Instruction &family : instructions()) {
-        const bool there = std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
+        const bool there =
+            std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
         if (family.group > 1 && there && operands_for(family, *reduce)) answers.push_back({family.name, 1});
     }
     const std::string taken = ask(s.view.stage->name, "instruction", answers);
@@ -143,7 +150,8 @@ void Sketch::ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
             if (d == t.vector || s.sizes.at(d) < 2) continue;
             std::vector<Answer> answers = {{"1", 0.3}};
             for (int64_t extent : {2, 4, 8, 16})
-                if (extent <= s.sizes.at(d) && accumulators * extent <= most) answers.push_back({std::to_string(extent), t.vector.empty() ? 1.0 : 0.3});
+                if (extent <= s.sizes.at(d) && accumulators * extent <= most)
+                    answers.push_back({std::to_string(extent), t.vector.empty() ? 1.0 : 0.3});
             const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
             if (extent > 1) k.micro[d] = extent, accumulators *= extent;
         }
@@ -220,7 +228,9 @@ std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::
 void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::string &name = s.view.stage->name;
     std::vector<std::string> free, tiled;
-    auto is_tiled = [&](const std::string &d) { return k.micro.count(d) || k.block.count(d) || (k.levels.count("tile") && k.levels.at("tile").count(d)); };
+    auto is_tiled = [&](const std::string &d) {
+        return k.micro.count(d) || k.block.count(d) || (k.levels.count("tile") && k.levels.at("tile").count(d));
+    };
     for (const std::string &d : s.view.pure) {
         if (is_tiled(d)) tiled.push_back(d);
         else if (d != t.vector) free.push_back(d);
@@ -244,7 +254,11 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (runs_over_pieces(d)) loops.push_back({"", d});
     DimExtents sizes = s.sizes;
     for (const auto &[level, d] : loops) {
-        const int64_t tile = level.empty() ? 1 : level == "block" ? k.block.at(d) : level == "k" ? k.k.at(d) : level == "micro" ? k.micro.at(d) : k.levels.at("tile").at(d);
+        const int64_t tile = level.empty()      ? 1
+                             : level == "block" ? k.block.at(d)
+                             : level == "k"     ? k.k.at(d)
+                             : level == "micro" ? k.micro.at(d)
+                                                : k.levels.at("tile").at(d);
         PlannedLoop loop{level.empty() ? d : level + "." + d, d, 1, {}};
         loop.count = std::max<int64_t>(1, rounded_up(sizes[d], tile) / tile);
         sizes[d] = std::min(sizes[d], tile);
@@ -294,7 +308,8 @@ void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
     }
     if (!host.output || t.vector != s.view.stage->dims.back()) return;
     for (const Tensor &result : results_of(*host.view.stage))
-        if (result.dims == s.view.stage->dims) ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
+        if (result.dims == s.view.stage->dims)
+            ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
 }
 
 void Sketch::ask_tiles(size_t i) {

@@ -19,7 +19,8 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     const std::vector<Tensor> results = results_of(stage);
     for (const Tensor &t : results)
         for (const std::string &d : t.dims)
-            if (std::find(stage.dims.begin(), stage.dims.end(), d) == stage.dims.end() && std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
+            if (std::find(stage.dims.begin(), stage.dims.end(), d) == stage.dims.end() &&
+                std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
                 view.extra.push_back(d);
     if (!results.empty()) view.dtype = results[0].dtype;
     else if (auto *update = std::get_if<Update>(&stage.body)) view.dtype = algorithm.find_tensor(update->state)->dtype;
@@ -30,7 +31,8 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
             std::vector<Expr> index = e->args;
             if (e->guarded) index.resize(index.size() - 2);
             const bool known = std::any_of(view.operands.begin(), view.operands.end(), [&](const Operand &o) {
-                return o.tensor == e->name && std::equal(o.index.begin(), o.index.end(), index.begin(), index.end(), [](const Expr &a, const Expr &b) { return equal(a, b); });
+                return o.tensor == e->name && std::equal(o.index.begin(), o.index.end(), index.begin(), index.end(),
+                                                         [](const Expr &a, const Expr &b) { return equal(a, b); });
             });
             if (!known) view.operands.push_back({e->name, e.type(), index});
         });
@@ -75,6 +77,8 @@ Stride stride_of(const Operand &operand, const std::string &dim, const DimExtent
     return stride;
 }
 
-bool moves_with(const Operand &operand, const std::string &dim, const DimExtents &extents) { return stride_of(operand, dim, extents) != Stride::none; }
+bool moves_with(const Operand &operand, const std::string &dim, const DimExtents &extents) {
+    return stride_of(operand, dim, extents) != Stride::none;
+}
 
 }  // namespace tessera

@@ -28,8 +28,8 @@ struct StageView {
     bool folds = false;                // a Reduce to the stage's own points
     bool scatters = false;             // a Reduce with a computed destination
     bool maps = false;
-    bool updates = false;              // writes a state
-    int operations = 0;                // of one point or step
+    bool updates = false;  // writes a state
+    int operations = 0;    // of one point or step
 };
 
 StageView view_of(const Stage &stage, const Algorithm &algorithm);

@@ -7,12 +7,12 @@
 namespace tessera {
 
 struct Subject {
-    Algorithm algorithm;   // with its fixed dims bound
+    Algorithm algorithm;  // with its fixed dims bound
     Target target;
-    DimExtents extents;    // of the symbolic dims
+    DimExtents extents;  // of the symbolic dims
     int threads = 1;
-    uint64_t seed = 1;     // of the data
-    int callers = 1;       // that are timed side by side, each with data of its own
+    uint64_t seed = 1;  // of the data
+    int callers = 1;    // that are timed side by side, each with data of its own
 };
 
 }  // namespace tessera

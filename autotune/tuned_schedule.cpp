@@ -33,7 +33,8 @@ static json knobs_document(const Knobs &k) {
     if (!k.unroll.empty()) s = s.unroll(k.unroll);
     if (!k.parallel.empty()) s = s.parallel(k.parallel);
     for (const auto &[operand, pack] : k.pack) s = s.pack(operand, pack.at, texts(pack.layout));
-    for (const auto &[operand, when] : k.prefetch) s = s.prefetch(operand, when.loop.empty() ? "" : when.stage + "." + when.loop, when.ahead);
+    for (const auto &[operand, when] : k.prefetch)
+        s = s.prefetch(operand, when.loop.empty() ? "" : when.stage + "." + when.loop, when.ahead);
     if (!k.layout.empty()) s = s.layout(texts(k.layout));
     for (const auto &[dim, tail] : k.tail) s = s.tail(dim, tail);
     for (const auto &[dim, split] : k.split) s = s.split(dim, split.how, split.size);
@@ -61,7 +62,9 @@ std::map<std::string, Knobs> knobs_from(const json &stages) {
     return all;
 }
 
-static Schedule with_features(const Schedule &schedule, const std::vector<std::string> &features) { return features.empty() ? schedule : schedule.require(features); }
+static Schedule with_features(const Schedule &schedule, const std::vector<std::string> &features) {
+    return features.empty() ? schedule : schedule.require(features);
+}
 
 namespace {
 
@@ -76,7 +79,9 @@ Values values_of(const json &document) {
 // What a document states to turn `inherited` into `wanted`: nulls stand as high as they may. `state` takes each.
 void state_differences(const Values &wanted, const Values &inherited, const std::function<void(const FieldPath &, const json &)> &state) {
     auto any_inside = [&](const FieldPath &prefix) {
-        return std::any_of(wanted.begin(), wanted.end(), [&](const auto &f) { return f.first.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), f.first.begin()); });
+        return std::any_of(wanted.begin(), wanted.end(), [&](const auto &f) {
+            return f.first.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), f.first.begin());
+        });
     };
     std::set<FieldPath> deleted;
     for (const auto &[path, value] : inherited) {
@@ -99,8 +104,8 @@ void put(json &document, const FieldPath &path, const json &value) {
 
 }  // namespace
 
-Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent, const Library &library,
-                        const std::vector<std::string> &requires_features) {
+Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent,
+                        const Library &library, const std::vector<std::string> &requires_features) {
     const json wanted = {{"stages", document_of(stages)}};
     json whole = Schedule(name).document();
     whole["stages"] = wanted["stages"];
@@ -132,13 +137,15 @@ Schedule with_variants(const Schedule &schedule, const std::map<std::string, Kno
     for (const TunedVariant &v : variants) {
         json one = {{"when", json::array()}, {"stages", json::object()}};
         for (const Condition &c : v.when) one["when"].push_back(to_string(c));
-        state_differences(values_of({{"stages", document_of(v.stages)}}), own, [&](const FieldPath &path, const json &value) { put(one, path, value); });
+        state_differences(values_of({{"stages", document_of(v.stages)}}), own,
+                          [&](const FieldPath &path, const json &value) { put(one, path, value); });
         document["variants"].push_back(one);
     }
     return Schedule::from_json(document, schedule.name());
 }
 
-std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a, const std::map<std::string, Knobs> &b) {
+std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a,
+                                                                 const std::map<std::string, Knobs> &b) {
     const json of_a = document_of(a), of_b = document_of(b);
     std::set<std::pair<std::string, std::string>> all;
     for (const auto &[one, other] : {std::pair(&of_a, &of_b), std::pair(&of_b, &of_a)})
@@ -148,7 +155,8 @@ std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<
     return {all.begin(), all.end()};
 }
 
-std::map<std::string, Knobs> with_knob_of(const std::map<std::string, Knobs> &stages, const std::map<std::string, Knobs> &from, const std::string &stage, const std::string &knob) {
+std::map<std::string, Knobs> with_knob_of(const std::map<std::string, Knobs> &stages, const std::map<std::string, Knobs> &from,
+                                          const std::string &stage, const std::string &knob) {
     json document = document_of(stages);
     const json other = document_of(from);
     if (other.contains(stage) && other[stage].contains(knob)) document[stage][knob] = other[stage][knob];

@@ -6,7 +6,9 @@
 
 namespace tessera {
 
-static constexpr std::pair<Verdict, const char *> names[] = {{Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"}, {Verdict::slow, "slow"}, {Verdict::refused, "refused"}, {Verdict::uncompiled, "uncompiled"}, {Verdict::crashed, "crashed"}, {Verdict::wrong, "wrong"}};
+static constexpr std::pair<Verdict, const char *> names[] = {
+    {Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"}, {Verdict::slow, "slow"},  {Verdict::refused, "refused"},
+    {Verdict::uncompiled, "uncompiled"}, {Verdict::crashed, "crashed"},   {Verdict::wrong, "wrong"}};
 
 const char *name_of(Verdict verdict) {
     for (const auto &[v, name] : names)

@@ -24,9 +24,7 @@ std::optional<Stages> without(const std::optional<Stages> &stages, const Candida
     if (!stages) return std::nullopt;
     try {
         return with_knob_of(*stages, base.stages, worth.stage, worth.knob);
-    } catch (const UserError &) {
-        return std::nullopt;
-    }
+    } catch (const UserError &) { return std::nullopt; }
 }
 
 // Whether the restricted space has it too.
@@ -35,9 +33,7 @@ bool is_allowed(const Candidate &c, const Search &search, const SearchSpace &spa
     try {
         const std::optional<Candidate> inside = search.candidate_of(realize(space, as_in(c.stages, most_likely)), "ablation");
         return inside && inside->resolved == c.resolved;
-    } catch (const UserError &) {
-        return false;
-    }
+    } catch (const UserError &) { return false; }
 }
 
 }  // namespace
@@ -59,7 +55,8 @@ std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &bas
     return all;
 }
 
-std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search, const SearchSpace &space) {
+std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base,
+                                    const Search &search, const SearchSpace &space) {
     const Ablation *worst = nullptr;
     std::optional<Stages> rest = winner.stages;
     int harmful = 0;

@@ -26,6 +26,7 @@ std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &bas
 
 // What may be better than the winner, by the worths: it without the change that harms most, and without all that do; what the space's
 // restrictions do not allow is left out.
-std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base, const Search &search, const SearchSpace &space);
+std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base,
+                                    const Search &search, const SearchSpace &space);
 
 }  // namespace tessera

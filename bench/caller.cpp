@@ -37,13 +37,16 @@ std::string caller_source(const std::string &function, const Kernel &kernel) {
     }
     for (size_t i = 0; i < p.parameters.size(); i++) {
         types += std::string(c_type(p.parameters[i].dtype)) + ", ";
-        values += fmt::format("({})((const union {{ int64_t i; float f; double d; }} *)p)[{}].{}, ", c_type(p.parameters[i].dtype), i, member(p.parameters[i].dtype));
+        values += fmt::format("({})((const union {{ int64_t i; float f; double d; }} *)p)[{}].{}, ", c_type(p.parameters[i].dtype), i,
+                              member(p.parameters[i].dtype));
     }
     std::string text =
-        fmt::format("#include <stdint.h>\nextern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n", kernel.name, types);
+        fmt::format("#include <stdint.h>\nextern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n",
+                    kernel.name, types);
     if (is_packing(p)) text += fmt::format("extern int {}_size({}const void *, uint64_t *);\n", kernel.name, read_types);
     text += fmt::format(
-        "int {0}(const void *const *t, const void *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n", function);
+        "int {0}(const void *const *t, const void *p, const void *c, uint64_t *bytes, int32_t query) {{\n    (void)t, (void)p;\n",
+        function);
     if (is_packing(p)) text += fmt::format("    if (query == 2) return {}_size({}c, bytes);\n", kernel.name, read);
     return text + fmt::format("    return query ? {0}_workspace({1}c, bytes) : {0}({1}c);\n}}\n", kernel.name, values);
 }
@@ -75,9 +78,12 @@ void run_cc(const std::vector<std::string> &arguments, const std::filesystem::pa
     if (error == 0)
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected to find it on the path, to link the kernel with; " + std::string(std::strerror(error ? error : ENOENT)) + ". Install one.");
+        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected to find it on the path, to link the kernel with; " +
+                                          std::string(std::strerror(error ? error : ENOENT)) + ". Install one.");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        const std::string said = read_file(log).substr(0, 2000), end = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status)) : "signal " + std::to_string(WTERMSIG(status));
+        const std::string said = read_file(log).substr(0, 2000), end = WIFEXITED(status)
+                                                                           ? "exit code " + std::to_string(WEXITSTATUS(status))
+                                                                           : "signal " + std::to_string(WTERMSIG(status));
         throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected it to link the kernel; it ends with " + end +
                                           (said.empty() ? " and says nothing. Name a C compiler that works here." : " and says: " + said));
     }

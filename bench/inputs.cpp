@@ -48,18 +48,24 @@ DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
         auto given = symbolic.find(d.name);
         if (given == symbolic.end() && !d.equals.empty()) given = symbolic.find(d.equals);
         if (given == symbolic.end())
-            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not.");
+            throw UserError("command.extents",
+                            algorithm.name + ": dim " + d.name +
+                                " has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not.");
         if (!is_allowed(d, given->second))
-            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " = " + std::to_string(given->second) + "; expected a multiple of " + std::to_string(d.multiple_of) +
-                                                   " in " + std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
+            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " = " + std::to_string(given->second) +
+                                                   "; expected a multiple of " + std::to_string(d.multiple_of) + " in " +
+                                                   std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
         extents[d.name] = given->second;
     }
     for (const auto &[name, extent] : symbolic) {
         const Dim *dim = algorithm.find_dim(name);
         if (dim && dim->kind == DimKind::fixed && dim->value != extent)
-            throw UserError("command.extents", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) + ", got " + std::to_string(extent) + ". Leave it out, or give one extent only.");
+            throw UserError("command.extents", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) + ", got " +
+                                                   std::to_string(extent) + ". Leave it out, or give one extent only.");
         if (!extents.count(name))
-            throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name + "' to give an extent; the symbolic dims are " + join(names) + "." + did_you_mean(name, names));
+            throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name +
+                                                   "' to give an extent; the symbolic dims are " + join(names) + "." +
+                                                   did_you_mean(name, names));
     }
     add_derived(algorithm.dims, extents);
     return extents;
@@ -94,7 +100,8 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
     auto any = [&] {
         std::vector<int64_t> extents;
         double points = 1;
-        for (size_t i = 0; i < dims.size(); i++) extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
+        for (size_t i = 0; i < dims.size(); i++)
+            extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
         for (; points > most_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
         return extents;
     };
@@ -119,11 +126,13 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
     return shapes;
 }
 
-std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant, uint64_t seed) {
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                           uint64_t seed) {
     constexpr int most_tries = 64;
     constexpr int64_t most_others = 17;  // of dims without a condition, since those with one may be large
     auto runs = [&](size_t v, const DimExtents &shape) {
-        return std::all_of(variants[v].begin(), variants[v].end(), [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+        return std::all_of(variants[v].begin(), variants[v].end(),
+                           [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
     };
     int tries = 0;
     for (DimExtents shape : awkward_shapes(algorithm, most_tries, seed)) {
@@ -158,7 +167,8 @@ std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents) {
 static bool has_offsets(const TileProgram &program, const std::string &tensor) {
     bool found = false;
     for (const Dim &d : program.dims)
-        if (d.kind == DimKind::derived) walk(d.size, [&](const Expr &e) { found = found || (e.kind() == ExprKind::load && e->name == tensor); });
+        if (d.kind == DimKind::derived)
+            walk(d.size, [&](const Expr &e) { found = found || (e.kind() == ExprKind::load && e->name == tensor); });
     return found;
 }
 
@@ -181,7 +191,9 @@ Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint
         inputs.tensors.emplace(t.name, std::move(array));
     }
     for (const Parameter &p : program.parameters)
-        inputs.parameters[p.name] = is_float(p.dtype) ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999) : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+        inputs.parameters[p.name] = is_float(p.dtype)
+                                        ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
+                                        : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
     return inputs;
 }
 

@@ -41,13 +41,14 @@ bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic);
 std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
 
 // A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.
-std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant, uint64_t seed);
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                           uint64_t seed);
 
 // The same with the derived dims of the program, which has more where an operand is packed.
 DimExtents all_extents(const TileProgram &program, const DimExtents &extents);
 
 struct Inputs {
-    std::map<std::string, Array> tensors;      // inputs and states; operands as the algorithm has them, before they are packed
+    std::map<std::string, Array> tensors;  // inputs and states; operands as the algorithm has them, before they are packed
     std::map<std::string, Scalar> parameters;
 };
 

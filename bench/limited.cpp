@@ -39,7 +39,8 @@ void write_all(int descriptor, const std::string &text) {
 // The child: ends the process, and says through the pipe why `work` failed: the error's id (empty for one of ours), a
 // newline, its message.
 [[noreturn]] void run_child(const Limits &limits, const std::function<void()> &work, int report) {
-    for (int fatal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXFSZ}) signal(fatal, SIG_DFL);  // the parent's handlers would report for it
+    for (int fatal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXFSZ})
+        signal(fatal, SIG_DFL);  // the parent's handlers would report for it
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, static_cast<uint64_t>(std::ceil(limits.seconds)) * static_cast<uint64_t>(tess_cpu_count()) + 1);
 #ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of address space
@@ -51,9 +52,7 @@ void write_all(int descriptor, const std::string &text) {
     } catch (const UserError &error) {
         write_all(report, error.id() + "\n" + error.message());
         code = failed;
-    } catch (const std::bad_alloc &) {
-        code = out_of_memory;
-    } catch (const std::exception &error) {
+    } catch (const std::bad_alloc &) { code = out_of_memory; } catch (const std::exception &error) {
         write_all(report, std::string("\n") + error.what());
         code = failed;
     }
@@ -75,7 +74,8 @@ Activity compiling(const std::string &kernel) {
     return {kernel, "compiling", "compile.limit", "Unroll less (smaller micro tiles, fewer variants)", "--compile-limit-s"};
 }
 
-LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work) : activity_(activity), limits_(limits) {
+LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, const std::function<void()> &work)
+    : activity_(activity), limits_(limits) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) exhausted(activity.subject + ": a pipe to the process for " + activity.doing, errno);
     try {
@@ -96,7 +96,9 @@ LimitedProcess::~LimitedProcess() {
     if (report_ >= 0) close(report_);
 }
 
-int64_t LimitedProcess::milliseconds_left() const { return std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count(), 0, 1 << 30); }
+int64_t LimitedProcess::milliseconds_left() const {
+    return std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count(), 0, 1 << 30);
+}
 
 // Reads what is there; whether there may be more.
 bool LimitedProcess::read_report() {
@@ -130,20 +132,27 @@ void LimitedProcess::finish() {
     const int status = process_->end();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && in_time) return;
     auto over = [&](const std::string &limit, const std::string &or_else) {
-        throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}{}.", activity_.subject, activity_.doing, limit, activity_.remedy, or_else));
+        throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}{}.", activity_.subject, activity_.doing, limit,
+                                                  activity_.remedy, or_else));
     };
-    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) over(fmt::format("end within {:g} s", limits_.seconds), activity_.seconds_option.empty() ? "" : ", or raise " + activity_.seconds_option);
+    if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        over(fmt::format("end within {:g} s", limits_.seconds),
+             activity_.seconds_option.empty() ? "" : ", or raise " + activity_.seconds_option);
     if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory)
         over(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits_.memory_bytes) / (1u << 30)), "");
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
-        throw UserError("output.write", activity_.subject + ": " + activity_.doing + " was stopped, since a file would have been larger than this "
-                                                            "machine lets it be; expected room for it. Raise the limit (ulimit -f).");
+        throw UserError("output.write", activity_.subject + ": " + activity_.doing +
+                                            " was stopped, since a file would have been larger than this "
+                                            "machine lets it be; expected room for it. Raise the limit (ulimit -f).");
     const std::string process = activity_.subject + ": the process for " + activity_.doing;
-    if (WIFSIGNALED(status)) throw InternalError(fmt::format("{} ended by signal {} ({})", process, WTERMSIG(status), strsignal(WTERMSIG(status))));
+    if (WIFSIGNALED(status))
+        throw InternalError(fmt::format("{} ended by signal {} ({})", process, WTERMSIG(status), strsignal(WTERMSIG(status))));
     if (WEXITSTATUS(status) != failed) throw InternalError(fmt::format("{} ended with code {}", process, WEXITSTATUS(status)));
     rethrow(activity_.subject, text_);
 }
 
-void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) { LimitedProcess(activity, limits, work).finish(); }
+void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) {
+    LimitedProcess(activity, limits, work).finish();
+}
 
 }  // namespace tessera

@@ -7,9 +7,9 @@
 namespace tessera {
 
 struct Cache {
-    int level = 1;       // of data or unified caches
-    int64_t bytes = 0;   // of one
-    int threads = 1;     // hardware threads that share one
+    int level = 1;      // of data or unified caches
+    int64_t bytes = 0;  // of one
+    int threads = 1;    // hardware threads that share one
 };
 
 struct Machine {

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 static fs::path unique_folder(fs::path pattern) {
     std::string text = pattern.string() + "XXXXXX";
     if (!mkdtemp(text.data()))
-        throw UserError("output.folder", "folder '" + pattern.parent_path().string() + "': expected one to write to; " + std::strerror(errno) + ". Choose another, or correct its permissions.");
+        throw UserError("output.folder", "folder '" + pattern.parent_path().string() + "': expected one to write to; " +
+                                             std::strerror(errno) + ". Choose another, or correct its permissions.");
     return text;
 }
 
@@ -25,7 +26,8 @@ OutputFolder::OutputFolder(const fs::path &destination) : destination_(destinati
     std::error_code error;
     fs::create_directories(destination, error);
     if (std::error_code unknown; error && !fs::is_directory(destination, unknown))
-        throw UserError("output.folder", "folder '" + destination.string() + "': expected one to write to; " + error.message() + ". Choose another, or correct its permissions.");
+        throw UserError("output.folder", "folder '" + destination.string() + "': expected one to write to; " + error.message() +
+                                             ". Choose another, or correct its permissions.");
     scratch_ = unique_folder(destination / ".tessera-");
 }
 
@@ -79,9 +81,13 @@ static fs::path checked_place(const fs::path &given) {
     std::error_code error;
     const fs::file_type there = fs::status(place, error).type();
     if (is_stream(place) || there == fs::file_type::regular || there == fs::file_type::not_found) return place;
-    const std::string got = there == fs::file_type::directory ? "it is a folder" : there == fs::file_type::block ? "it is a block device"
-                          : there == fs::file_type::socket ? "it is a socket" : error ? error.message() : "it is something else";
-    throw UserError("output.write", "file '" + given.string() + "': expected to write it, or a pipe or a character device to write to; " + got + ". Choose another place.");
+    const std::string got = there == fs::file_type::directory ? "it is a folder"
+                            : there == fs::file_type::block   ? "it is a block device"
+                            : there == fs::file_type::socket  ? "it is a socket"
+                            : error                           ? error.message()
+                                                              : "it is something else";
+    throw UserError("output.write", "file '" + given.string() + "': expected to write it, or a pipe or a character device to write to; " +
+                                        got + ". Choose another place.");
 }
 
 void OutputFolder::publish_together(const std::vector<std::string> &files, const std::map<std::string, fs::path> &elsewhere) const {

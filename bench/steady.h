@@ -3,9 +3,9 @@
 #include <functional>
 
 struct Steady {
-    double best_s = 0;    // the shortest round
+    double best_s = 0;  // the shortest round
     double median_s = 0;
-    double spread = 0;    // half the 95% interval of the median, relative to it
+    double spread = 0;  // half the 95% interval of the median, relative to it
     int rounds = 0;
 };
 

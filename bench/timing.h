@@ -5,8 +5,8 @@
 #include <vector>
 
 struct Contest {
-    std::vector<double> seconds;                // median of each contestant
-    std::vector<double> ratio, lower, upper;    // of the first one's speed to each: median and 95% interval
+    std::vector<double> seconds;              // median of each contestant
+    std::vector<double> ratio, lower, upper;  // of the first one's speed to each: median and 95% interval
 };
 
 // Calls every contestant once per round, for at least `rounds` rounds and about `budget_s` seconds in all.

@@ -40,7 +40,8 @@ public:
 
     // The steps of a fold, or its passes over the whole of `reduced`, whose results then have the dims that remain. `family` is the one of
     // grouped steps that fits it, if any.
-    void fold(const Monoid &m, const std::vector<Expr> &inputs, const Dims &kept, const Dims &reduced, const Instruction *family = nullptr) {
+    void fold(const Monoid &m, const std::vector<Expr> &inputs, const Dims &kept, const Dims &reduced,
+              const Instruction *family = nullptr) {
         for (const Expr &e : inputs) inputs_.push_back(count(e));
         if (family) grouped_ = family->first == DType::bf16 ? &Work::bf16 : &Work::u8s8;
         const Dims all = united(kept, reduced);
@@ -54,7 +55,8 @@ public:
             for (const Expr &e : pass.values) values = united(values, count(e));
             const Dims result = united(set_of(pass.dims), pass.monoid.empty() ? all : kept);
             const bool folds = !pass.monoid.empty() && pass.monoid != "each";
-            if (folds && !values.empty()) add(pass.monoid == "dot" ? 2 : 1, united(result, reduced), pass.values[0].type());  // a sum of ones needs no additions
+            if (folds && !values.empty())
+                add(pass.monoid == "dot" ? 2 : 1, united(result, reduced), pass.values[0].type());  // a sum of ones needs no additions
             elements_.push_back(result);
         }
     }
@@ -91,7 +93,8 @@ const Instruction *family_of(const Reduce &reduce) {
 Work work_of(const Stage &stage, const DimExtents &extents) {
     StageWork work(extents);
     for (const Expr &e : expressions_of(stage)) work.count(e);
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) work.fold(reduce->monoid, reduce->inputs, set_of(stage.dims), set_of(reduce->dims), family_of(*reduce));
+    if (auto *reduce = std::get_if<Reduce>(&stage.body))
+        work.fold(reduce->monoid, reduce->inputs, set_of(stage.dims), set_of(reduce->dims), family_of(*reduce));
     if (auto *scan = std::get_if<Scan>(&stage.body)) work.fold(scan->monoid, scan->inputs, set_of(stage.dims), {scan->dim});
     return work.work();
 }

@@ -63,8 +63,12 @@ private:
     }
 
     // The scope inside a node, from the scope around it.
-    static Scope inside(const Scope &outer, const Loop &n) { return std::make_shared<TileScope>(TileScope{outer, n.variable, Expr(0), n.count - 1, n.count, {}}); }
-    static Scope inside(const Scope &outer, const Expr &condition) { return std::make_shared<TileScope>(TileScope{outer, "", {}, {}, {}, condition}); }
+    static Scope inside(const Scope &outer, const Loop &n) {
+        return std::make_shared<TileScope>(TileScope{outer, n.variable, Expr(0), n.count - 1, n.count, {}});
+    }
+    static Scope inside(const Scope &outer, const Expr &condition) {
+        return std::make_shared<TileScope>(TileScope{outer, "", {}, {}, {}, condition});
+    }
     Scope inside(const Scope &outer, const Let &n) const {
         TileScope more{outer, n.variable, n.value, n.value, {}, {}};
         if (n.value.is_operation(Op::div) || n.value.is_operation(Op::mod)) {  // a digit: its range says more than its value
@@ -87,13 +91,16 @@ private:
     void accesses_of(const TileBody &body, const Scope &scope, std::vector<TileAccess> &all) const {
         for (const auto &node : body) {
             for (const Expr &e : expressions_of(*node)) accesses_of(e, scope, all);
-            auto store = [&](const auto &n) { all.push_back({n.buffer, n.index, true, n.guard.defined() ? inside(scope, n.guard) : scope}); };
+            auto store = [&](const auto &n) {
+                all.push_back({n.buffer, n.index, true, n.guard.defined() ? inside(scope, n.guard) : scope});
+            };
             if (auto *n = std::get_if<Compute>(node.get())) store(*n);
             if (auto *n = std::get_if<Copy>(node.get())) store(*n);
             if (auto *n = std::get_if<Loop>(node.get())) accesses_of(n->body, inside(scope, *n), all);
             if (auto *n = std::get_if<Let>(node.get())) accesses_of(n->body, inside(scope, *n), all);
             if (auto *n = std::get_if<Alloc>(node.get())) accesses_of(n->body, scope, all);
-            if (auto *n = std::get_if<Guard>(node.get())) accesses_of(n->then, inside(scope, n->condition), all), accesses_of(n->otherwise, inside(scope, !n->condition), all);
+            if (auto *n = std::get_if<Guard>(node.get()))
+                accesses_of(n->then, inside(scope, n->condition), all), accesses_of(n->otherwise, inside(scope, !n->condition), all);
         }
     }
 

@@ -111,8 +111,8 @@ static bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
 // As C reserves them for macros that its headers may add: FE_…, E and a capital or a digit, INT…_MAX.
 static bool is_of_a_family_of_macros(const std::string &name) {
-    for (const char *start : {"ATOMIC_", "DBL_", "EXIT_", "FE_", "FLT_", "FP_", "LC_", "LDBL_", "MATH_", "MB_", "PRI", "SCN", "SEEK_",
-                              "SIG_", "TIME_"})
+    for (const char *start :
+         {"ATOMIC_", "DBL_", "EXIT_", "FE_", "FLT_", "FP_", "LC_", "LDBL_", "MATH_", "MB_", "PRI", "SCN", "SEEK_", "SIG_", "TIME_"})
         if (name.starts_with(start)) return true;
     if (name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return false;
     if ((name.starts_with("E") && name.size() > 1) || name.starts_with("SIG")) return true;

@@ -25,7 +25,8 @@ void add_scopes(const Algorithm &algorithm, const std::string &prefix, std::vect
 // Names of the caller as the callee has them.
 class Translation {
 public:
-    Translation(const std::string &s, const std::map<std::string, std::string> &dims, const std::map<std::string, std::string> &tensors) : scope_(s) {
+    Translation(const std::string &s, const std::map<std::string, std::string> &dims, const std::map<std::string, std::string> &tensors)
+        : scope_(s) {
         for (auto &[own, callers] : dims) dims_[callers] = own;
         for (auto &[own, callers] : tensors) tensors_[callers] = own;
     }
@@ -119,7 +120,8 @@ void take_extents(std::vector<Callee> &callees, const Algorithm &caller) {
             auto given = [&](size_t c) { return caller.dim(callees[c].dims.at(d.name)); };
             bool agree = given(i).kind != DimKind::derived;
             for (size_t c = 0; c < callees.size(); c++)
-                if (what[c] == what[i] && as_declared[c].stages == as_declared[i].stages) agree = agree && same_constraints(given(c), given(i));
+                if (what[c] == what[i] && as_declared[c].stages == as_declared[i].stages)
+                    agree = agree && same_constraints(given(c), given(i));
             if (!agree) continue;
             Dim known = given(i);
             d.kind = known.kind, d.value = known.value, d.multiple_of = known.multiple_of, d.min = known.min, d.max = known.max;
@@ -136,8 +138,8 @@ KeepsCall emitted_once(const Algorithm &algorithm, const Stages &stages) {
     for (auto &[name, k] : stages) {
         if (!k.call) continue;
         if (std::find(scopes.begin(), scopes.end(), name) == scopes.end())
-            throw UserError("schedule.call", name + ": the knob 'call' is for the scope of a call; the scopes of " + algorithm.name + " are " + join(scopes) + "." +
-                                did_you_mean(name, scopes));
+            throw UserError("schedule.call", name + ": the knob 'call' is for the scope of a call; the scopes of " + algorithm.name +
+                                                 " are " + join(scopes) + "." + did_you_mean(name, scopes));
         if (*k.call == "once") once.insert(name);
         else if (*k.call != "inline") throw UserError("schedule.call", name + ": a call is 'inline' or 'once'; got '" + *k.call + "'.");
     }
@@ -155,13 +157,15 @@ std::vector<Callee> take_callees(const Algorithm &caller, Stages &stages) {
             bool leads = k.place && k.place->kind == Place::Kind::at, inside = leads && is_within(k.place->stage, call.scope);
             if (name == call.scope) continue;
             if (!is_within(name, call.scope)) {
-                if (inside) throw UserError("schedule.call", name + ": it is placed at " + k.place->stage + "." + k.place->loop + ", inside " + once + "; place it at root" + remedy);
+                if (inside)
+                    throw UserError("schedule.call", name + ": it is placed at " + k.place->stage + "." + k.place->loop + ", inside " +
+                                                         once + "; place it at root" + remedy);
                 others[name] = k;
                 continue;
             }
             if (leads && !inside)
                 throw UserError("schedule.call", name + ": it is placed at " + k.place->stage + "." + k.place->loop + ", outside " + once +
-                                    "; place it at root or at a loop of the call's own stages" + remedy);
+                                                     "; place it at root or at a loop of the call's own stages" + remedy);
             callee.stages[translate.stage(name)] = translate(k);
         }
         stages = others;

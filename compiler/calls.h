@@ -8,7 +8,7 @@ namespace tessera {
 
 struct Callee {
     std::string scope;
-    Algorithm algorithm;                         // with calls; dims and tensors that the caller binds alike are one
+    Algorithm algorithm;  // with calls; dims and tensors that the caller binds alike are one
     std::map<std::string, Knobs> stages;
     std::map<std::string, std::string> dims;     // of the algorithm -> of the caller
     std::map<std::string, std::string> tensors;  // inputs, states and outputs of the algorithm -> of the caller

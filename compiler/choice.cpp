@@ -22,7 +22,9 @@ Choice choice_of(const Stage &stage, const std::string &dim) {
     std::set<int64_t> runs;
     const uint64_t bit = Expr::Node::bit_of(dim);
     walk(map->value, [&](const Expr &n) {
-        if (!n.is_operation(Op::select) || !(n->args[0]->variables & bit) || has_load(n->args[0]) || variables_in(n->args[0]) != std::set<std::string>{dim}) return;
+        if (!n.is_operation(Op::select) || !(n->args[0]->variables & bit) || has_load(n->args[0]) ||
+            variables_in(n->args[0]) != std::set<std::string>{dim})
+            return;
         choice.by_index = true;
         walk(n->args[0], [&](const Expr &e) {
             if (is_by(e, Op::mod) && e->args[0].kind() == ExprKind::variable)

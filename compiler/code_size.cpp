@@ -165,9 +165,11 @@ std::vector<std::string> check_code_size(const TileProgram &program, const std::
                                                       ", since compiling takes minutes beyond. Make micro smaller, or vector wider.");
     if (size.instructions > most_instructions)
         throw UserError("schedule.register-tile",
-                        program.name + "." + computer + ": " + (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
+                        program.name + "." + computer + ": " +
+                            (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
                             " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
-                            std::to_string(most_instructions) + ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
+                            std::to_string(most_instructions) +
+                            ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
     if (size.registers > target.vector_registers) notes.push_back(kept + ", so some go through memory");
     for (const TileProgram &inner : program.programs)
         for (const std::string &note : check_code_size(inner, stages, target)) notes.push_back(note);

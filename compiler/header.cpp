@@ -76,7 +76,8 @@ std::string c_size_arguments(const TileProgram &program) { return arguments_of(p
 // "avx2 (sse4_1, …, f16c)", or "avx512, else avx2, else x86-64".
 static std::string written(const std::vector<TargetKernels> &targets) {
     std::vector<std::string> all;
-    if (targets.size() == 1 && !targets[0].target.features.empty()) return targets[0].target.name + " (" + join(targets[0].target.features) + ")";
+    if (targets.size() == 1 && !targets[0].target.features.empty())
+        return targets[0].target.name + " (" + join(targets[0].target.features) + ")";
     for (const TargetKernels &of : targets) all.push_back(of.target.name);
     return join(all, ", else ");
 }
@@ -122,13 +123,16 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
 // What an application does with the file beside the header.
 static std::string how_to_link(const Target &target, Beside beside) {
     if (target.is_gpu())
-        return fmt::format("Compile the C file of the same name, and link Tessera's runtime for {}.\n"
-                           " * Data pointers are host memory, and results are there when a function returns.",
-                           target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
-    return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime." : "Link it with the library of the same name and with Tessera's runtime.";
+        return fmt::format(
+            "Compile the C file of the same name, and link Tessera's runtime for {}.\n"
+            " * Data pointers are host memory, and results are there when a function returns.",
+            target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
+    return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime."
+                                    : "Link it with the library of the same name and with Tessera's runtime.";
 }
 
-std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets, Beside beside, const std::vector<std::string> &about) {
+std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets, Beside beside,
+                      const std::vector<std::string> &about) {
     std::string comment = how_to_link(targets[0].target, beside);
     for (const std::string &line : about) comment += "\n * " + line;
     std::string guard = "TESSERA_GENERATED_" + stem + "_H", body;

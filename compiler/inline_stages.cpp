@@ -31,11 +31,15 @@ static void check_inlined(const Stage &stage, const std::map<std::string, int64_
     std::string largest;
     for (const Expr &root : expressions_of(stage))
         walk(root, [&](const Expr &n) {
-            if (n.kind() == ExprKind::load && sizes.count(n->name) && (largest.empty() || sizes.at(n->name) > sizes.at(largest))) largest = n->name;
+            if (n.kind() == ExprKind::load && sizes.count(n->name) && (largest.empty() || sizes.at(n->name) > sizes.at(largest)))
+                largest = n->name;
         });
-    throw UserError("schedule.inline", fmt::format("{}: what is inlined into it makes {} operations and operands of each of its points; expected at most {}. Place '{}' at one of "
-                                                   "its loops, or at root.",
-                                                   stage.name, size, most_inlined, largest));
+    throw UserError(
+        "schedule.inline",
+        fmt::format(
+            "{}: what is inlined into it makes {} operations and operands of each of its points; expected at most {}. Place '{}' at one of "
+            "its loops, or at root.",
+            stage.name, size, most_inlined, largest));
 }
 
 Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
@@ -67,8 +71,8 @@ Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &st
         bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
         if (!std::holds_alternative<Map>(stage.body) || is_output)
             throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
-                                (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
-                                "; place it at a consumer's loop or at root.");
+                                                   (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
+                                                   "; place it at a consumer's loop or at root.");
         inlined[stage.name] = s, sizes[stage.name] = whole_size(stage, sizes);
     }
     return result;

@@ -25,8 +25,7 @@ Expr dot2() {
 
 Expr dot4() {
     Expr sum = left(0, DType::i32);
-    for (int i = 0; i < 4; i++)
-        sum = fma(cast(DType::i32, input(2 * i, DType::u8)), cast(DType::i32, input(2 * i + 1, DType::i8)), sum);
+    for (int i = 0; i < 4; i++) sum = fma(cast(DType::i32, input(2 * i, DType::u8)), cast(DType::i32, input(2 * i + 1, DType::i8)), sum);
     return sum;
 }
 
@@ -76,8 +75,9 @@ Algorithm with_mul_add(Algorithm a, const std::map<std::string, Knobs> &stages) 
         auto *reduce = std::get_if<Reduce>(&stage.body);
         if (!reduce || !is_sum_of_products(reduce->monoid) || !is_float(reduce->monoid.parts[0].identity.type))
             throw UserError("schedule.instruction",
-                            stage.name + ": the instruction family mul_add sums products of floats, each product and each sum with a "
-                                         "rounding; this stage is no such sum. Delete the knob (null).");
+                            stage.name +
+                                ": the instruction family mul_add sums products of floats, each product and each sum with a "
+                                "rounding; this stage is no such sum. Delete the knob (null).");
         const DType type = reduce->monoid.parts[0].identity.type;
         reduce->monoid.step = {left(0, type) + input(0, type) * input(1, type)};
     }

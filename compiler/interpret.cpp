@@ -50,11 +50,12 @@ public:
         for (size_t t = 0; t < tensors.size(); t++)
             if (outputs[t])
                 for (size_t i = 0; i < written[t].size(); i++)
-                    if (written[t][i] == unwritten) throw InternalError(program.name + ": " + tensors[t].name + index_text(t, i) + " is never written");
+                    if (written[t][i] == unwritten)
+                        throw InternalError(program.name + ": " + tensors[t].name + index_text(t, i) + " is never written");
     }
 
 private:
-    struct Read {  // of a buffer whose elements start unwritten
+    struct Read {               // of a buffer whose elements start unwritten
         int tensor, condition;  // condition: -1 for always
         std::vector<int> index;
     };
@@ -94,7 +95,8 @@ private:
         return position;
     }
 
-    void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output, const Shadows &shadows) {
+    void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output,
+              const Shadows &shadows) {
         if (tensor.role == Role::constant) {
             TensorView view{tensor.name, tensor.dtype, nullptr, {}, {}};
             for (const std::string &d : tensor.dims) view.extents.push_back(extent_value(d));
@@ -174,7 +176,8 @@ private:
     std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
         size_t asked = roots.size();
         std::vector<ConditionalRead> plan;
-        if (checked) plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });
+        if (checked)
+            plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });
         for (const ConditionalRead &r : plan) {
             if (r.condition.defined()) roots.push_back(r.condition);
             roots.insert(roots.end(), r.index.begin(), r.index.end());
@@ -219,7 +222,8 @@ private:
         e.tape.run(frame.data(), tensors.data());
         for (const Read &r : e.reads) {
             if (r.condition >= 0 && !frame[static_cast<size_t>(r.condition)].integer) continue;
-            if (written[static_cast<size_t>(r.tensor)][element(r.tensor, r.index)] != defined) [[unlikely]] return &r;
+            if (written[static_cast<size_t>(r.tensor)][element(r.tensor, r.index)] != defined) [[unlikely]]
+                return &r;
         }
         return nullptr;
     }
@@ -227,7 +231,8 @@ private:
     [[noreturn]] void refuse(const Read &r) const {
         auto t = static_cast<size_t>(r.tensor);
         size_t at = element(r.tensor, r.index);
-        throw InternalError(tensors[t].name + index_text(t, at) + (written[t][at] ? " is made of elements never written" : " is read before it is written"));
+        throw InternalError(tensors[t].name + index_text(t, at) +
+                            (written[t][at] ? " is made of elements never written" : " is read before it is written"));
     }
 
     void evaluate(const Evaluation &e) {
@@ -292,8 +297,12 @@ private:
 
     Action compile(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
     Action compile(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
-    Action compile(const Prefetch &) { return [] {}; }
-    Action compile(const Barrier &) { return [] {}; }
+    Action compile(const Prefetch &) {
+        return [] {};
+    }
+    Action compile(const Barrier &) {
+        return [] {};
+    }
 
     Action compile(const Guard &guard) {
         auto condition = prepare({guard.condition});
@@ -341,7 +350,8 @@ private:
     }
 
     // Calls `visit` with the position of each element that the extents span, in a tensor that may be larger, row-major in both.
-    static void each_element(const std::vector<int64_t> &extents, const std::vector<int64_t> &larger, const std::function<void(size_t)> &visit) {
+    static void each_element(const std::vector<int64_t> &extents, const std::vector<int64_t> &larger,
+                             const std::function<void(size_t)> &visit) {
         std::function<void(size_t, int64_t)> over = [&](size_t axis, int64_t position) {
             if (axis == extents.size()) return visit(static_cast<size_t>(position));
             for (int64_t i = 0; i < extents[axis]; i++) over(axis + 1, position * larger[axis] + i);
@@ -380,23 +390,28 @@ private:
                     view.extents[axis] = extents.at(tensor.dims[axis]);
                 }
                 if (watched[buffers[i]] && callee.arguments[i].read)
-                    each_element(view.extents, tensors[buffers[i]].extents, [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
+                    each_element(view.extents, tensors[buffers[i]].extents,
+                                 [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
                 views[tensor.name] = view;
             }
             Interpreter(callee, views, extents, parameters, {checked}, programs, shadows).run();
             for (size_t i = 0; i < buffers.size(); i++)
                 if (watched[buffers[i]] && callee.arguments[i].written)
-                    each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents, [&](size_t at) { written[buffers[i]][at] = defined; });
+                    each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents,
+                                 [&](size_t at) { written[buffers[i]][at] = defined; });
         };
     }
 
-    std::string invoke_text(const TileProgram &callee, const Tensor &tensor) const { return program.name + ": argument " + tensor.name + " of " + callee.name; }
+    std::string invoke_text(const TileProgram &callee, const Tensor &tensor) const {
+        return program.name + ": argument " + tensor.name + " of " + callee.name;
+    }
 };
 
 }  // namespace
 
-void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const std::map<std::string, int64_t> &extents,
-               const std::map<std::string, Scalar> &parameters, const InterpretOptions &options) {
+void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments,
+               const std::map<std::string, int64_t> &extents, const std::map<std::string, Scalar> &parameters,
+               const InterpretOptions &options) {
     Interpreter(program, arguments, extents, parameters, options, program.programs).run();
 }
 

@@ -170,36 +170,36 @@ TileBody Nests::fold_step(const State &state) {
         for (const Expr &e : seen.at(&stage).invariants[p]) {
             Buffer b{unique(stage.name + ".weight"), e.type(), register_extents(state), Space::registers};
             append(body, over_tile(state, {}, false, [&](const Point &point, const Expr &) {
-                return tile_node(Compute{b.name, tile_index(state, nullptr, point), step_at(e, point), Expr()});
-            }));
+                       return tile_node(Compute{b.name, tile_index(state, nullptr, point), step_at(e, point), Expr()});
+                   }));
             invariants.emplace_back(e, b);
             temporaries.push_back(b);
         }
         append(body, over_tile(state, m.parts[p].dims, false, [&](const Point &point, const Expr &) {
-            // Invariants go in as placeholders: rewriting works from the leaves up and would not meet them whole again.
-            std::function<Expr(const Expr &)> replace = [&](const Expr &e) -> Expr {
-                for (auto &[invariant, b] : invariants)
-                    if (equal(e, invariant)) return load(b.name, b.dtype, tile_index(state, nullptr, point));
-                if (e.kind() == ExprKind::operation) {
-                    std::vector<Expr> args;
-                    for (const Expr &arg : e->args) args.push_back(replace(arg));
-                    return operation(e->op, args);
-                }
-                return step_at(e, point);
-            };
-            Expr value = invariants.empty() ? step_at(m.step[p], point) : replace(m.step[p]);
-            if (state.where.defined()) value = select(evaluate(state, state.where, point), value, accumulator(p, point));
-            return tile_node(Compute{to.name, tile_index(state, &m.parts[p], point), value, Expr()});
-        }));
+                   // Invariants go in as placeholders: rewriting works from the leaves up and would not meet them whole again.
+                   std::function<Expr(const Expr &)> replace = [&](const Expr &e) -> Expr {
+                       for (auto &[invariant, b] : invariants)
+                           if (equal(e, invariant)) return load(b.name, b.dtype, tile_index(state, nullptr, point));
+                       if (e.kind() == ExprKind::operation) {
+                           std::vector<Expr> args;
+                           for (const Expr &arg : e->args) args.push_back(replace(arg));
+                           return operation(e->op, args);
+                       }
+                       return step_at(e, point);
+                   };
+                   Expr value = invariants.empty() ? step_at(m.step[p], point) : replace(m.step[p]);
+                   if (state.where.defined()) value = select(evaluate(state, state.where, point), value, accumulator(p, point));
+                   return tile_node(Compute{to.name, tile_index(state, &m.parts[p], point), value, Expr()});
+               }));
     };
     for (size_t p : order.alone) step_part(p, state.accumulators[p]);
     for (size_t p : order.together) step_part(p, state.accumulators[m.parts.size() + p]);
     for (size_t p : order.together)
         append(body, over_tile(state, m.parts[p].dims, false, [&](const Point &point, const Expr &) {
-            std::vector<Expr> index = tile_index(state, &m.parts[p], point);
-            Expr value = load(state.accumulators[m.parts.size() + p].name, m.parts[p].identity.type, index);
-            return tile_node(Compute{state.accumulators[p].name, index, value, Expr()});
-        }));
+                   std::vector<Expr> index = tile_index(state, &m.parts[p], point);
+                   Expr value = load(state.accumulators[m.parts.size() + p].name, m.parts[p].identity.type, index);
+                   return tile_node(Compute{state.accumulators[p].name, index, value, Expr()});
+               }));
     for (auto it = temporaries.rbegin(); it != temporaries.rend(); ++it) body = {tile_node(Alloc{*it, std::move(body)})};
     return body;
 }
@@ -259,13 +259,14 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
     const Monoid &m = reduce.monoid;
     if (m.parts.size() != 1 || !m.parts[0].dims.empty())
         throw UserError("schedule.scatter", stage.name + ": a fold with a computed destination has one part; '" + m.name + "' has " +
-                            std::to_string(m.parts.size()) + ".");
+                                                std::to_string(m.parts.size()) + ".");
     const Tensor &result = results_by(stage)[0];
     auto loops_over = [&](const std::vector<std::string> &dims, Point &point, const std::function<TileBody()> &inside) {
         std::vector<std::pair<std::string, Expr>> loops;
         for (const std::string &d : dims) {
             Piece p = whole(d, state.pieces);
-            if (!p.size.defined()) throw UserError("schedule.ragged", stage.name + ": dim '" + d + "' is ragged in a dim that comes later.");
+            if (!p.size.defined())
+                throw UserError("schedule.ragged", stage.name + ": dim '" + d + "' is ragged in a dim that comes later.");
             std::string v = loop_variable({"", d});
             facts.set(v, Expr(0), p.size - 1);
             loops.emplace_back(v, p.size);
@@ -278,9 +279,8 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
         return body;
     };
     Point everywhere, element;
-    TileBody body = loops_over(stage.dims, everywhere, [&]() -> TileBody {
-        return {store(result, everywhere, constant(m.parts[0].identity), Expr())};
-    });
+    TileBody body = loops_over(stage.dims, everywhere,
+                               [&]() -> TileBody { return {store(result, everywhere, constant(m.parts[0].identity), Expr())}; });
     state.pieces.clear();
     TileBody fold = loops_over(reduce.dims, element, [&]() -> TileBody {
         Expr inside = reduce.where.defined() ? evaluate(state, reduce.where, element) : constant_int(DType::boolean, 1);

@@ -26,9 +26,7 @@ static Expr limit_in(const Piece &piece, const Bounds &facts) {
     return piece.padded ? simplify(min(piece.limit, end), facts) : end;
 }
 
-static bool divides(int64_t tile, const Expr &size, const Bounds &facts) {
-    return simplify(size % Expr(tile), facts).is_constant(0);
-}
+static bool divides(int64_t tile, const Expr &size, const Bounds &facts) { return simplify(size % Expr(tile), facts).is_constant(0); }
 
 std::string Nests::loop_variable(const LoopName &loop) {
     std::string name = plain(loop.dim);
@@ -55,8 +53,7 @@ LoopKind Nests::kind_at(const State &state, size_t position) const {
 TileBody Nests::emit_tiles(State state, size_t position, int64_t tile) {
     const LoopName loop = state.loops[position];
     const Piece p = state.pieces.at(loop.dim);
-    bool last = std::none_of(state.loops.begin() + position + 1, state.loops.end(),
-                             [&](const LoopName &l) { return l.dim == loop.dim; });
+    bool last = std::none_of(state.loops.begin() + position + 1, state.loops.end(), [&](const LoopName &l) { return l.dim == loop.dim; });
     auto lanes = state.knobs->vector.find(loop.dim);
     int64_t unit = last && lanes != state.knobs->vector.end() ? lanes->second : 1;
     if (auto micro = state.knobs->micro.find(loop.dim); target.is_gpu() && last && micro != state.knobs->micro.end()) unit = micro->second;
@@ -71,7 +68,8 @@ TileBody Nests::emit_tiles(State state, size_t position, int64_t tile) {
     if (outer_slice) count = simplify(max(count, Expr(1)), facts);
     if (count.is_constant(0)) return {};
     // What a placed stage computes is mostly one tile, of which not all may be needed.
-    if (target.is_gpu() && last && p.most.is_constant() && p.most->value.integer <= tile && prove(Expr(1) <= p.size, facts)) count = Expr(1);
+    if (target.is_gpu() && last && p.most.is_constant() && p.most->value.integer <= tile && prove(Expr(1) <= p.size, facts))
+        count = Expr(1);
     std::string v = open_loop(state, loop);
     if (count.is_constant(1)) facts.set(v, Expr(0), Expr(0));
     else facts.set(v, Expr(0), count - 1);
@@ -183,9 +181,12 @@ void Nests::check_accumulates(const State &state, size_t position) const {
     if (position >= state.fold_at || !is_fold(stage) || (is_spatial(stage, loop.dim) && !scanned)) return;
     std::vector<std::string> order;
     for (const LoopName &l : state.loops) order.push_back(l.text());
-    throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " + (scanned ? "runs along the scan" : "is a single point of the fold") +
-                        " and stands outside the loop '" + state.loops[state.fold_at - (scanned ? 0 : 1)].text() + "'; the order is " + join(order) + ". " +
-                        (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself." : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
+    throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " +
+                                          (scanned ? "runs along the scan" : "is a single point of the fold") +
+                                          " and stands outside the loop '" + state.loops[state.fold_at - (scanned ? 0 : 1)].text() +
+                                          "'; the order is " + join(order) + ". " +
+                                          (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself."
+                                                   : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
 }
 
 TileBody Nests::repeat(const State &state, const LoopName &loop, const Expr &first, const Expr &count, LoopKind kind,
@@ -346,7 +347,8 @@ TileBody Nests::inside_or_at_border(const State &state, size_t position) {
     told_apart = true;
     State border = state;
     border.at_border = true;
-    return versions(inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); });
+    return versions(
+        inside, [&] { return place_producers(state, position); }, [&] { return place_producers(border, position); });
 }
 
 // Inside the last loop that cuts register tiles, a full version is told from one with points to spare. A GPU has one for
@@ -355,7 +357,8 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     bool more = false;
     for (size_t i = position + 1; i < state.loops.size(); i++) more |= state.loops[i].level == "micro";
     if (more || target.is_gpu()) return place_producers(state, position);
-    if (state.partial.empty()) return state.loops[position].level == "micro" ? inside_or_at_border(state, position) : place_producers(state, position);
+    if (state.partial.empty())
+        return state.loops[position].level == "micro" ? inside_or_at_border(state, position) : place_producers(state, position);
     State full = state, tail = state;
     full.partial.clear(), tail.partial.clear();
     Expr all = constant_int(DType::boolean, 1);
@@ -367,7 +370,8 @@ TileBody Nests::after_loop(const State &state, size_t position) {
     if (all.is_constant(0)) return place_producers(tail, position);
     if (all.is_constant(1)) return inside_or_at_border(full, position);
     tail.at_border = !needs_no_guards(full).is_constant();
-    return versions(all, [&] { return inside_or_at_border(full, position); }, [&] { return place_producers(tail, position); });
+    return versions(
+        all, [&] { return inside_or_at_border(full, position); }, [&] { return place_producers(tail, position); });
 }
 
 }  // namespace tessera

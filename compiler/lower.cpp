@@ -37,15 +37,18 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
         auto it = std::find_if(result.dims.begin(), result.dims.end(), [&](const Dim &d) { return d.name == name; });
         if (it != result.dims.end() && it->kind == DimKind::fixed)
             throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(it->value) +
-                                " by the algorithm's declaration and options, got " + std::to_string(value) + "; the symbolic dims are " + join(symbolic) + ". Leave it out, or choose other options.");
+                                                     " by the algorithm's declaration and options, got " + std::to_string(value) +
+                                                     "; the symbolic dims are " + join(symbolic) +
+                                                     ". Leave it out, or choose other options.");
         if (it != result.dims.end() && it->kind == DimKind::derived)
-            throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is derived, as " + to_string(it->size) + "; the symbolic dims are " + join(symbolic) +
-                                ". Fix those that it is derived of.");
+            throw UserError("shape.unknown-dim", algorithm.name + ": dim " + name + " is derived, as " + to_string(it->size) +
+                                                     "; the symbolic dims are " + join(symbolic) + ". Fix those that it is derived of.");
         if (it == result.dims.end() || it->kind != DimKind::symbolic)
-            throw UserError("shape.unknown-dim", algorithm.name + ": there is no symbolic dim '" + name + "' to fix; the symbolic dims are " +
-                                join(symbolic) + "." + near_dim(name, symbolic));
+            throw UserError("shape.unknown-dim", algorithm.name + ": there is no symbolic dim '" + name +
+                                                     "' to fix; the symbolic dims are " + join(symbolic) + "." + near_dim(name, symbolic));
         auto refuse = [&](const std::string &rule) {
-            throw UserError("shape.constraint", algorithm.name + ": dim " + name + " = " + std::to_string(value) + " must be " + rule + ".");
+            throw UserError("shape.constraint",
+                            algorithm.name + ": dim " + name + " = " + std::to_string(value) + " must be " + rule + ".");
         };
         if (value < it->min) refuse("at least " + std::to_string(it->min));
         if (int64_t most = std::min(it->max, max_extent); value > most) refuse("at most " + std::to_string(most));
@@ -58,7 +61,7 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
         const Dim &other = result.dim(d.equals);
         if (other.kind == DimKind::fixed && d.kind == DimKind::fixed && other.value != d.value)
             throw UserError("shape.constraint", algorithm.name + ": dim " + d.name + " = " + std::to_string(d.value) + " must equal " +
-                                other.name + " = " + std::to_string(other.value) + ".");
+                                                    other.name + " = " + std::to_string(other.value) + ".");
         if (other.kind == DimKind::fixed) d.kind = DimKind::fixed, d.value = other.value;
         if (d.kind == DimKind::fixed) d.equals.clear();
     }
@@ -68,7 +71,9 @@ Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, i
 // A Let whose value is a constant or that nothing uses is no information.
 static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const std::map<std::string, Expr> &values);
 
-static bool is_leaf(const TileNode &node) { return std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node) || std::holds_alternative<Prefetch>(node); }
+static bool is_leaf(const TileNode &node) {
+    return std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node) || std::holds_alternative<Prefetch>(node);
+}
 
 static TileBody bind_values(const TileBody &body, const std::map<std::string, Expr> &values) {
     TileBody result;
@@ -96,7 +101,8 @@ static std::shared_ptr<const TileNode> bind_values(const TileNode &node, const s
     if (auto *n = std::get_if<Compute>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
     if (auto *n = std::get_if<Prefetch>(&copy)) n->index = all(n->index);
     if (auto *n = std::get_if<Copy>(&copy)) n->index = all(n->index), n->value = at(n->value), n->guard = at(n->guard);
-    if (auto *n = std::get_if<Guard>(&copy)) n->condition = at(n->condition), n->then = bind_values(n->then, values), n->otherwise = bind_values(n->otherwise, values);
+    if (auto *n = std::get_if<Guard>(&copy))
+        n->condition = at(n->condition), n->then = bind_values(n->then, values), n->otherwise = bind_values(n->otherwise, values);
     if (auto *n = std::get_if<Let>(&copy)) n->value = at(n->value), n->body = bind_values(n->body, values);
     if (auto *n = std::get_if<Alloc>(&copy)) n->body = bind_values(n->body, values);
     if (auto *n = std::get_if<Invoke>(&copy)) {
@@ -201,7 +207,8 @@ static void check_rewrites(const std::map<std::string, Knobs> &stages, const Tar
             throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
         for (auto &[operand, pack] : k.pack)
             if (pack.is_ahead())
-                throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target.name + "; delete it (null). Pack it at a loop, which stages it in shared memory.");
+                throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target.name +
+                                                    "; delete it (null). Pack it at a loop, which stages it in shared memory.");
     }
 }
 
@@ -210,7 +217,10 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
     for (auto &[name, k] : stages) {
         auto refuse = [&, stage = name](const std::string &what) {
             if (target.is_gpu())
-                throw UserError("schedule.gpu", stage + ": " + what + " is not for " + target.name + "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
+                throw UserError(
+                    "schedule.gpu",
+                    stage + ": " + what + " is not for " + target.name +
+                        "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
             throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
         };
         if (k.warps && !target.is_gpu()) refuse("'warps'");
@@ -221,15 +231,18 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
             [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });
         for (const auto &[dim, extent] : k.micro)
             if (!target.is_gpu() && !k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
-                throw UserError("schedule.loops", name + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +
-                                                      ". Add it to them, or delete the tile: only on a GPU is it a thread's part of block." + dim + ".");
+                throw UserError("schedule.loops",
+                                name + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +
+                                    ". Add it to them, or delete the tile: only on a GPU is it a thread's part of block." + dim + ".");
         if (!target.is_gpu()) continue;
         if (!k.prefetch.empty()) refuse("'prefetch'");
         if (!k.parallel.empty()) refuse("'parallel'");
         for (auto &[dim, policy] : k.tail)
             if (policy == Tail::loop) refuse("'tail' with the policy loop");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
-        auto no_micro = [&](bool found, const std::string &what) { if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,"); };
+        auto no_micro = [&](bool found, const std::string &what) {
+            if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,");
+        };
         no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
         for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
     }
@@ -264,8 +277,9 @@ static void check_instructions(const Algorithm &a, const std::map<std::string, K
             continue;
         }
         if (!reduce || !reduce->at.empty() || reduce->where.defined() || !operands_for(*family, *reduce))
-            refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " + name_of(family->second) +
-                   " elements in " + name_of(family->accumulator) + ", each cast once and unconditionally; this stage is no such sum.");
+            refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
+                   name_of(family->second) + " elements in " + name_of(family->accumulator) +
+                   ", each cast once and unconditionally; this stage is no such sum.");
     }
 }
 
@@ -304,7 +318,8 @@ static std::string add_program(TileProgram &program, TileProgram callee) {
     for (const TileProgram &known : program.programs)
         if (resolved_hash(known) == resolved_hash(callee)) return known.name;
     std::string name = callee.name;
-    for (int n = 2; std::any_of(program.programs.begin(), program.programs.end(), [&](const TileProgram &p) { return p.name == callee.name; }); n++)
+    for (int n = 2;
+         std::any_of(program.programs.begin(), program.programs.end(), [&](const TileProgram &p) { return p.name == callee.name; }); n++)
         callee.name = name + std::to_string(n);
     program.programs.push_back(callee);
     return callee.name;
@@ -313,7 +328,9 @@ static std::string add_program(TileProgram &program, TileProgram callee) {
 // Runs `program`, which was made of `callee`, on what the caller binds.
 static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Nests &nests) {
     Invoke node{name, {}, {}, callee.parameters};
-    auto refuse = [&](const std::string &what) { throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call."); };
+    auto refuse = [&](const std::string &what) {
+        throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call.");
+    };
     for (const Argument &a : program.arguments) {
         const std::string &tensor = callee.tensors.at(a.tensor.name);
         const Realized *where = nests.find(tensor);
@@ -324,7 +341,8 @@ static Invoke invoke(const Callee &callee, const std::string &name, const TilePr
     for (const Dim &d : spec_dims(program)) {
         Expr e = d.kind == DimKind::fixed ? Expr(d.value) : nests.extent_of(callee.dims.at(d.name));
         walk(e, [&](const Expr &n) {
-            if (n.kind() == ExprKind::load) refuse("the extent of its dim '" + d.name + "' is data (" + brief(e) + "); declare it by a dim");
+            if (n.kind() == ExprKind::load)
+                refuse("the extent of its dim '" + d.name + "' is data (" + brief(e) + "); declare it by a dim");
         });
         node.extents[d.name] = e;
     }
@@ -389,7 +407,8 @@ std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::m
 }
 
 // `borders` is whether tiles at the border of an image are told from others; with the program comes whether any were.
-static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target, bool borders) {
+static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target,
+                                               bool borders) {
     const Rewritten rewritten = rewrite_all(algorithm, knobs, target);
     const auto &[stages, inlined, callees, called, packed, a] = rewritten;
     TileProgram program;
@@ -433,8 +452,7 @@ static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const
         bool at_root = it == stages.end() || !it->second.place || it->second.place->kind == Place::Kind::root;
         if (!at_root) {
             for (const Tensor &t : results_of(stage))
-                if (outputs.count(t.name))
-                    throw UserError("schedule.place", stage.name + ": an output must be placed at root.");
+                if (outputs.count(t.name)) throw UserError("schedule.place", stage.name + ": an output must be placed at root.");
             continue;
         }
         std::vector<Buffer> buffers;

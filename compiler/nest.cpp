@@ -92,10 +92,12 @@ Piece Nests::whole(const std::string &dim, const Pieces &outer) const {
     if (p.most.defined() && has_load(p.most)) p.most = Expr();
     if (p.size.defined()) {
         Expr at_point = substitute(size, point);
-        p.size = simplify(replace_loads(at_point, [&](const Expr &n) -> Expr {
-            if (!realized.count(n->name)) return {};
-            return load(realized.at(n->name).buffer.name, n.type(), locate(realized.at(n->name), n->args));
-        }), facts);
+        p.size = simplify(replace_loads(at_point,
+                                        [&](const Expr &n) -> Expr {
+                                            if (!realized.count(n->name)) return {};
+                                            return load(realized.at(n->name).buffer.name, n.type(), locate(realized.at(n->name), n->args));
+                                        }),
+                          facts);
     }
     return p;
 }
@@ -188,9 +190,7 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
     state.pieces = pieces;
     state.depth = depth;
     state.fold_at = state.loops.size();
-    auto spatial = [&](const LoopName &l) {
-        return std::find(stage.dims.begin(), stage.dims.end(), l.dim) != stage.dims.end();
-    };
+    auto spatial = [&](const LoopName &l) { return std::find(stage.dims.begin(), stage.dims.end(), l.dim) != stage.dims.end(); };
     if (std::holds_alternative<Reduce>(stage.body)) {
         state.fold_at = 0;
         for (size_t i = 0; i < state.loops.size(); i++)
@@ -200,7 +200,8 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
     }
     auto is_parallel = [&](const LoopName &l) {
         auto &p = state.knobs->parallel;
-        return std::find(p.begin(), p.end(), l.text()) != p.end() || (!l.level.empty() && std::find(p.begin(), p.end(), l.level) != p.end());
+        return std::find(p.begin(), p.end(), l.text()) != p.end() ||
+               (!l.level.empty() && std::find(p.begin(), p.end(), l.level) != p.end());
     };
     if (!state.knobs->parallel.empty()) {
         while (state.parallel < state.loops.size() && is_parallel(state.loops[state.parallel])) state.parallel++;
@@ -208,8 +209,8 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
         auto refuse = [&](const std::string &why) {
             std::vector<std::string> order;
             for (const LoopName &l : state.loops) order.push_back(l.text());
-            throw UserError("schedule.parallel", stage.name + ": the loops " + join(state.knobs->parallel) +
-                                " cannot be parallel: " + why + "; the stage's loops are, outermost first, " + join(order) + ".");
+            throw UserError("schedule.parallel", stage.name + ": the loops " + join(state.knobs->parallel) + " cannot be parallel: " + why +
+                                                     "; the stage's loops are, outermost first, " + join(order) + ".");
         };
         if (total == 0 || total != state.parallel) refuse("parallel loops must be the outermost ones");
         if (depth > 0) refuse("the stage is placed inside another stage's loops; only a stage at root has parallel loops");
@@ -230,15 +231,17 @@ TileBody Nests::realize(const Stage &stage, const Pieces &pieces, int depth) {
 // Parallel iterations of an Update must write apart: each parallel dim must be an index of the state by itself.
 bool Nests::writes_apart(const Stage &stage, const std::string &dim) {
     auto *update = std::get_if<Update>(&stage.body);
-    return !update || std::any_of(update->index.begin(), update->index.end(), [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+    return !update || std::any_of(update->index.begin(), update->index.end(),
+                                  [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
 }
 
 void Nests::check_update_is_parallel(const State &state) const {
     for (size_t i = 0; i < state.parallel; i++)
         if (const std::string &dim = state.loops[i].dim; !writes_apart(*state.stage, dim))
             throw UserError("schedule.parallel", state.stage->name + ": iterations of '" + dim + "' may write the same element of '" +
-                                std::get<Update>(state.stage->body).state + "', so they cannot run in parallel; parallel dims of an update are those that "
-                                "index its state directly.");
+                                                     std::get<Update>(state.stage->body).state +
+                                                     "', so they cannot run in parallel; parallel dims of an update are those that "
+                                                     "index its state directly.");
 }
 
 TileBody Nests::root(const Stage &stage) {
@@ -263,8 +266,9 @@ TileBody Nests::emit(const State &state, size_t position) {
 Piece Nests::whole_at_loop(const Stage &stage, const std::string &dim, const Pieces &outer) const {
     Piece p = whole_under_where(stage, dim, outer);
     if (!p.size.defined())
-        throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" + brief(extent_of(dim)) +
-                            "), so their loops must go point by point outside it; do not tile or vectorise those dims.");
+        throw UserError("schedule.ragged", stage.name + ": the size of dim '" + dim + "' varies with outer indices (" +
+                                               brief(extent_of(dim)) +
+                                               "), so their loops must go point by point outside it; do not tile or vectorise those dims.");
     return p;
 }
 

@@ -67,8 +67,8 @@ private:
         std::vector<std::vector<Expr>> invariants;  // of each part of its fold
     };
     std::map<const Stage *, Seen> seen;
-    std::map<std::string, const Stage *> producers;  // by tensor
-    const Stage *at_root = nullptr;  // the stage in whose loops everything is, while its nest is made
+    std::map<std::string, const Stage *> producers;           // by tensor
+    const Stage *at_root = nullptr;                           // the stage in whose loops everything is, while its nest is made
     std::vector<std::pair<std::string, std::string>> around;  // "stage.loop" and its variable, of the loops that are open
     // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
     // stage in it with every tile written out.
@@ -83,9 +83,9 @@ private:
     const std::vector<Tensor> &results_by(const Stage &stage) const { return seen.at(&stage).results; }
     // Decides the tile that the threads of a block compute of a stage at one time.
     void share_out(const Stage &stage, const Pieces &pieces, bool root);
-    Space space_of(const Buffer &buffer);  // of a buffer of one block
-    Expr written_out(const Expr &e) const;  // with the extents of fixed and derived dims
-    Expr resolve(const Expr &e) const;      // the same, simplified
+    Space space_of(const Buffer &buffer);                                       // of a buffer of one block
+    Expr written_out(const Expr &e) const;                                      // with the extents of fixed and derived dims
+    Expr resolve(const Expr &e) const;                                          // the same, simplified
     Expr at_point(const Expr &e, const std::map<std::string, Expr> &at) const;  // the same, where the dims are that
     Piece whole(const std::string &dim, const Pieces &outer) const;
     std::vector<LoopName> loops_of(const Stage &stage) const;
@@ -134,10 +134,11 @@ private:
     void touch(const Stage &stage, const Pieces &pieces, std::map<std::string, std::vector<Piece>> &regions) const;
     Buffer allocate(const Stage &stage, const Tensor &result, const Pieces &pieces, int depth);
     std::vector<Expr> locate(const Realized &where, const std::vector<Expr> &index) const;
-    std::vector<Expr> locate_at(const Realized &where, std::vector<Expr> index, const std::map<std::string, Expr> &at) const;  // where the dims are that
+    std::vector<Expr> locate_at(const Realized &where, std::vector<Expr> index,
+                                const std::map<std::string, Expr> &at) const;  // where the dims are that
 
-    struct Point {  // one element, or one vector of them
-        std::map<std::string, Expr> at;  // dim -> index
+    struct Point {                        // one element, or one vector of them
+        std::map<std::string, Expr> at;   // dim -> index
         std::map<std::string, Expr> own;  // on a GPU: dim -> index within the thread's part of the tile
         std::string thread;               // on a GPU
         std::string vector_dim;
@@ -163,8 +164,8 @@ private:
     TileBody over_tile(const State &state, const std::vector<std::string> &extra, bool guarded, const Maker &make);
     Expr evaluate(const State &state, const Expr &e, const Point &point) const;
     std::vector<Expr> tile_index(const State &state, const Part *part, const Point &point) const;
-    std::shared_ptr<const TileNode> store(const Tensor &result, const Point &point, const Expr &value,
-                                          const Expr &guard, bool copy = false);
+    std::shared_ptr<const TileNode> store(const Tensor &result, const Point &point, const Expr &value, const Expr &guard,
+                                          bool copy = false);
     bool store_is_guarded(const Tensor &result) const;
     Expr needs_no_guards(const State &state) const;
     TileBody inside_or_at_border(const State &state, size_t position);

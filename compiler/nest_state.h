@@ -11,8 +11,8 @@ struct Nests::State {
     const Stage *stage = nullptr;
     const Knobs *knobs = nullptr;
     std::vector<LoopName> loops;
-    size_t fold_at = 0;             // accumulators live inside the loops before this position
-    size_t parallel = 0;            // how many outermost loops are parallel
+    size_t fold_at = 0;   // accumulators live inside the loops before this position
+    size_t parallel = 0;  // how many outermost loops are parallel
     Pieces pieces;
     int depth = 0;
     std::set<std::string> partial;  // dims whose register tile may run past its limit, not yet told apart
@@ -30,9 +30,7 @@ struct Nests::State {
     std::map<std::string, Runs> runs;
 };
 
-inline bool is_fold(const Stage &stage) {
-    return std::holds_alternative<Reduce>(stage.body) || std::holds_alternative<Scan>(stage.body);
-}
+inline bool is_fold(const Stage &stage) { return std::holds_alternative<Reduce>(stage.body) || std::holds_alternative<Scan>(stage.body); }
 
 inline const Monoid &monoid_of(const Stage &stage) {
     if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->monoid;

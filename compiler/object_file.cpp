@@ -37,7 +37,8 @@ std::map<std::string, std::string> members_of(const std::string &archive) {
         require(size <= archive.size() - offset - header, "a member of a static library is whole");
         const std::string content = archive.substr(offset + header, size);
         if (name.starts_with("//")) long_names = content;
-        else if (name[0] == '/' && std::isdigit(static_cast<unsigned char>(name[1]))) members[text_at(long_names, std::strtoull(name.c_str() + 1, nullptr, 10), '/')] = content;
+        else if (name[0] == '/' && std::isdigit(static_cast<unsigned char>(name[1])))
+            members[text_at(long_names, std::strtoull(name.c_str() + 1, nullptr, 10), '/')] = content;
         else if (name[0] != '/') members[text_at(name, 0, '/')] = content;
         offset += header + size + size % 2;
     }
@@ -45,7 +46,8 @@ std::map<std::string, std::string> members_of(const std::string &archive) {
 }
 
 static bool is_elf(const std::string &object) {
-    return object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0 && object[EI_CLASS] == ELFCLASS64 && object[EI_DATA] == ELFDATA2LSB;
+    return object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0 && object[EI_CLASS] == ELFCLASS64 &&
+           object[EI_DATA] == ELFDATA2LSB;
 }
 
 bool is_object(const std::string &bytes) { return is_elf(bytes) || is_wasm(bytes); }
@@ -76,8 +78,8 @@ std::vector<ObjectSymbol> symbols_of(const std::string &object) {
     std::vector<ObjectSymbol> symbols;
     each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t) {
         if (!name.empty())
-            symbols.push_back({name, s.st_size, s.st_shndx != SHN_UNDEF, ELF64_ST_BIND(s.st_info) != STB_LOCAL, ELF64_ST_VISIBILITY(s.st_other) == STV_HIDDEN,
-                               ELF64_ST_TYPE(s.st_info) == STT_FUNC});
+            symbols.push_back({name, s.st_size, s.st_shndx != SHN_UNDEF, ELF64_ST_BIND(s.st_info) != STB_LOCAL,
+                               ELF64_ST_VISIBILITY(s.st_other) == STV_HIDDEN, ELF64_ST_TYPE(s.st_info) == STT_FUNC});
     });
     return symbols;
 }
@@ -94,7 +96,8 @@ void hide_symbols(std::string &object, const std::set<std::string> &kept) {
     if (is_wasm(object)) return hide_wasm_symbols(object, kept);
     std::vector<size_t> hidden;
     each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t offset) {
-        if (s.st_shndx != SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL && !kept.count(name)) hidden.push_back(offset + offsetof(Elf64_Sym, st_other));
+        if (s.st_shndx != SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL && !kept.count(name))
+            hidden.push_back(offset + offsetof(Elf64_Sym, st_other));
     });
     for (size_t offset : hidden) object[offset] = static_cast<char>((object[offset] & ~3) | STV_HIDDEN);
 }

@@ -20,10 +20,12 @@ size_t position_before(size_t stage) { return 2 * stage; }
 
 class Order {
 public:
-    Order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages, const std::vector<WritingCall> &calls)
+    Order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages,
+          const std::vector<WritingCall> &calls)
         : algorithm_(algorithm), knobs_(stages) {
         for (size_t i = 0; i < algorithm.stages.size(); i++)
-            if (auto *update = std::get_if<Update>(&algorithm.stages[i].body)) writes_.push_back({update->state, "the update '" + algorithm.stages[i].name + "'", position_of(i)});
+            if (auto *update = std::get_if<Update>(&algorithm.stages[i].body))
+                writes_.push_back({update->state, "the update '" + algorithm.stages[i].name + "'", position_of(i)});
         for (const WritingCall &call : calls) {
             size_t next = 0;
             while (next < algorithm.stages.size() && comes_of(algorithm.stages[next].name, call.before, declared.stages)) next++;
@@ -42,9 +44,11 @@ public:
                 if (write.position < position_of(i) || !read.count(write.state)) continue;
                 for (size_t at : runs_at(i))
                     if (write.position < position_of(at))
-                        throw UserError("schedule.order", stage.name + ": it reads the state '" + write.state + "' as it is before " + write.what + ", and " +
-                                                              (place->kind == Place::Kind::inlined ? "inlined" : "at " + place->stage + "." + place->loop) + " it would run in '" +
-                                                              algorithm_.stages[at].name + "', after it. Place it at root, or at a stage that runs before " + write.what + ".");
+                        throw UserError("schedule.order",
+                                        stage.name + ": it reads the state '" + write.state + "' as it is before " + write.what + ", and " +
+                                            (place->kind == Place::Kind::inlined ? "inlined" : "at " + place->stage + "." + place->loop) +
+                                            " it would run in '" + algorithm_.stages[at].name +
+                                            "', after it. Place it at root, or at a stage that runs before " + write.what + ".");
             }
         }
     }
@@ -101,7 +105,8 @@ bool comes_of(const std::string &name, const std::set<std::string> &stages, cons
     return stages.count(origin) > 0;
 }
 
-void check_order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages, const std::vector<WritingCall> &calls) {
+void check_order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages,
+                 const std::vector<WritingCall> &calls) {
     Order(algorithm, declared, stages, calls).check();
 }
 
@@ -114,7 +119,8 @@ void check_updates(const Algorithm &algorithm) {
                 if (e.kind() != ExprKind::load || e->name != update->state) return;
                 for (size_t i = 0; i < update->index.size(); i++)
                     if (!equal(simplify(e->args[i], {}), simplify(update->index[i], {})))
-                        throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) + " while it writes other elements of '" + update->state +
+                        throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) +
+                                                              " while it writes other elements of '" + update->state +
                                                               "'. Place that stage at root.");
             });
     }

@@ -92,8 +92,7 @@ std::map<std::string, std::vector<Piece>> Nests::regions(const State &state) con
     Pieces pieces = state.pieces;
     for (const auto &[dim, runs] : state.runs) pieces[dim] = whole(dim, pieces);
     touch(*state.stage, pieces, needed);
-    auto self = std::find_if(algorithm.stages.begin(), algorithm.stages.end(),
-                             [&](const Stage &s) { return s.name == state.stage->name; });
+    auto self = std::find_if(algorithm.stages.begin(), algorithm.stages.end(), [&](const Stage &s) { return s.name == state.stage->name; });
     for (auto it = std::make_reverse_iterator(self); it != algorithm.stages.rend(); ++it) {
         const Knobs &k = knobs_of(it->name);
         if (!k.place || k.place->kind != Place::Kind::at) continue;
@@ -114,24 +113,30 @@ void Nests::check_reads_of_update(const State &state, size_t position, const Sta
     for (const Expr &read : seen.at(&placed).loads) {
         if (read->name != update->state) continue;
         auto refuse = [&] {
-            throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state + "' as it is before the update '" + at_root->name + "', and at " + state.stage->name + "." +
-                                                  state.loops[position].text() + " what it reads (" + brief(read) + ") may have been written by earlier iterations. Place it further out, or at root.");
+            throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state + "' as it is before the update '" +
+                                                  at_root->name + "', and at " + state.stage->name + "." + state.loops[position].text() +
+                                                  " what it reads (" + brief(read) +
+                                                  ") may have been written by earlier iterations. Place it further out, or at root.");
         };
         if (state.stage != at_root) refuse();
         for (size_t i = 0; i <= position; i++) {
             const std::string &dim = state.loops[i].dim;
-            auto axis = std::find_if(update->index.begin(), update->index.end(), [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+            auto axis = std::find_if(update->index.begin(), update->index.end(),
+                                     [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
             if (axis == update->index.end() || !is_spatial(placed, dim)) refuse();
             const Expr &at = read->args[static_cast<size_t>(axis - update->index.begin())];
             const Piece &own = state.pieces.at(dim), &needed = pieces.at(dim);
-            if (at.kind() != ExprKind::variable || at->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() || !equal(needed.size, own.size)) refuse();
+            if (at.kind() != ExprKind::variable || at->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() ||
+                !equal(needed.size, own.size))
+                refuse();
         }
     }
 }
 
 bool Nests::have_sizes(const std::map<std::string, std::vector<Piece>> &regions) const {
     return std::all_of(regions.begin(), regions.end(), [&](const auto &r) {
-        return std::all_of(r.second.begin(), r.second.end(), [&](const Piece &p) { return !p.size.defined() || prove(p.size >= Expr(0), facts); });
+        return std::all_of(r.second.begin(), r.second.end(),
+                           [&](const Piece &p) { return !p.size.defined() || prove(p.size >= Expr(0), facts); });
     });
 }
 
@@ -169,8 +174,8 @@ TileBody Nests::place_producers(const State &state, size_t position) {
             }
         }
         if (pieces.empty())
-            throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." +
-                                state.loops[position].text() + ", and nothing there loads it; place it where its consumer is.");
+            throw UserError("schedule.place", stage->name + ": it is placed at " + state.stage->name + "." + state.loops[position].text() +
+                                                  ", and nothing there loads it; place it where its consumer is.");
         check_reads_of_update(state, position, *stage, pieces);
         if (target.is_gpu()) share_out(*stage, pieces, false);
         for (const Tensor &result : results_by(*stage)) buffers.push_back(allocate(*stage, result, pieces, state.depth));
@@ -218,7 +223,9 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
     for (const std::string &d : result.dims) {
         Piece p = pieces.count(d) ? pieces.at(d) : whole(d, {});
         if (!p.most.defined() || !variables_in(p.most).empty())
-            throw UserError("schedule.place", stage.name + ": how much of dim '" + d + "' is needed at its place has no bound that "
+            throw UserError("schedule.place",
+                            stage.name + ": how much of dim '" + d +
+                                "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
         r.origin.push_back(depth == 0 ? Expr(0) : p.lo);
         if (p.whole) r.whole.insert(d);
@@ -234,7 +241,7 @@ Buffer Nests::allocate(const Stage &stage, const Tensor &result, const Pieces &p
     for (const LayoutAxis &axis : r.layout) {
         if (!sizes.count(axis.dim))
             throw UserError("schedule.layout", stage.name + ": the layout names dim '" + axis.dim + "', and '" + result.name +
-                                "' has dims " + join(result.dims) + ".");
+                                                   "' has dims " + join(result.dims) + ".");
         Expr size = sizes.at(axis.dim);
         if (axis.factor == 0) r.buffer.extents.push_back(size);
         else if (axis.remainder) r.buffer.extents.push_back(Expr(axis.factor));

@@ -37,7 +37,8 @@ TileBody Nests::prefetches(const State &state) {
             throw UserError("schedule.prefetch", stage.name + ": cannot prefetch '" + name + "': " + why);
         };
         auto found = realized.find(operand);
-        if (found == realized.end()) refuse("it is not there yet, or not any more, where this stage is computed. Delete the prefetch (null).");
+        if (found == realized.end())
+            refuse("it is not there yet, or not any more, where this stage is computed. Delete the prefetch (null).");
         const Realized &where = found->second;
         if (where.buffer.space != Space::argument && where.buffer.space != Space::constant && where.buffer.space != Space::workspace)
             refuse(std::string("it is in the ") + name_of(where.buffer.space) + ", which is near already. Delete the prefetch (null).");
@@ -49,7 +50,8 @@ TileBody Nests::prefetches(const State &state) {
                 std::set<std::string> all;
                 for (const auto &[name, variable] : around) all.insert(name);
                 const std::vector<std::string> loops(all.begin(), all.end());
-                refuse("the loop '" + rule.stage + "." + rule.loop + "' does not stand around it; those that do are " + join(loops) + ". Name one of them.");
+                refuse("the loop '" + rule.stage + "." + rule.loop + "' does not stand around it; those that do are " + join(loops) +
+                       ". Name one of them.");
             }
             loop = open->second;
         }
@@ -63,8 +65,9 @@ TileBody Nests::prefetches(const State &state) {
                 const bool used = std::any_of(index.begin(), index.end(), [&, d = dim](const Expr &e) { return uses_variable(e, d); });
                 if (!used || size <= 1) continue;
                 const Expr next = simplify(substitute(index.back(), {{dim, variable(dim) + Expr(1)}}) - index.back(), facts);
-                const bool contiguous = next.is_constant(1) && where.layout.empty() &&
-                                        std::none_of(index.begin(), index.end() - 1, [&, d = dim](const Expr &e) { return uses_variable(e, d); });
+                const bool contiguous =
+                    next.is_constant(1) && where.layout.empty() &&
+                    std::none_of(index.begin(), index.end() - 1, [&, d = dim](const Expr &e) { return uses_variable(e, d); });
                 const int64_t step = contiguous ? line_bytes / size_of(where.buffer.dtype) : 1, count = (size + step - 1) / step;
                 if (count == 1) continue;
                 const std::string v = unique(plain(dim) + ".line");
@@ -74,7 +77,8 @@ TileBody Nests::prefetches(const State &state) {
                 lines *= count;
             }
             if (lines > most_lines)
-                refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(most_lines) + ". Make the register tile smaller, or delete the prefetch (null).");
+                refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(most_lines) +
+                       ". Make the register tile smaller, or delete the prefetch (null).");
             std::vector<Expr> axes = locate_at(where, index, at);
             bool moves = loop.empty();
             for (Expr &axis : axes) {

@@ -96,8 +96,7 @@ void check_dims(const Algorithm &a, const std::string &stage, const Tensor &oper
             walk(d.size, [&](const Expr &n) {
                 varies |= n.kind() == ExprKind::load || n.kind() == ExprKind::variable || n.kind() == ExprKind::parameter;
             });
-        if (varies)
-            refuse(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + brief(d.size) + "). Pack it at root.");
+        if (varies) refuse(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + brief(d.size) + "). Pack it at root.");
         if (std::count(operand.dims.begin(), operand.dims.end(), d.name) > 1)
             refuse(stage, operand.name, "its dim '" + d.name + "' stands in it twice. Pack it at root.");
     }

@@ -122,13 +122,17 @@ Expr Nests::evaluate(const State &state, const Expr &e, const Point &point) cons
     std::map<std::string, Expr> at = point.at;
     for (auto &[dim, piece] : state.pieces)
         if (!at.count(dim) && is_one(piece.size)) at[dim] = piece.lo;
-    auto any_padded = [](const Pieces &pieces) { return std::any_of(pieces.begin(), pieces.end(), [](const auto &p) { return p.second.padded; }); };
+    auto any_padded = [](const Pieces &pieces) {
+        return std::any_of(pieces.begin(), pieces.end(), [](const auto &p) { return p.second.padded; });
+    };
     const bool padded = any_padded(point.padded) || any_padded(state.pieces);
     // First the loads, inside out, while their indices still speak of dims; loop variables never have a dim's name.
     Expr located = replace_loads(e, [&](const Expr &n) -> Expr {
         auto found = realized.find(n->name);
         if (found == realized.end())
-            throw UserError("schedule.place", state.stage->name + ": it loads '" + n->name + "', which is computed inside another stage's "
+            throw UserError("schedule.place",
+                            state.stage->name + ": it loads '" + n->name +
+                                "', which is computed inside another stage's "
                                 "loops and is not there any more; place the producer at root or at a loop around all its consumers.");
         const Realized &where = found->second;
         size_t rank = where.dims.size();
@@ -209,8 +213,7 @@ bool Nests::store_is_guarded(const Tensor &result) const {
     return realized.at(result.name).buffer.space == Space::argument;
 }
 
-std::shared_ptr<const TileNode> Nests::store(const Tensor &result, const Point &point, const Expr &value,
-                                             const Expr &guard, bool copy) {
+std::shared_ptr<const TileNode> Nests::store(const Tensor &result, const Point &point, const Expr &value, const Expr &guard, bool copy) {
     const Realized &where = realized.at(result.name);
     std::vector<Expr> index;
     for (const std::string &d : result.dims) index.push_back(point.at.at(d));
@@ -266,7 +269,8 @@ std::vector<Expr> Nests::register_extents(const State &state) const {
 Buffer Nests::tile_buffer(const State &state, size_t position, const std::string &suffix) {
     const std::vector<Part> &parts = monoid_of(*state.stage).parts;
     const Part &part = parts[position];
-    Buffer b{unique(state.stage->name + (parts.size() > 1 ? "." + part.name : "") + suffix), part.identity.type, register_extents(state), Space::registers};
+    Buffer b{unique(state.stage->name + (parts.size() > 1 ? "." + part.name : "") + suffix), part.identity.type, register_extents(state),
+             Space::registers};
     if (part.dims.empty()) {
         if (!target.is_gpu() && !fits_on_stack(b)) b.space = Space::workspace;
         return b;

@@ -71,7 +71,8 @@ std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_featu
     };
     auto limit = [&](size_t n, size_t most, const std::string &what) {
         if (n > most)
-            throw UserError("emit.abi", program.name + ": it has " + std::to_string(n) + " " + what + "; a kernel may have " + std::to_string(most) + ".");
+            throw UserError("emit.abi", program.name + ": it has " + std::to_string(n) + " " + what + "; a kernel may have " +
+                                            std::to_string(most) + ".");
     };
     limit(dims.size(), TESS_MAX_DIMS, "dims");
     limit(program.arguments.size(), TESS_MAX_TENSORS, "tensors");

@@ -35,7 +35,8 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
     return result;
 }
 
-TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages, const Target &target) {
+TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages,
+                          const Target &target) {
     if (when.empty()) return lower(algorithm, stages, target);
     TileProgram program = lower(constrained(algorithm, when), stages, target);
     return is_proved(program) ? program : lower(algorithm, stages, target);

@@ -24,9 +24,7 @@ Monoid folding_parts(const Monoid &m) {
         result.lift.push_back(input(static_cast<int>(p), type));
     }
     for (const Expr &e : m.combine)
-        result.step.push_back(rewrite(e, [](const Expr &n) {
-            return n.kind() == ExprKind::right ? input(n->number, n.type()) : Expr();
-        }));
+        result.step.push_back(rewrite(e, [](const Expr &n) { return n.kind() == ExprKind::right ? input(n->number, n.type()) : Expr(); }));
     return result;
 }
 
@@ -90,8 +88,8 @@ private:
         for (int number = 1;; number++) {
             const PieceNames names = piece_names(dim, number);
             const Dim outer = pieces.is_constant() ? fixed_dim(names.outer, pieces->value.integer) : derived_dim(names.outer, pieces);
-            const Dim inner = whole ? fixed_dim(names.inner, size)
-                                    : derived_dim(names.inner, min(Expr(size), n - variable(names.outer) * Expr(size)));
+            const Dim inner =
+                whole ? fixed_dim(names.inner, size) : derived_dim(names.inner, min(Expr(size), n - variable(names.outer) * Expr(size)));
             const Dim *other_outer = algorithm.find_dim(outer.name), *other_inner = algorithm.find_dim(inner.name);
             if ((other_outer && !alike(*other_outer, outer)) || (other_inner && !alike(*other_inner, inner))) continue;
             if (!other_outer) algorithm.dims.push_back(outer);
@@ -253,7 +251,8 @@ private:
         Stage offset{stage.name + ".offset", pieces, over};
         auto at_point = [&](const Stage &s) {
             std::vector<Expr> loads = loads_of(s);
-            for (Expr &e : loads) e = substitute(e, {{outer_dim, variable(dim) / Expr(split.size)}, {inner_dim, variable(dim) % Expr(split.size)}});
+            for (Expr &e : loads)
+                e = substitute(e, {{outer_dim, variable(dim) / Expr(split.size)}, {inner_dim, variable(dim) % Expr(split.size)}});
             return loads;
         };
         std::vector<Expr> before = at_point(offset), within = at_point(local_stage);
@@ -301,8 +300,7 @@ Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &
     while (!pending.empty() && apply_one()) {}
     for (auto &[name, splits] : pending) {
         const Stage *stage = algorithm.find_stage(name);
-        refuse(name, splits.begin()->first,
-               stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
+        refuse(name, splits.begin()->first, stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
     }
     return algorithm;
 }
@@ -325,8 +323,9 @@ Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages
                     for (const Tensor &t : results_of(*d))
                         if (t.name == operand) tensor = t;
                 if (!tensor)
-                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': no tensor of that name is stored when the "
-                                        "stage runs; an inlined stage is not, nor is one that a split has replaced.");
+                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand +
+                                                         "': no tensor of that name is stored when the "
+                                                         "stage runs; an inlined stage is not, nor is one that a split has replaced.");
                 std::string name = stage.name + "." + operand + ".packed";
                 std::vector<Expr> index;
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));
@@ -343,8 +342,7 @@ Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages
                         return load_or(name, n.type(), args, guard, fill);
                     });
                 });
-                if (!used)
-                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': the stage does not load it.");
+                if (!used) throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': the stage does not load it.");
                 Knobs &k = stages[name];
                 if (!k.place) {
                     k.place = Place{};

@@ -14,7 +14,8 @@ static constexpr int64_t warp = 32;
 static bool is_outer_of_ragged(const Algorithm &algorithm, const Stage &stage, const std::string &dim) {
     std::vector<std::string> dims = stage.dims;
     for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
-    return std::any_of(dims.begin(), dims.end(), [&](const std::string &d) { return algorithm.dim(d).size.defined() && uses_variable(algorithm.dim(d).size, dim); });
+    return std::any_of(dims.begin(), dims.end(),
+                       [&](const std::string &d) { return algorithm.dim(d).size.defined() && uses_variable(algorithm.dim(d).size, dim); });
 }
 
 void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
@@ -23,7 +24,8 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
     auto refuse = [&](const std::string &why) { throw UserError("schedule.threads", stage.name + ": " + why); };
     for (const std::string &loop : k.loops)
         if (loop.starts_with("micro."))
-            refuse("'loops' lists '" + loop + "', and on " + target.name + " micro is a thread's part of a block's tile and no loop; list block." + loop.substr(6) + " or delete 'loops'.");
+            refuse("'loops' lists '" + loop + "', and on " + target.name +
+                   " micro is a thread's part of a block's tile and no loop; list block." + loop.substr(6) + " or delete 'loops'.");
     std::string scanned = std::holds_alternative<Scan>(stage.body) ? std::get<Scan>(stage.body).dim : "";
     auto add_tile = [&](const std::string &dim, int64_t extent) {
         k.block[dim] = extent;
@@ -41,23 +43,31 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
     for (const std::string &d : stage.dims) {
         if (d == scanned) continue;
         int64_t lanes = k.vector.count(d) ? k.vector.at(d) : 1, micro = k.micro.count(d) ? k.micro.at(d) : lanes;
-        if (micro % lanes) refuse("micro " + d + " = " + std::to_string(micro) + " must be a multiple of vector " + d + " = " + std::to_string(lanes) + ".");
-        if (auto most = most_of(d); most && lanes == 1 && !k.block.count(d)) micro = std::max<int64_t>(1, std::min(micro, *most)), k.micro.erase(d);
+        if (micro % lanes)
+            refuse("micro " + d + " = " + std::to_string(micro) + " must be a multiple of vector " + d + " = " + std::to_string(lanes) +
+                   ".");
+        if (auto most = most_of(d); most && lanes == 1 && !k.block.count(d))
+            micro = std::max<int64_t>(1, std::min(micro, *most)), k.micro.erase(d);
         if (micro > 1 && !k.block.count(d)) add_tile(d, micro), tiled = true;
         if (!k.block.count(d)) continue;
-        if (k.block.at(d) % micro) refuse("block " + d + " = " + std::to_string(k.block.at(d)) + " must be a multiple of micro " + d + " = " + std::to_string(micro) + ", which is one thread's part of it.");
+        if (k.block.at(d) % micro)
+            refuse("block " + d + " = " + std::to_string(k.block.at(d)) + " must be a multiple of micro " + d + " = " +
+                   std::to_string(micro) + ", which is one thread's part of it.");
         if (micro > 1) k.micro[d] = micro;
         used *= k.block.at(d) / micro;
     }
     if (root) {
         threads = k.warps ? *k.warps * warp : tiled ? used : warp;
         if (used > threads)
-            refuse("block needs " + std::to_string(used) + " threads and warps = " + std::to_string(*k.warps) + " gives " + std::to_string(threads) + "; make micro larger, block smaller or warps more.");
+            refuse("block needs " + std::to_string(used) + " threads and warps = " + std::to_string(*k.warps) + " gives " +
+                   std::to_string(threads) + "; make micro larger, block smaller or warps more.");
     } else if (!stated_tiles) {
         int64_t left = threads / used;
         for (auto d = stage.dims.rbegin(); d != stage.dims.rend() && left > 1; ++d) {
             auto piece = pieces.find(*d);
-            if (*d == scanned || k.block.count(*d) || piece == pieces.end() || !piece->second.size.defined() || is_outer_of_ragged(algorithm, stage, *d)) continue;
+            if (*d == scanned || k.block.count(*d) || piece == pieces.end() || !piece->second.size.defined() ||
+                is_outer_of_ragged(algorithm, stage, *d))
+                continue;
             int64_t extent = left;
             if (auto most = most_of(*d))
                 for (extent = 1; extent < *most && extent * 2 <= left;) extent *= 2;
@@ -67,7 +77,8 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
         }
     }
     if (std::max(used, threads) > target.most_threads)
-        refuse("a block of " + std::to_string(std::max(used, threads)) + " threads is more than the " + std::to_string(target.most_threads) + " of " + target.name + "; make micro larger or block smaller.");
+        refuse("a block of " + std::to_string(std::max(used, threads)) + " threads is more than the " +
+               std::to_string(target.most_threads) + " of " + target.name + "; make micro larger or block smaller.");
     shared_out[stage.name] = k;
 }
 
@@ -96,8 +107,9 @@ Nests::Team Nests::team_of(const State &state) const {
         require(size.is_constant(), "a tile of a block has constant extents (" + state.stage->name + "." + d + ")");
         int64_t micro = state.knobs->micro.count(d) ? state.knobs->micro.at(d) : 1;
         if (size->value.integer % micro)
-            throw UserError("schedule.threads", state.stage->name + ": a tile of " + std::to_string(size->value.integer) + " along " + d + " is not made of whole parts of " +
-                                std::to_string(micro) + ", one for each thread; use levels, micro and vector that divide one another.");
+            throw UserError("schedule.threads", state.stage->name + ": a tile of " + std::to_string(size->value.integer) + " along " + d +
+                                                    " is not made of whole parts of " + std::to_string(micro) +
+                                                    ", one for each thread; use levels, micro and vector that divide one another.");
         int64_t n = size->value.integer / micro;
         if (n == 1) continue;
         team.along.emplace_back(d, n);

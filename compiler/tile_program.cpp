@@ -23,7 +23,9 @@ std::vector<const TileBody *> bodies_of(const TileNode &node) {
                           [](const Loop &n) -> std::vector<const TileBody *> { return {&n.body}; },
                           [](const Let &n) -> std::vector<const TileBody *> { return {&n.body}; },
                           [](const Alloc &n) -> std::vector<const TileBody *> { return {&n.body}; },
-                          [](const Guard &n) -> std::vector<const TileBody *> { return {&n.then, &n.otherwise}; },
+                          [](const Guard &n) -> std::vector<const TileBody *> {
+                              return {&n.then, &n.otherwise};
+                          },
                           [](const auto &) -> std::vector<const TileBody *> { return {}; },
                       },
                       as_variant(node));
@@ -69,8 +71,7 @@ const char *name_of(LoopKind kind) {
 }
 
 const char *name_of(Space space) {
-    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace",
-                                  "shared",   "global",   "managed",   "host",  "tmem"};
+    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace", "shared", "global", "managed", "host", "tmem"};
     return names[static_cast<size_t>(space)];
 }
 
@@ -85,8 +86,8 @@ static std::string brackets(const std::vector<std::string> &dims) { return "[" +
 // What repeats is named below the line where it is longer than most indices, which read better in their place.
 constexpr int shared_nodes = 16;
 
-static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign, const Expr &value,
-                              const Expr &guard) {
+static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign,
+                              const Expr &value, const Expr &guard) {
     std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
     // A step of an instruction family is named; its meaning is in compiler/instruction.h.
     for (const Instruction &family : instructions())
@@ -102,8 +103,8 @@ static void print(const TileNode &node, int depth, std::string &out) {
     std::string indent(2 * depth, ' ');
     std::visit(Overloaded{
                    [&](const Loop &n) {
-                       out += indent + name_of(n.kind) + (n.depth ? "(" + std::to_string(n.depth) + ")" : "") + " " +
-                              n.variable + " < " + to_string(n.count) + "\n";
+                       out += indent + name_of(n.kind) + (n.depth ? "(" + std::to_string(n.depth) + ")" : "") + " " + n.variable + " < " +
+                              to_string(n.count) + "\n";
                        print(n.body, depth + 1, out);
                    },
                    [&](const Compute &n) { out += store_text(indent, n.buffer, n.index, " = ", n.value, n.guard); },
@@ -117,9 +118,7 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        for (const Expr &e : n.index) index += (index.empty() ? "" : ", ") + line(e);
                        out += line.finish(indent, "prefetch " + n.buffer + "[" + index + "]");
                    },
-                   [&](const Barrier &n) {
-                       out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n";
-                   },
+                   [&](const Barrier &n) { out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n"; },
                    [&](const Guard &n) {
                        out += indent + "if " + to_string(n.condition) + "\n";
                        print(n.then, depth + 1, out);
@@ -134,8 +133,8 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        print(n.body, depth, out);
                    },
                    [&](const Alloc &n) {
-                       out += indent + n.buffer.name + "[" + list(n.buffer.extents) + "]: " + name_of(n.buffer.dtype) +
-                              " in " + name_of(n.buffer.space) + "\n";
+                       out += indent + n.buffer.name + "[" + list(n.buffer.extents) + "]: " + name_of(n.buffer.dtype) + " in " +
+                              name_of(n.buffer.space) + "\n";
                        print(n.body, depth, out);
                    },
                    [&](const Invoke &n) {
@@ -170,8 +169,8 @@ static std::string text_after_name(const TileProgram &p) {
     }
     for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
     for (const Argument &a : p.arguments)
-        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name +
-               brackets(a.tensor.dims) + ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + "\n";
+        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + brackets(a.tensor.dims) +
+               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + "\n";
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);

@@ -58,7 +58,7 @@ struct Compute {
 struct Copy {
     std::string buffer;
     std::vector<Expr> index;
-    Expr value;   // a load, possibly guarded
+    Expr value;  // a load, possibly guarded
     Expr guard;
     bool asynchronous = false;
     int stage = 0;
@@ -95,7 +95,7 @@ struct Alloc {
 // Runs one of the TileProgram's `programs`, outside of all loops.
 struct Invoke {
     std::string program;
-    std::vector<std::string> buffers;     // of this program, one for each argument of that one
+    std::vector<std::string> buffers;  // of this program, one for each argument of that one
     std::map<std::string, Expr> extents;
     std::map<std::string, Expr> parameters;
 };
@@ -126,7 +126,7 @@ struct TileProgram {
     std::vector<std::string> features;  // CPU features the code may use
     std::vector<Dim> dims;              // every dim of the arguments and what their sizes need
     std::vector<Parameter> parameters;
-    std::vector<Argument> arguments;    // inputs, states, outputs
+    std::vector<Argument> arguments;  // inputs, states, outputs
     std::vector<Tensor> constants;
     TileBody body;
     std::vector<TileProgram> programs;  // that are invoked, each after those that it invokes itself; none has any of its own

@@ -11,12 +11,15 @@ namespace tessera {
 static void assume_positive(Bounds &facts, const Expr &count) {
     if (count.is_constant()) return;
     facts.assume(Expr(0) < count);
-    if (count.is_operation(Op::div) && count->args[1].is_constant() && count->args[1]->value.integer > 0) facts.assume(count->args[1] <= count->args[0]);
+    if (count.is_operation(Op::div) && count->args[1].is_constant() && count->args[1]->value.integer > 0)
+        facts.assume(count->args[1] <= count->args[0]);
     if (count.is_operation(Op::min))
         for (const Expr &e : count->args) assume_positive(facts, e);
 }
 
-static bool is_op_of(const Expr &e, Op op) { return e.is_operation(op) && e.type() == DType::index && e->args[1].is_constant() && e->args[1]->value.integer > 0; }
+static bool is_op_of(const Expr &e, Op op) {
+    return e.is_operation(op) && e.type() == DType::index && e->args[1].is_constant() && e->args[1]->value.integer > 0;
+}
 
 // A loop's variable below its count, in the words that indices use: remainders as differences, and whole numbers where
 // the prover would take a quotient for a fraction.
@@ -42,7 +45,8 @@ static void assume_quotients(Bounds &facts, const Expr &condition) {
     const Expr &quotient = condition->args[0]->args[0], &c = condition->args[0]->args[1], &y = condition->args[1];
     if (!is_op_of(quotient, Op::div) || !equal(quotient->args[1], c)) return;
     int64_t unit = c->value.integer;
-    if (auto range = constant_range(y, facts); range && range->second > 0 && range->second < INT32_MAX) facts.assume(quotient <= Expr((range->second - 1) / unit));
+    if (auto range = constant_range(y, facts); range && range->second > 0 && range->second < INT32_MAX)
+        facts.assume(quotient <= Expr((range->second - 1) / unit));
     if (equal(quotient->args[0], y)) facts.assume(quotient + 1 <= (y + Expr(unit - 1)) / c);
 }
 
@@ -87,8 +91,7 @@ static bool differ_modulo(const Expr &a, const Expr &b, const Bounds &facts) {
             if (prove(Expr(0) < r, facts) && prove(r < Expr(m), facts)) return true;
             if (prove(r < Expr(0), facts) && prove(Expr(-m) < r, facts)) return true;
         }
-    } catch (const LinearOverflow &) {
-    }
+    } catch (const LinearOverflow &) {}
     return false;
 }
 
@@ -96,8 +99,7 @@ static int64_t coefficient_of(const std::string &digit, const Expr &index, const
     try {
         for (const Linear::Term &t : linear_form(index, facts).terms)
             if (t.factors.size() == 1 && t.factors[0].kind() == ExprKind::variable && t.factors[0]->name == digit) return t.coefficient;
-    } catch (const LinearOverflow &) {
-    }
+    } catch (const LinearOverflow &) {}
     return 0;
 }
 
@@ -148,7 +150,8 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
         if (!is_op_of(first.index[j], Op::mod) && !is_op_of(second.index[j], Op::mod)) continue;
         Expr c = is_op_of(first.index[j], Op::mod) ? first.index[j]->args[1] : second.index[j]->args[1];
         for (size_t i = 0; i < there.size(); i++)
-            if (i != j && differ(simplify(first.index[i] * c + first.index[j], facts), simplify(there[i] * c + there[j], facts))) return true;
+            if (i != j && differ(simplify(first.index[i] * c + first.index[j], facts), simplify(there[i] * c + there[j], facts)))
+                return true;
     }
     return false;
 }

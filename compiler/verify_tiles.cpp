@@ -66,7 +66,9 @@ private:
     [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
 
     [[noreturn]] void refuse(const std::string &what) const {
-        throw UserError("schedule.unproved", program.name + ": " + what + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+        throw UserError(
+            "schedule.unproved",
+            program.name + ": " + what + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
     }
 
     Buffer tensor_buffer(const Tensor &t, Space space) const {
@@ -76,8 +78,10 @@ private:
     }
 
     void declare(const Buffer &b) {
-        if (!buffers.emplace(b.name, Declared{b, loops.size(), !thread.empty()}).second) fail("there are two buffers " + b.name + " in one place");
-        if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host || b.space == Space::tmem))
+        if (!buffers.emplace(b.name, Declared{b, loops.size(), !thread.empty()}).second)
+            fail("there are two buffers " + b.name + " in one place");
+        if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host ||
+                     b.space == Space::tmem))
             fail(b.name + " is in " + name_of(b.space) + " memory, which " + program.target + " does not have");
     }
 
@@ -116,7 +120,8 @@ private:
         for (size_t i = 0; i < index.size(); i++) {
             if (index[i].type() != DType::index) fail(at(name, index) + ": an index is a position");
             std::function<bool(const Expr &)> below_end = [&](const Expr &e) {
-                return holds(e < b.extents[i]) || (e.is_operation(Op::min) && any(e, below_end)) || (e.is_operation(Op::max) && both(e, below_end));
+                return holds(e < b.extents[i]) || (e.is_operation(Op::min) && any(e, below_end)) ||
+                       (e.is_operation(Op::max) && both(e, below_end));
             };
             bool low = not_below(index[i]);
             if (low && below_end(index[i])) continue;
@@ -249,8 +254,10 @@ private:
         for (LoopKind outer : loops)
             if (of_gpu(loop.kind) && of_gpu(outer) && outer >= loop.kind)
                 fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
-        if (loop.kind == LoopKind::parallel && std::count(loops.begin(), loops.end(), LoopKind::parallel)) fail("a parallel loop is inside a parallel loop");
-        if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector)) fail("a vector loop is inside a vector loop");
+        if (loop.kind == LoopKind::parallel && std::count(loops.begin(), loops.end(), LoopKind::parallel))
+            fail("a parallel loop is inside a parallel loop");
+        if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector))
+            fail("a vector loop is inside a vector loop");
         if ((loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled) && !loop.count.is_constant())
             fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
         size_t first = accesses.size(), depth = loops.size();
@@ -306,8 +313,8 @@ private:
             auto conflict = find_conflict(facts, inside, digits, list);
             if (!conflict) continue;
             auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
-            refuse("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " + text(conflict->first) +
-                   ", another " + text(conflict->second));
+            refuse("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " +
+                   text(conflict->first) + ", another " + text(conflict->second));
         }
     }
 
@@ -350,7 +357,8 @@ private:
     void visit(const Prefetch &n) {
         const Buffer &b = find(n.buffer);
         if (gpu) fail("prefetch is not for " + program.target);
-        if (b.space != Space::argument && b.space != Space::constant && b.space != Space::workspace) fail(at(n.buffer, n.index) + " is prefetched and is no memory");
+        if (b.space != Space::argument && b.space != Space::constant && b.space != Space::workspace)
+            fail(at(n.buffer, n.index) + " is prefetched and is no memory");
         for (const Expr &e : n.index) {
             walk(e, [&](const Expr &part) {
                 if (part.kind() == ExprKind::load) fail(at(n.buffer, n.index) + " is prefetched at a position that is loaded");
@@ -391,8 +399,10 @@ private:
         // max(0, min(…)): its ends, and those sides of the minimum that are never negative. The exact value would be put in
         // place of the name, and its cases multiply.
         if (n.value.is_operation(Op::max) && n.value.type() == DType::index) {
-            const bool of_minimum = std::any_of(n.value->args.begin(), n.value->args.end(), [](const Expr &e) { return e.is_operation(Op::min); });
-            if (auto range = of_minimum ? constant_range(n.value, facts) : std::nullopt) more.lo = Expr(range->first), more.hi = Expr(range->second);
+            const bool of_minimum =
+                std::any_of(n.value->args.begin(), n.value->args.end(), [](const Expr &e) { return e.is_operation(Op::min); });
+            if (auto range = of_minimum ? constant_range(n.value, facts) : std::nullopt)
+                more.lo = Expr(range->first), more.hi = Expr(range->second);
             std::function<void(const Expr &)> sides = [&](const Expr &e) {
                 if (e.is_operation(Op::min)) {
                     for (const Expr &side : e->args) sides(side);
@@ -415,7 +425,8 @@ private:
                 if (!e.is_constant()) fail(b.name + " is in shared memory and has no constant extents");
                 shared *= std::max<int64_t>(0, e->value.integer);
             }
-            if ((shared_bytes += (shared + 15) / 16 * 16) > target_named(program.target).shared_bytes) fail("a block needs more shared memory than " + program.target + " has");
+            if ((shared_bytes += (shared + 15) / 16 * 16) > target_named(program.target).shared_bytes)
+                fail("a block needs more shared memory than " + program.target + " has");
         }
         if (b.space == Space::registers || b.space == Space::stack) {
             bytes = size_of(b.dtype);
@@ -429,8 +440,9 @@ private:
         for (const Expr &e : b.extents) check(e);
         stack_bytes += bytes;
         if (stack_bytes > stack_bytes_limit)
-            throw UserError("schedule.storage", program.name + ": the tiles that live at once need more than " + std::to_string(stack_bytes_limit) +
-                                " bytes of registers and stack ('" + b.name + "' is one of them); make their micro tiles smaller.");
+            throw UserError("schedule.storage", program.name + ": the tiles that live at once need more than " +
+                                                    std::to_string(stack_bytes_limit) + " bytes of registers and stack ('" + b.name +
+                                                    "' is one of them); make their micro tiles smaller.");
         declare(b);
         visit(n.body);
         stored.erase(b.name);
@@ -442,10 +454,13 @@ private:
         auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
         if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
         if (!loops.empty()) fail(n.program + " is invoked inside the loops of another program");
-        if (n.buffers.size() != found->arguments.size()) fail(n.program + " is invoked with " + std::to_string(n.buffers.size()) + " buffers and has " + std::to_string(found->arguments.size()) + " arguments");
+        if (n.buffers.size() != found->arguments.size())
+            fail(n.program + " is invoked with " + std::to_string(n.buffers.size()) + " buffers and has " +
+                 std::to_string(found->arguments.size()) + " arguments");
         for (const Parameter &q : found->parameters) {
             auto value = n.parameters.find(q.name);
-            if (value == n.parameters.end() || value->second.type() != q.dtype) fail(n.program + " is invoked without its parameter " + q.name);
+            if (value == n.parameters.end() || value->second.type() != q.dtype)
+                fail(n.program + " is invoked without its parameter " + q.name);
         }
         for (auto &[name, e] : n.extents) check(e);
         for (auto &[name, e] : n.parameters) check(e);
@@ -489,7 +504,9 @@ private:
             if (j != i && a.written && n.buffers[j] == b.name) fail(what + " is stored to and passed twice");
         for (size_t axis = 0; axis < b.extents.size(); axis++) {
             const Expr &e = n.extents.at(a.tensor.dims[axis]);
-            if (!prove(e <= b.extents[axis], facts)) fail(what + " has " + brief(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + brief(e) + " are wanted");
+            if (!prove(e <= b.extents[axis], facts))
+                fail(what + " has " + brief(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + brief(e) +
+                     " are wanted");
         }
     }
 };
@@ -511,9 +528,7 @@ std::vector<std::string> verify(const TileProgram &program) {
 bool is_proved(const TileProgram &program) {
     try {
         return verify(program).empty();
-    } catch (const UserError &) {
-        return false;
-    }
+    } catch (const UserError &) { return false; }
 }
 
 }  // namespace tessera

@@ -19,10 +19,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double failed_below = 1;   // how far below the slowest of its task a failure is ranked, in log2
-constexpr double most_below = 6;     // and how far below the fastest anything is
-constexpr size_t fewest = 4;         // examples before anything is learnt
-constexpr size_t many = 100;         // examples from which on deeper trees order better than small ones
+constexpr double failed_below = 1;  // how far below the slowest of its task a failure is ranked, in log2
+constexpr double most_below = 6;    // and how far below the fastest anything is
+constexpr size_t fewest = 4;        // examples before anything is learnt
+constexpr size_t many = 100;        // examples from which on deeper trees order better than small ones
 
 // In log2; 0 at the bound.
 double speed_of(const Example &e) { return std::log2(e.features.bound / e.seconds); }
@@ -76,10 +76,15 @@ public:
         for (const char *field : {"format", "features", "forest", "sha256"})
             if (!document.is_object() || !document.contains(field) || !document.at(field).is_string())
                 refuse("model.format", std::string("expected an object with a text '") + field + "', as `cost-model train` writes it.");
-        if (document.at("format") != "tessera-cost-model 1") refuse("model.format", "expected the format 'tessera-cost-model 1', got '" + document.at("format").get<std::string>() + "'. Train it again with this version.");
-        if (document.at("features") != feature_hash()) refuse("model.features", "it was trained on another table of features than this version's; train it again from its data.");
+        if (document.at("format") != "tessera-cost-model 1")
+            refuse("model.format", "expected the format 'tessera-cost-model 1', got '" + document.at("format").get<std::string>() +
+                                       "'. Train it again with this version.");
+        if (document.at("features") != feature_hash())
+            refuse("model.features", "it was trained on another table of features than this version's; train it again from its data.");
         const std::string forest = document.at("forest");
-        if (sha256(forest) != document.at("sha256")) refuse("model.format", "its forest is not the one whose hash it states; the file was changed or cut. Restore it, or train it again.");
+        if (sha256(forest) != document.at("sha256"))
+            refuse("model.format",
+                   "its forest is not the one whose hash it states; the file was changed or cut. Restore it, or train it again.");
         loaded_ = {forest, Forest(checked_forest(forest, subject))};
         learnt_.reset();
         examples_.clear();
@@ -87,13 +92,20 @@ public:
 
     void save(const std::filesystem::path &file) const override {
         const std::optional<Trees> &trees = learnt_ ? learnt_ : loaded_;
-        if (!trees) throw UserError("model.empty", "cost model '" + file.string() + "': expected a model that learnt something; it saw " + std::to_string(examples_.size()) + " examples, and the fewest are " + std::to_string(fewest) + ".");
-        if (learnt_ && loaded_) throw UserError("model.layers", "cost model '" + file.string() + "': it learnt beside a loaded model. Train one on all examples instead.");
-        nlohmann::ordered_json document = {{"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(trees->text)}, {"forest", trees->text}};
+        if (!trees)
+            throw UserError("model.empty", "cost model '" + file.string() + "': expected a model that learnt something; it saw " +
+                                               std::to_string(examples_.size()) + " examples, and the fewest are " +
+                                               std::to_string(fewest) + ".");
+        if (learnt_ && loaded_)
+            throw UserError("model.layers",
+                            "cost model '" + file.string() + "': it learnt beside a loaded model. Train one on all examples instead.");
+        nlohmann::ordered_json document = {
+            {"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(trees->text)}, {"forest", trees->text}};
         std::ofstream out(file, std::ios::binary);
         out << document.dump(1) << "\n";
         out.close();
-        if (!out) throw UserError("model.file", "cost model '" + file.string() + "': expected to write it. Choose another place, or make room.");
+        if (!out)
+            throw UserError("model.file", "cost model '" + file.string() + "': expected to write it. Choose another place, or make room.");
     }
 
 private:

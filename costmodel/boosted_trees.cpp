@@ -68,7 +68,8 @@ json checked_tree(const json &tree, size_t number, const std::function<void(cons
             if (!value.is_number_integer()) bad(std::string("integers as '") + list + "'");
         return tree.at(list).get<std::vector<int64_t>>();
     };
-    std::vector<int64_t> left = integers("left_children"), right = integers("right_children"), feature = integers("split_indices"), parent(nodes, no_parent);
+    std::vector<int64_t> left = integers("left_children"), right = integers("right_children"), feature = integers("split_indices"),
+                         parent(nodes, no_parent);
     std::vector<int> to_left;
     std::vector<double> value;
     for (size_t n = 0; n < nodes; n++) {
@@ -83,7 +84,8 @@ json checked_tree(const json &tree, size_t number, const std::function<void(cons
         }
         for (int64_t child : {left[n], right[n]}) {
             // Children come after their parent, so that no path is a circle.
-            if (child <= static_cast<int64_t>(n) || child >= static_cast<int64_t>(nodes) || parent[static_cast<size_t>(child)] != no_parent) bad("children that are nodes of its own");
+            if (child <= static_cast<int64_t>(n) || child >= static_cast<int64_t>(nodes) || parent[static_cast<size_t>(child)] != no_parent)
+                bad("children that are nodes of its own");
             parent[static_cast<size_t>(child)] = static_cast<int64_t>(n);
         }
         if (feature[n] < 0 || feature[n] >= static_cast<int64_t>(features)) bad("splits by a feature of the table");
@@ -91,10 +93,20 @@ json checked_tree(const json &tree, size_t number, const std::function<void(cons
     for (size_t n = 1; n < nodes; n++)
         if (parent[n] == no_parent) bad("nodes with a parent");
     const std::vector<double> none(nodes, 0);
-    json param = {{"num_deleted", "0"}, {"num_feature", std::to_string(features)}, {"num_nodes", std::to_string(nodes)}, {"size_leaf_vector", "0"}};
-    json checked = {{"id", number}, {"tree_param", param}, {"left_children", left}, {"right_children", right}, {"parents", parent}, {"split_indices", feature},
-                    {"split_conditions", value}, {"default_left", to_left}, {"split_type", std::vector<int>(nodes, 0)},
-                    {"base_weights", none}, {"loss_changes", none}, {"sum_hessian", none}};
+    json param = {
+        {"num_deleted", "0"}, {"num_feature", std::to_string(features)}, {"num_nodes", std::to_string(nodes)}, {"size_leaf_vector", "0"}};
+    json checked = {{"id", number},
+                    {"tree_param", param},
+                    {"left_children", left},
+                    {"right_children", right},
+                    {"parents", parent},
+                    {"split_indices", feature},
+                    {"split_conditions", value},
+                    {"default_left", to_left},
+                    {"split_type", std::vector<int>(nodes, 0)},
+                    {"base_weights", none},
+                    {"loss_changes", none},
+                    {"sum_hessian", none}};
     for (const char *list : {"categories", "categories_nodes", "categories_segments", "categories_sizes"}) checked[list] = json::array();
     return checked;
 }
@@ -155,7 +167,9 @@ std::vector<double> Forest::sums(const std::vector<Featured> &candidates) const 
     const bst_ulong *shape = nullptr;
     bst_ulong dimensions = 0;
     const float *scores = nullptr;
-    check(XGBoosterPredictFromDMatrix(loaded_->booster.handle, matrix.handle, R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})", &shape, &dimensions, &scores));
+    check(XGBoosterPredictFromDMatrix(loaded_->booster.handle, matrix.handle,
+                                      R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})",
+                                      &shape, &dimensions, &scores));
     return std::vector<double>(scores, scores + rows.size());
 }
 
@@ -171,26 +185,27 @@ std::string checked_forest(const std::string &model, const std::string &subject)
         if (booster.at("name") != "gbtree" || learner.at("objective").at("name") != "rank:pairwise") refuse("a forest for ranking");
         if (learner.at("learner_model_param").at("num_feature") != features) refuse("a forest over " + features + " features");
         const json &trees = given.at("trees"), &info = given.at("tree_info");
-        if (!trees.is_array() || given.at("gbtree_model_param").at("num_trees") != std::to_string(trees.size()) || info.size() != trees.size()) refuse("as many trees as it says");
+        if (!trees.is_array() || given.at("gbtree_model_param").at("num_trees") != std::to_string(trees.size()) ||
+            info.size() != trees.size())
+            refuse("as many trees as it says");
         for (const json &group : info)
             if (group != 0) refuse("trees for one score");
         for (const json &tree : trees) forest.push_back(checked_tree(tree, forest.size(), refuse));
-    } catch (const json::exception &error) {
-        refuse(std::string("the fields of a forest (") + error.what() + ")");
-    }
-    return json{{"version", {1, 6, 0}},
-                {"learner",
-                 {{"attributes", json::object()},
-                  {"feature_names", json::array()},
-                  {"feature_types", json::array()},
-                  {"learner_model_param", {{"base_score", "0E0"}, {"num_class", "0"}, {"num_feature", features}, {"num_target", "1"}}},
-                  {"objective", {{"name", "rank:pairwise"}, {"lambda_rank_param", {{"fix_list_weight", "0"}, {"num_pairsample", "1"}}}}},
-                  {"gradient_booster",
-                   {{"name", "gbtree"},
-                    {"model",
-                     {{"gbtree_model_param", {{"num_parallel_tree", "1"}, {"num_trees", std::to_string(forest.size())}, {"size_leaf_vector", "0"}}},
-                      {"tree_info", std::vector<int>(forest.size(), 0)},
-                      {"trees", forest}}}}}}}}
+    } catch (const json::exception &error) { refuse(std::string("the fields of a forest (") + error.what() + ")"); }
+    return json{
+        {"version", {1, 6, 0}},
+        {"learner",
+         {{"attributes", json::object()},
+          {"feature_names", json::array()},
+          {"feature_types", json::array()},
+          {"learner_model_param", {{"base_score", "0E0"}, {"num_class", "0"}, {"num_feature", features}, {"num_target", "1"}}},
+          {"objective", {{"name", "rank:pairwise"}, {"lambda_rank_param", {{"fix_list_weight", "0"}, {"num_pairsample", "1"}}}}},
+          {"gradient_booster",
+           {{"name", "gbtree"},
+            {"model",
+             {{"gbtree_model_param", {{"num_parallel_tree", "1"}, {"num_trees", std::to_string(forest.size())}, {"size_leaf_vector", "0"}}},
+              {"tree_info", std::vector<int>(forest.size(), 0)},
+              {"trees", forest}}}}}}}}
         .dump();
 }
 

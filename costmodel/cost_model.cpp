@@ -19,10 +19,12 @@ public:
     }
     void update(const std::vector<Example> &) override {}
     void load(const std::filesystem::path &file) override {
-        throw UserError("model.format", "cost model '" + file.string() + "': the roofline has nothing to load. Load it into a model that learns.");
+        throw UserError("model.format",
+                        "cost model '" + file.string() + "': the roofline has nothing to load. Load it into a model that learns.");
     }
     void save(const std::filesystem::path &file) const override {
-        throw UserError("model.format", "cost model '" + file.string() + "': the roofline has nothing to save. Save a model that learnt something.");
+        throw UserError("model.format",
+                        "cost model '" + file.string() + "': the roofline has nothing to save. Save a model that learnt something.");
     }
 };
 
@@ -76,7 +78,8 @@ Ranking ranking_of(const std::vector<double> &scores, const std::vector<Example>
     const size_t counts[] = {1, 8, 16, 64};
     for (size_t k = 0; k < 4; k++)
         for (size_t i = 0; i < std::min(counts[k], order.size()); i++)
-            if (const Example &e = examples[order[i]]; e.seconds > 0) ranking.best_of[k] = std::max(ranking.best_of[k], 1 / e.seconds / fastest);
+            if (const Example &e = examples[order[i]]; e.seconds > 0)
+                ranking.best_of[k] = std::max(ranking.best_of[k], 1 / e.seconds / fastest);
     return ranking;
 }
 

@@ -12,9 +12,9 @@ namespace tessera {
 
 // What one measurement teaches.
 struct Example {
-    std::string task;              // algorithm, numerics, shape and target; scores are compared within a task only
+    std::string task;  // algorithm, numerics, shape and target; scores are compared within a task only
     Featured features;
-    double seconds = 0;            // of one call; 0 for a candidate that failed
+    double seconds = 0;  // of one call; 0 for a candidate that failed
 };
 
 class CostModel {

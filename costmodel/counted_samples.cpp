@@ -13,7 +13,8 @@ namespace {
 Algorithm product(DType first, DType second, DType result) {
     Builder f("product", Numerics{});
     const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    return bind_extents(f.output("y", dot(f.input("x", {M, K}, first), f.input("w", {K, N}, second)), result).build(), {{"M", 200}, {"N", 15000}, {"K", 300}});
+    return bind_extents(f.output("y", dot(f.input("x", {M, K}, first), f.input("w", {K, N}, second)), result).build(),
+                        {{"M", 200}, {"N", 15000}, {"K", 300}});
 }
 
 Algorithm shares() {
@@ -30,13 +31,15 @@ std::vector<Featured> counted_samples() {
     const auto add = [&](const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const std::string &name, int threads) {
         const Target target = target_named(name);
         const TileProgram program = lower(algorithm, stages, target);
-        all.push_back(features_of(profile_of(program, {}, target, threads), work_of(algorithm, program, all_extents(algorithm, {})), target, threads));
+        all.push_back(features_of(profile_of(program, {}, target, threads), work_of(algorithm, program, all_extents(algorithm, {})), target,
+                                  threads));
     };
     const Algorithm floats = product(DType::f32, DType::f32, DType::f32);
     add(floats, {}, "x86-64", 1);
     Knobs tiles;
     tiles.block = {{"M", 48}}, tiles.micro = {{"M", 8}, {"N", 48}}, tiles.vector = {{"N", 16}}, tiles.unroll = {{"K", 4}};
-    tiles.loops = {"block.M", "micro.N", "micro.M"}, tiles.parallel = {"block.M"}, tiles.pack["w"] = {"root", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}};
+    tiles.loops = {"block.M", "micro.N", "micro.M"}, tiles.parallel = {"block.M"},
+    tiles.pack["w"] = {"root", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}};
     add(floats, {{"y", tiles}}, "avx512", 3);
     Knobs columns;
     columns.vector = {{"M", 8}};

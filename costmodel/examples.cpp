@@ -30,20 +30,28 @@ void write_examples(std::ostream &out, const std::vector<Example> &examples) {
 std::vector<Example> read_examples(std::istream &in, const std::string &subject) {
     std::vector<Example> all;
     std::string line;
-    if (!std::getline(in, line) || !line.starts_with("task\tseconds\t")) throw UserError("examples.format", subject + ": expected a first line that names the fields, as `records export` writes it.");
-    if (line != heading()) throw UserError("examples.features", subject + ": its fields are those of another table of features than this version's. Measure again with this version.");
+    if (!std::getline(in, line) || !line.starts_with("task\tseconds\t"))
+        throw UserError("examples.format", subject + ": expected a first line that names the fields, as `records export` writes it.");
+    if (line != heading())
+        throw UserError(
+            "examples.features",
+            subject + ": its fields are those of another table of features than this version's. Measure again with this version.");
     for (size_t number = 2; std::getline(in, line); number++) {
-        auto refuse = [&](const std::string &why) { throw UserError("examples.format", fmt::format("{}:{}: {}. Export it again.", subject, number, why)); };
+        auto refuse = [&](const std::string &why) {
+            throw UserError("examples.format", fmt::format("{}:{}: {}. Export it again.", subject, number, why));
+        };
         std::vector<std::string> fields;
         for (size_t at = 0; at <= line.size();) {
             const size_t tab = std::min(line.find('\t', at), line.size());
             fields.push_back(line.substr(at, tab - at));
             at = tab + 1;
         }
-        if (fields.size() != feature_table().size() + 4) refuse(fmt::format("expected {} fields, got {}", feature_table().size() + 4, fields.size()));
+        if (fields.size() != feature_table().size() + 4)
+            refuse(fmt::format("expected {} fields, got {}", feature_table().size() + 4, fields.size()));
         auto read = [&](const std::string &text, auto &value) {
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) refuse("expected a number, got '" + text.substr(0, 40) + "'");
+            if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+                refuse("expected a number, got '" + text.substr(0, 40) + "'");
         };
         Example e;
         e.task = fields[0];
@@ -51,7 +59,8 @@ std::vector<Example> read_examples(std::istream &in, const std::string &subject)
         if (e.seconds < 0 || e.features.draft <= 0 || e.features.bound <= 0) refuse("expected times above 0");
         // Models see the logarithms of these ratios.
         for (const double ratio : {e.features.draft / e.features.bound, e.features.bound / (e.seconds > 0 ? e.seconds : e.features.bound)})
-            if (!std::isfinite(std::log2(ratio))) refuse("expected times of one kernel, got " + fields[1] + ", " + fields[2] + " and " + fields[3]);
+            if (!std::isfinite(std::log2(ratio)))
+                refuse("expected times of one kernel, got " + fields[1] + ", " + fields[2] + " and " + fields[3]);
         for (size_t i = 4; i < fields.size(); i++) {
             float &value = e.features.values.emplace_back();
             read(fields[i], value);

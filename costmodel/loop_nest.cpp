@@ -7,14 +7,15 @@ namespace tessera {
 
 namespace {
 
-constexpr double few_points = 64;   // of which a mean takes all
+constexpr double few_points = 64;         // of which a mean takes all
 constexpr double most_iterations = 4e18;  // that an integer counts
-constexpr size_t most_loops = 5;    // that a mean is taken over; the others stand at their middle
+constexpr size_t most_loops = 5;          // that a mean is taken over; the others stand at their middle
 
 }  // namespace
 
 void LoopNest::enter(const Loop &loop, double count) {
-    frames_.push_back({loop.variable, loop.kind, std::max<int64_t>(1, std::llround(std::min(count, most_iterations))) - 1, count, nodes_++});
+    frames_.push_back(
+        {loop.variable, loop.kind, std::max<int64_t>(1, std::llround(std::min(count, most_iterations))) - 1, count, nodes_++});
     at.loops[loop.variable] = frames_.back().last / 2;
     varies_[loop.variable] = {frames_.size() > 64 ? 0 : Mask{1} << (frames_.size() - 1), 0};
 }
@@ -104,7 +105,11 @@ double LoopNest::mean_of(const Expr &e) {
     double points = 1;
     for (size_t i = 0; i < frames_.size() && loops.size() < most_loops; i++)
         if (has(used, i) && frames_[i].last > 0) loops.push_back(i), points *= static_cast<double>(frames_[i].last + 1);
-    const double mean = mean_over(e, loops, 0, points <= few_points ? static_cast<int64_t>(few_points) : loops.size() == 1 ? 32 : loops.size() == 2 ? 8 : 3);
+    const double mean = mean_over(e, loops, 0,
+                                  points <= few_points ? static_cast<int64_t>(few_points)
+                                  : loops.size() == 1  ? 32
+                                  : loops.size() == 2  ? 8
+                                                       : 3);
     for (size_t i : loops) at.loops[frames_[i].variable] = frames_[i].last / 2;
     return mean;
 }
@@ -123,7 +128,8 @@ double LoopNest::mean_over(const Expr &e, const std::vector<size_t> &loops, size
     }
     const int64_t samples = most - 2;
     const double between = static_cast<double>(frame.last - 1);
-    for (int64_t i = 0; i < samples; i++) sum += mean_at(1 + static_cast<int64_t>((static_cast<double>(i) + 0.5) * between / static_cast<double>(samples)));
+    for (int64_t i = 0; i < samples; i++)
+        sum += mean_at(1 + static_cast<int64_t>((static_cast<double>(i) + 0.5) * between / static_cast<double>(samples)));
     return (mean_at(0) + sum / static_cast<double>(samples) * between + mean_at(frame.last)) / (between + 2);
 }
 

@@ -15,15 +15,15 @@ namespace tessera {
 namespace {
 
 // In issue slots, of which a cycle has two.
-constexpr double slow_slots = 10;        // of a division or a square root
-constexpr double latency = 8;            // until a float operation's result can be used
-constexpr double slow_latency = 26;      // of a division or a square root
-constexpr double memory_latency = 10;    // from a store to a load of the same place
-constexpr double other_latency = 2;      // of an integer's operation, a comparison or a select
-constexpr double window = 400;           // instructions that wait for others at one time
-constexpr double spill_slots = 4;        // for a use of a vector that has no register
-constexpr double found_room = 2;         // vectors more than there are registers that compilers still find room for
-constexpr int64_t typical = 64;          // an extent that data decides
+constexpr double slow_slots = 10;      // of a division or a square root
+constexpr double latency = 8;          // until a float operation's result can be used
+constexpr double slow_latency = 26;    // of a division or a square root
+constexpr double memory_latency = 10;  // from a store to a load of the same place
+constexpr double other_latency = 2;    // of an integer's operation, a comparison or a select
+constexpr double window = 400;         // instructions that wait for others at one time
+constexpr double spill_slots = 4;      // for a use of a vector that has no register
+constexpr double found_room = 2;       // vectors more than there are registers that compilers still find room for
+constexpr int64_t typical = 64;        // an extent that data decides
 
 using Mask = LoopNest::Mask;
 
@@ -281,7 +281,8 @@ private:
         if (masked) out_.masked += n;
         if (!nest_.in_lanes(mask)) out_.scalar += n;
         if (buffer.space != Space::registers)
-            accesses_.push_back({id->second, store, nest_.likely, buffer.element * offset(index, buffer.extents), walk.loops, touched_by(walk)});
+            accesses_.push_back(
+                {id->second, store, nest_.likely, buffer.element * offset(index, buffer.extents), walk.loops, touched_by(walk)});
         return mask;
     }
 
@@ -290,9 +291,13 @@ private:
         Term term = count(matched[0], all);
         for (size_t side = 0; side < 2; side++) {
             const Expr &first = matched[1 + side], &second = matched[3 + side];
-            if (first.kind() == ExprKind::load && second.kind() == ExprKind::load && first->name == second->name && buffer_ids_.count(first->name)) {
+            if (first.kind() == ExprKind::load && second.kind() == ExprKind::load && first->name == second->name &&
+                buffer_ids_.count(first->name)) {
                 const std::vector<double> &extents = buffers_[buffer_ids_.at(first->name)].extents;
-                term.mask |= load(first, {static_cast<double>(family.group), offset(index_of(second), extents) - offset(index_of(first), extents)}, all).mask;
+                term.mask |=
+                    load(first, {static_cast<double>(family.group), offset(index_of(second), extents) - offset(index_of(first), extents)},
+                         all)
+                        .mask;
             } else {
                 for (int i = 0; i < family.group; i++) term.mask |= count(matched[1 + 2 * static_cast<size_t>(i) + side], all).mask;
             }
@@ -305,7 +310,8 @@ private:
 
     Term count_value(const Expr &value, Count &all) {
         for (const Instruction &family : instructions())
-            if (const std::vector<Expr> matched = family.group > 1 ? match(family, value) : std::vector<Expr>(); !matched.empty()) return count_groups(family, matched, all);
+            if (const std::vector<Expr> matched = family.group > 1 ? match(family, value) : std::vector<Expr>(); !matched.empty())
+                return count_groups(family, matched, all);
         return count(value, all);
     }
 
@@ -337,7 +343,8 @@ private:
         bucket.trips = inner ? frames[*inner].count : 1;
         bucket.alu += all.issued.alu, bucket.memory += all.issued.memory, bucket.stores += all.issued.stores;
         bucket.fma += all.issued.fma, bucket.loads += all.issued.loads;
-        if (inner) bucket.vectors += all.issued.vectors / (runs * bucket.trips), bucket.singles += all.issued.singles / (runs * bucket.trips);
+        if (inner)
+            bucket.vectors += all.issued.vectors / (runs * bucket.trips), bucket.singles += all.issued.singles / (runs * bucket.trips);
         if (chain >= 0 && inner && !LoopNest::has(moved, *inner)) {
             bucket.chain = std::max(bucket.chain, runs * bucket.trips * in_turn * chain);
             double &sums = bucket.sums[buffer];

@@ -13,7 +13,8 @@ Rates rates_of(const Target &target) {
     rates.l1 = rates.fma * target.vector_bytes;
     if (!target.measured) return rates;
     const Measured &m = *target.measured;
-    if (auto peak = m.peaks.find("f32"); peak != m.peaks.end() && peak->second.one_thread > 0) rates.fma = peak->second.one_thread / (2.0 * target.vector_bytes / 4);
+    if (auto peak = m.peaks.find("f32"); peak != m.peaks.end() && peak->second.one_thread > 0)
+        rates.fma = peak->second.one_thread / (2.0 * target.vector_bytes / 4);
     if (auto rate = m.read.find("l1"); rate != m.read.end() && rate->second.one_thread > 0) rates.l1 = rate->second.one_thread;
     const char *names[] = {"l2", "l3", "memory"};
     for (int i = 0; i < 3; i++)
@@ -27,10 +28,11 @@ double predicted_seconds(const Profile &p, const Rates &rates, int threads) {
     // As many as the iterations keep busy while the thread that has most of them works.
     const double workers = p.parallel / std::ceil(p.parallel / threads);
     const double core_time = p.alone + (p.core_time - p.alone) / workers;
-    constexpr double translation = 16;  // multiply-adds' issue slots
+    constexpr double translation = 16;           // multiply-adds' issue slots
     constexpr double streams = 16, alone = 1.8;  // rows at one time that a prefetcher follows; how much longer the others take
     const double far = p.inner_rows > streams ? alone : 1;
-    const double needs[] = {core_time / rates.fma, p.traffic[0] / rates.read[0] / workers, far * p.traffic[1] / rates.read[1] / workers, far * p.traffic[2] / rates.read[2], translation * p.translations / rates.fma / workers};
+    const double needs[] = {core_time / rates.fma, p.traffic[0] / rates.read[0] / workers, far * p.traffic[1] / rates.read[1] / workers,
+                            far * p.traffic[2] / rates.read[2], translation * p.translations / rates.fma / workers};
     // Units overlap, but never wholly: a norm between the largest and the sum.
     double sum = 0;
     for (double n : needs) sum += n * n * n;
@@ -44,7 +46,8 @@ static double peak_of(const std::string &name, const Target &target, double f32)
     if (family && !is_on(*family, target)) return f32;
     const bool one = !family || instructions_of(*family, target) == 1;
     if (target.measured && one)
-        if (auto peak = target.measured->peaks.find(name); peak != target.measured->peaks.end() && peak->second.one_thread > 0) return peak->second.one_thread;
+        if (auto peak = target.measured->peaks.find(name); peak != target.measured->peaks.end() && peak->second.one_thread > 0)
+            return peak->second.one_thread;
     if (name == "f64") return f32 / 2;
     // Of several instructions for a step, sums go where no products do: half of them count.
     return family ? f32 * family->group / (one ? 1 : instructions_of(*family, target) / 2.0) : f32;
@@ -60,11 +63,15 @@ double bound_seconds(const Work &work, const Target &target, int threads) {
         seconds += operations / (peak_of(name, target, f32) * cores), others += operations;
     seconds = work.operations ? seconds + (*work.operations - others) / (f32 * cores) : 0;
     // Each core has its own first and second level.
-    const double beyond[] = {work.bytes, work.bytes - static_cast<double>(target.l1_bytes * threads), work.bytes - static_cast<double>(target.l2_bytes * threads), work.bytes - static_cast<double>(target.l3_bytes)};
+    const double beyond[] = {work.bytes, work.bytes - static_cast<double>(target.l1_bytes * threads),
+                             work.bytes - static_cast<double>(target.l2_bytes * threads),
+                             work.bytes - static_cast<double>(target.l3_bytes)};
     double memory = fastest * rates.read[2];
     if (target.measured && threads > 1)
-        if (auto rate = target.measured->read.find("memory"); rate != target.measured->read.end()) memory = std::max(memory, rate->second.all_threads);
-    return std::max({seconds, beyond[0] / (rates.l1 * cores), beyond[1] / (rates.read[0] * cores), beyond[2] / (rates.read[1] * cores), beyond[3] / memory, 1e-9});
+        if (auto rate = target.measured->read.find("memory"); rate != target.measured->read.end())
+            memory = std::max(memory, rate->second.all_threads);
+    return std::max({seconds, beyond[0] / (rates.l1 * cores), beyond[1] / (rates.read[0] * cores), beyond[2] / (rates.read[1] * cores),
+                     beyond[3] / memory, 1e-9});
 }
 
 }  // namespace tessera

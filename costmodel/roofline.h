@@ -9,10 +9,10 @@ namespace tessera {
 // Of one core. Those that `doctor --calibrate` measured, where the target has them; otherwise what processors of its kind
 // have at 3 GHz.
 struct Rates {
-    double fma = 6e9;               // vector multiply-adds in a second
-    double l1 = 3.84e11;            // bytes in a second out of the first level; where it is not measured, as many as two loads take
+    double fma = 6e9;     // vector multiply-adds in a second
+    double l1 = 3.84e11;  // bytes in a second out of the first level; where it is not measured, as many as two loads take
     double read[3] = {1.8e11, 8e10, 2.5e10};  // bytes in a second out of the second level, the third, memory
-    double parallel_loop_s = 5e-6;  // to start and join threads
+    double parallel_loop_s = 5e-6;            // to start and join threads
 };
 Rates rates_of(const Target &target);
 

@@ -24,7 +24,8 @@ struct Rows {
 // In whole lines, or pages; rows without one between them are one.
 Rows in_units(std::vector<double> counts, std::vector<double> steps, double element, double unit) {
     double row = element;
-    for (; !counts.empty() && steps.back() <= std::max(row, unit); counts.pop_back(), steps.pop_back()) row += (counts.back() - 1) * steps.back();
+    for (; !counts.empty() && steps.back() <= std::max(row, unit); counts.pop_back(), steps.pop_back())
+        row += (counts.back() - 1) * steps.back();
     return {std::ceil(row / unit) * unit, std::move(counts), std::move(steps)};
 }
 
@@ -56,7 +57,8 @@ std::vector<Touched> touched_by(const Walk &walk) {
     for (size_t a = axes; a-- > 1;) strides[a - 1] = strides[a] * walk.extents[a];
     for (size_t first = walk.loops.size() + 1; first-- > 0;) {
         for (size_t a = 0; a < axes && first < walk.loops.size(); a++)
-            if (const double moved = walk.movement[first * axes + a]; moved != 0) spans[a] += moved, iterations[a] *= walk.loops[first].count;
+            if (const double moved = walk.movement[first * axes + a]; moved != 0)
+                spans[a] += moved, iterations[a] *= walk.loops[first].count;
         std::vector<double> counts(axes), steps(axes);
         for (size_t a = 0; a < axes; a++) {
             const double span = std::max(1.0, std::min(spans[a], walk.extents[a]));
@@ -87,7 +89,9 @@ struct Part {
 Part &part_of(std::vector<Part> &parts, const Access &access, size_t first, size_t node) {
     const Touched &own = access.touched[first];
     for (Part &part : parts) {
-        if (part.buffer != access.buffer || part.node != node || std::abs(part.middle - access.middle) >= (part.touched.span + own.span) / 4) continue;
+        if (part.buffer != access.buffer || part.node != node ||
+            std::abs(part.middle - access.middle) >= (part.touched.span + own.span) / 4)
+            continue;
         Touched &most = part.touched;
         most.bytes = std::max(most.bytes, own.bytes), most.pages = std::max(most.pages, own.pages);
         most.span = std::max(most.span, own.span), most.rows = std::max(most.rows, own.rows);
@@ -141,12 +145,14 @@ double WorkingSets::brought(const Holds &holds, const Amount &amount) const {
 std::array<double, 3> WorkingSets::traffic() const {
     std::array<double, 3> all{};
     for (size_t level = 0; level < all.size(); level++)
-        all[level] = brought([&](size_t node) { return holds(level, node); }, [](const Access &access, const Touched &touched) { return touched.bytes * (access.store ? 2 : 1); });
+        all[level] = brought([&](size_t node) { return holds(level, node); },
+                             [](const Access &access, const Touched &touched) { return touched.bytes * (access.store ? 2 : 1); });
     return all;
 }
 
 double WorkingSets::translations() const {
-    return brought([&](size_t node) { return in_[node].pages <= held_pages; }, [](const Access &, const Touched &touched) { return touched.pages; });
+    return brought([&](size_t node) { return in_[node].pages <= held_pages; },
+                   [](const Access &, const Touched &touched) { return touched.pages; });
 }
 
 }  // namespace tessera

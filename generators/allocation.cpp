@@ -18,8 +18,12 @@ void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return mi_ma
 void *operator new[](size_t bytes, const std::nothrow_t &) noexcept { return mi_malloc(bytes); }
 void *operator new(size_t bytes, std::align_val_t alignment) { return or_throw(mi_malloc_aligned(bytes, bytes_of(alignment))); }
 void *operator new[](size_t bytes, std::align_val_t alignment) { return or_throw(mi_malloc_aligned(bytes, bytes_of(alignment))); }
-void *operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t &) noexcept { return mi_malloc_aligned(bytes, bytes_of(alignment)); }
-void *operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t &) noexcept { return mi_malloc_aligned(bytes, bytes_of(alignment)); }
+void *operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t &) noexcept {
+    return mi_malloc_aligned(bytes, bytes_of(alignment));
+}
+void *operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t &) noexcept {
+    return mi_malloc_aligned(bytes, bytes_of(alignment));
+}
 
 void operator delete(void *allocated) noexcept { mi_free(allocated); }
 void operator delete[](void *allocated) noexcept { mi_free(allocated); }

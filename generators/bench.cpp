@@ -59,7 +59,9 @@ std::vector<double> times(const std::function<void()> &call, double seconds, boo
     std::vector<double> all;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
     while (all.size() < 5 || Clock::now() < end) {
-        if (cold && evict_caches() != 0) throw UserError("bench.memory", "--cold-caches: expected memory of twice the size of the largest cache, got none. Leave it out.");
+        if (cold && evict_caches() != 0)
+            throw UserError("bench.memory",
+                            "--cold-caches: expected memory of twice the size of the largest cache, got none. Leave it out.");
         all.push_back(run(calls) / static_cast<double>(calls));
     }
     std::sort(all.begin(), all.end());
@@ -70,7 +72,8 @@ ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, cons
     const LoadedKernel &kernel = loaded.kernel;
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, 1);
-    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(options.threads > 1 ? tess_pool_create(options.threads) : nullptr, tess_pool_destroy);
+    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(options.threads > 1 ? tess_pool_create(options.threads) : nullptr,
+                                                                       tess_pool_destroy);
     TessContext context = tess_context();
     context.threads = options.threads, context.pool = pool.get();
     auto check = [&](int status) {
@@ -126,15 +129,24 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
     shape.insert(symbolic.begin(), symbolic.end());
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
     if (options.json) {
-        ordered_json whole = {{"format", "tessera-bench"}, {"version", 1}, {"kernel", p.kernel.name}, {"target", p.target.name}, {"numerics", p.declared.numerics.name},
-                              {"schedule", schedule}, {"extents", shape}, {"threads", options.threads}};
+        ordered_json whole = {{"format", "tessera-bench"},
+                              {"version", 1},
+                              {"kernel", p.kernel.name},
+                              {"target", p.target.name},
+                              {"numerics", p.declared.numerics.name},
+                              {"schedule", schedule},
+                              {"extents", shape},
+                              {"threads", options.threads}};
         if (options.cold) whole["caches"] = "cold";
         whole.update(r);
         std::cout << whole.dump(2) << "\n";
         return exit_ok;
     }
-    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.kernel.name, p.target.name, p.declared.numerics.name, schedule, to_string(shape), options.threads, options.threads == 1 ? "" : "s", options.cold ? ", cold caches" : "");
-    std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", r["median_s"].get<double>() * 1e6, r["min_s"].get<double>() * 1e6, r["samples"].get<size_t>());
+    std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.kernel.name, p.target.name, p.declared.numerics.name,
+                             schedule, to_string(shape), options.threads, options.threads == 1 ? "" : "s",
+                             options.cold ? ", cold caches" : "");
+    std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", r["median_s"].get<double>() * 1e6,
+                             r["min_s"].get<double>() * 1e6, r["samples"].get<size_t>());
     if (r.contains("gflops")) std::cout << fmt::format("; {:.1f} GFLOP/s", r["gflops"].get<double>());
     std::cout << fmt::format("; {:.1f} GB/s of arguments\n", r["gbytes_per_s"].get<double>());
     return exit_ok;
@@ -149,7 +161,8 @@ Command bench_command(CLI::App &app, const Registry &registry) {
     add_schedule_options(*line, options->kernel);
     line->add_option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic")->type_name("DIM=EXTENT");
     add_seconds(*line, "--seconds", options->seconds, "How long to measure");
-    line->add_flag("--cold-caches", options->cold, "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line->add_flag("--cold-caches", options->cold,
+                   "Time calls that find nothing of their data in the caches, as when other work runs between them");
     line->add_option("--threads", options->threads, "Threads that the kernel may use")->check(CLI::Range(1, 4096))->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
     add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that timing may take");

@@ -43,6 +43,7 @@ Match family_match(const Algorithm &declared, const Target &target, const Librar
 
 // What the choice depends on, for a build system: the files that were considered, and the folders whose listing tells whether
 // there are nearer ones. Where a folder is not there yet, the nearest one above it that is.
-std::vector<std::filesystem::path> looked_at(const Algorithm &declared, const Match &match, const std::vector<std::filesystem::path> &folders);
+std::vector<std::filesystem::path> looked_at(const Algorithm &declared, const Match &match,
+                                             const std::vector<std::filesystem::path> &folders);
 
 }  // namespace tessera

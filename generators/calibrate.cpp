@@ -71,7 +71,9 @@ Flow flow(Move move, int threads, size_t bytes, int vector_bytes, const Precisio
     };
     buffers.of(0);
     const long passes = repetitions([&](long n) { once(0, n); }, round_s);
-    return {steady(threads, [&](int worker) { once(worker, passes); }, precision), static_cast<double>(bytes) * static_cast<double>(passes) * threads};
+    return {steady(
+                threads, [&](int worker) { once(worker, passes); }, precision),
+            static_cast<double>(bytes) * static_cast<double>(passes) * threads};
 }
 
 struct WorkingSets {
@@ -89,7 +91,8 @@ std::map<std::string, WorkingSets> working_sets(const Target &t, const Machine &
     }
     const int64_t limit = std::max<int64_t>(machine.memory_bytes / 4, 16 << 20);
     const int64_t beyond = std::min(std::max<int64_t>(4 * t.l3_bytes, 64 << 20), limit);
-    const int64_t all = std::max({beyond / machine.threads, 4 * t.l2_bytes, beyond * (l3 ? machine.threads / l3->threads : 1) / machine.threads});
+    const int64_t all =
+        std::max({beyond / machine.threads, 4 * t.l2_bytes, beyond * (l3 ? machine.threads / l3->threads : 1) / machine.threads});
     sets["memory"] = {size(beyond), size(std::min(all, limit / machine.threads))};
     return sets;
 }
@@ -116,7 +119,10 @@ double parallel_loop_seconds(int threads, const Precision &precision) {
         }
     };
     const long n = repetitions(loops, round_s);
-    return steady(1, [&](int) { loops(n); }, precision).best_s / static_cast<double>(n);
+    return steady(
+               1, [&](int) { loops(n); }, precision)
+               .best_s /
+           static_cast<double>(n);
 }
 
 void take_caches(Target &t, const Machine &machine) {
@@ -129,7 +135,8 @@ void take_caches(Target &t, const Machine &machine) {
 
 }  // namespace
 
-Target calibrated(const Target &target, const Machine &machine, const Precision &precision, const std::function<void(const std::string &)> &note) {
+Target calibrated(const Target &target, const Machine &machine, const Precision &precision,
+                  const std::function<void(const std::string &)> &note) {
     check_runs_here(target);
     Target t = target;
     take_caches(t, machine);
@@ -147,7 +154,8 @@ Target calibrated(const Target &target, const Machine &machine, const Precision 
         Buffers buffers(m.threads, std::max(bytes.one, bytes.all));
         for (const Move move : {Move::read, Move::copy}) {
             note((move == Move::read ? "reading " : "copying ") + name);
-            const Flow one = flow(move, 1, bytes.one, t.vector_bytes, precision, buffers), all = flow(move, m.threads, bytes.all, t.vector_bytes, precision, buffers);
+            const Flow one = flow(move, 1, bytes.one, t.vector_bytes, precision, buffers),
+                       all = flow(move, m.threads, bytes.all, t.vector_bytes, precision, buffers);
             (move == Move::read ? m.read : m.copy)[name] = rate(one.time, one.bytes, all.time, all.bytes);
         }
     }

@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include "bench/steady.h"
 #include "bench/machine.h"
+#include "bench/steady.h"
 #include "schedules/target.h"
 
 namespace tessera {
@@ -14,6 +14,7 @@ namespace tessera {
 // over its share of half of L3, or one and a half L2 where that is more; and over four times L3, of which threads together
 // take one share each. `note` is told what is measured next, in a few words. UserError command.target when this
 // processor lacks a feature of the target.
-Target calibrated(const Target &target, const Machine &machine, const Precision &precision, const std::function<void(const std::string &)> &note);
+Target calibrated(const Target &target, const Machine &machine, const Precision &precision,
+                  const std::function<void(const std::string &)> &note);
 
 }  // namespace tessera

@@ -146,7 +146,8 @@ int check(const Registry &registry, const CheckOptions &options) {
                                                      "' is a file. Name the folder.");
     const std::vector<CheckedArtifact> checked = check_artifacts(registry, options.paths, options.schedule_dirs);
     if (checked.empty())
-        throw UserError("check.path", "'" + join(options.paths, "', '") + "': expected a schedule or more (*.json), found none. Correct the path.");
+        throw UserError("check.path",
+                        "'" + join(options.paths, "', '") + "': expected a schedule or more (*.json), found none. Correct the path.");
     std::cout << (options.json ? json_text(checked) : text_of(checked, options));
     const auto counts = counts_of(checked);
     if (options.record) {

@@ -44,9 +44,7 @@ Lock read_lock(const fs::path &file) {
     const std::string text = read_regular(file, lock_file);
     try {
         return parse_lock(text, file.string());
-    } catch (const UserError &error) {
-        throw UserError(error.id(), error.message() + " " + lock_file.remedy);
-    }
+    } catch (const UserError &error) { throw UserError(error.id(), error.message() + " " + lock_file.remedy); }
 }
 
 struct Found {
@@ -184,8 +182,8 @@ void find_base(CheckedArtifact &a, const PreparedKernel &p, const Library &libra
     else a.lost_base = *a.tuned->base;
 }
 
-CheckedArtifact checked(const Registry &registry, const Found &found, const Lock &lock, const std::vector<std::string> &dirs,
-                        Judge &judge, std::set<std::string> &told) {
+CheckedArtifact checked(const Registry &registry, const Found &found, const Lock &lock, const std::vector<std::string> &dirs, Judge &judge,
+                        std::set<std::string> &told) {
     CheckedArtifact a;
     a.file = found.file;
     a.name = found.relative.empty() ? found.file.generic_string() : fs::path(found.relative).replace_extension().generic_string();
@@ -211,7 +209,9 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
         a.now->task.options = task->options;  // standard values are not listed where the artifact does not
         compare(a);
         if (a.state == State::changed) find_base(a, p, library);
-    } catch (const UserError &error) { a.state = State::broken, a.message = told.insert(error.id()).second ? error.what() : told_again(error); }
+    } catch (const UserError &error) {
+        a.state = State::broken, a.message = told.insert(error.id()).second ? error.what() : told_again(error);
+    }
     return a;
 }
 

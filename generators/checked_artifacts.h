@@ -24,7 +24,7 @@ struct CheckedArtifact {
     std::filesystem::path file;
     std::string message;  // what is broken
     std::optional<Provenance> recorded, now;
-    bool measured = false;            // the record is the artifact's own
+    bool measured = false;  // the record is the artifact's own
     std::optional<TuningRecord> tuned;
     std::string base;                 // the schedule that it was tuned from, or "none"; "" where tune begins with that by itself
     std::string lost_base;            // one that is in none of the folders

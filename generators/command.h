@@ -11,8 +11,8 @@ class App;
 namespace tessera {
 
 struct Command {
-    CLI::App *line = nullptr;   // its part of the command line
-    std::function<int()> run;   // gives an ExitCode; throws UserError and InternalError
+    CLI::App *line = nullptr;  // its part of the command line
+    std::function<int()> run;  // gives an ExitCode; throws UserError and InternalError
 };
 
 }  // namespace tessera

@@ -84,7 +84,8 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
                             TESS_PACKED_ALIGNMENT);
         arguments.push_back(tess_packed(memory.back().data(), memory.back().contents().size()));
     }
-    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy);
+    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(threads > 1 ? tess_pool_create(threads) : nullptr,
+                                                                       tess_pool_destroy);
     TessContext context = tess_context();
     context.threads = threads, context.pool = pool.get();
     int status = kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes);
@@ -110,12 +111,15 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
 
 bool is_nan(const Scalar &value) { return is_float(value.type) && std::isnan(value.real); }
 
-std::string text_of(const Scalar &value) { return is_float(value.type) ? fmt::format("{:a} ({:.9g})", value.real, value.real) : std::to_string(value.integer); }
+std::string text_of(const Scalar &value) {
+    return is_float(value.type) ? fmt::format("{:a} ({:.9g})", value.real, value.real) : std::to_string(value.integer);
+}
 
 // "[1, 5]"
 std::string position_text(int64_t position, const std::vector<int64_t> &shape) {
     std::string text;
-    for (size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) text = std::to_string(position % shape[axis]) + (text.empty() ? "" : ", ") + text;
+    for (size_t axis = shape.size(); axis-- > 0; position /= shape[axis])
+        text = std::to_string(position % shape[axis]) + (text.empty() ? "" : ", ") + text;
     return "[" + text + "]";
 }
 
@@ -149,9 +153,12 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
     std::string wrong;
     for (size_t i = 0; i < values.size(); i++) {
         const bool finite = std::isfinite(truth[i]) && std::isfinite(own[i]);
-        const bool alike = finite ? std::isfinite(values[i]) : std::isnan(own[i]) == std::isnan(values[i]) && std::isinf(own[i]) == std::isinf(values[i]);
+        const bool alike =
+            finite ? std::isfinite(values[i]) : std::isnan(own[i]) == std::isnan(values[i]) && std::isinf(own[i]) == std::isinf(values[i]);
         if (!alike || (!is_float(got.dtype) && values[i] != own[i])) {
-            if (wrong.empty()) wrong = fmt::format("{}{}: the algorithm gives {:.9g}, the kernel {:.9g}", name, position_text(static_cast<int64_t>(i), got.extents), own[i], values[i]);
+            if (wrong.empty())
+                wrong = fmt::format("{}{}: the algorithm gives {:.9g}, the kernel {:.9g}", name,
+                                    position_text(static_cast<int64_t>(i), got.extents), own[i], values[i]);
             continue;
         }
         if (!finite) continue;
@@ -160,8 +167,9 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
         if (std::abs(values[i] - truth[i]) > far) far = std::abs(values[i] - truth[i]), worst = i;
     }
     if (wrong.empty() && far > 8 * own_far + 4 * epsilon(got.dtype) * largest)
-        wrong = fmt::format("{}{}: the exact result is {:.9g}, the kernel gives {:.9g}; the declared order of operations errs by at most {:.3g}", name,
-                            position_text(static_cast<int64_t>(worst), got.extents), truth[worst], values[worst], own_far);
+        wrong = fmt::format(
+            "{}{}: the exact result is {:.9g}, the kernel gives {:.9g}; the declared order of operations errs by at most {:.3g}", name,
+            position_text(static_cast<int64_t>(worst), got.extents), truth[worst], values[worst], own_far);
     if (comparison.difference.empty()) comparison.difference = wrong;
     if (largest == 0) return;
     comparison.error = std::max(comparison.error, far / largest);
@@ -200,7 +208,8 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const D
     }
     if (!agrees(program, loaded.kernel, "the tile program")) return result;
     EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
-    const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own), truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
+    const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own),
+                 truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
     for (const Argument &a : program.arguments)
         if (a.written) judge(a.tensor.name, expected.at(a.tensor.name), truth.at(a.tensor.name), declared.at(a.tensor.name), result);
     return result;

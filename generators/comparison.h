@@ -11,9 +11,9 @@ namespace tessera {
 // One shape's result.
 struct Comparison {
     DimExtents extents;
-    std::string difference;      // "" when all is equal; otherwise where, expected and got
-    double error = 0;            // largest distance from the exact result, relative to its largest element
-    double declared_error = 0;   // the same of the declared order of operations in the policy's types
+    std::string difference;     // "" when all is equal; otherwise where, expected and got
+    double error = 0;           // largest distance from the exact result, relative to its largest element
+    double declared_error = 0;  // the same of the declared order of operations in the policy's types
 };
 
 // Runs the kernel once for each thread count, with poisoned outputs between guard zones, and compares:

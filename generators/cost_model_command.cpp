@@ -23,7 +23,9 @@ struct ModelOptions {
 };
 
 std::vector<Example> examples_of(const ModelOptions &options) {
-    if (options.examples.empty()) throw UserError("command.arguments", "cost-model " + options.what + ": expected a file of examples, or '-' for standard input; `records export` writes them.");
+    if (options.examples.empty())
+        throw UserError("command.arguments", "cost-model " + options.what +
+                                                 ": expected a file of examples, or '-' for standard input; `records export` writes them.");
     if (options.examples == "-") return read_examples(std::cin, "standard input");
     std::ifstream in(options.examples);
     if (!in) throw UserError("examples.file", "examples '" + options.examples + "': expected to read them. Check the path.");
@@ -58,7 +60,8 @@ int judge(const ModelOptions &options) {
     const auto tasks = by_task(examples_of(options));
     std::cout << fmt::format("{:52} {:>5}  {:>16}  {:>31}\n", "task left out", "rows", "rank correlation", "best of the top 1, 8, 16, 64");
     auto print = [](const std::string &name, size_t rows, const char *model, const Ranking &r) {
-        std::cout << fmt::format("{:52} {:5}  {:8} {:7.3f}  {:7.3f} {:7.3f} {:7.3f} {:7.3f}\n", name, rows, model, r.correlation, r.best_of[0], r.best_of[1], r.best_of[2], r.best_of[3]);
+        std::cout << fmt::format("{:52} {:5}  {:8} {:7.3f}  {:7.3f} {:7.3f} {:7.3f} {:7.3f}\n", name, rows, model, r.correlation,
+                                 r.best_of[0], r.best_of[1], r.best_of[2], r.best_of[3]);
     };
     Ranking sums[2];
     size_t counts[2] = {};
@@ -92,7 +95,8 @@ int train(const ModelOptions &options) {
     if (options.out.empty()) throw UserError("command.arguments", "cost-model train: expected --out with the file to write.");
     std::error_code neither_or_other;
     if (std::filesystem::equivalent(options.examples, options.out, neither_or_other))
-        throw UserError("command.arguments", "cost-model train: --out '" + options.out + "' is the file of the examples, which the model would take the place of. Name another.");
+        throw UserError("command.arguments", "cost-model train: --out '" + options.out +
+                                                 "' is the file of the examples, which the model would take the place of. Name another.");
     const std::vector<Example> all = examples_of(options);
     const auto model = boosted_model();
     model->update(all);
@@ -105,15 +109,18 @@ int train(const ModelOptions &options) {
 
 Command cost_model_command(CLI::App &app) {
     auto options = std::make_shared<ModelOptions>();
-    CLI::App *line = app.add_subcommand("cost-model", "Show what cost models see, train one, or judge how well it orders tasks that it has not seen");
+    CLI::App *line =
+        app.add_subcommand("cost-model", "Show what cost models see, train one, or judge how well it orders tasks that it has not seen");
     line->add_option("what", options->what, "features, train or judge")->required()->check(CLI::IsMember({"features", "train", "judge"}));
-    line->add_option("examples", options->examples, "Measurements, as `records export` writes them; '-' is standard input")->type_name("FILE");
+    line->add_option("examples", options->examples, "Measurements, as `records export` writes them; '-' is standard input")
+        ->type_name("FILE");
     line->add_option("--out", options->out, "The model's file")->type_name("FILE");
     return {line, [=] {
                 if (options->what != "train" && line->count("--out") > 0)
                     throw UserError("command.arguments", "cost-model " + options->what + ": --out is for train. Leave it out.");
                 if (options->what == "features" && line->count("examples") > 0)
-                    throw UserError("command.arguments", "cost-model features: expected no file, got '" + options->examples + "'. Leave it out.");
+                    throw UserError("command.arguments",
+                                    "cost-model features: expected no file, got '" + options->examples + "'. Leave it out.");
                 return options->what == "features" ? features() : options->what == "judge" ? judge(*options) : train(*options);
             }};
 }

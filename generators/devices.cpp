@@ -89,10 +89,12 @@ Devices ask_opencl() {
         return found;
     }
     for (uint32_t p = 0; p < std::min(n, most); p++) {
-        const std::string platform = text_of(platform_info, ids[p], platform_name) + ", " + text_of(platform_info, ids[p], platform_version);
+        const std::string platform =
+            text_of(platform_info, ids[p], platform_name) + ", " + text_of(platform_info, ids[p], platform_version);
         uint32_t m = 0;
         if (devices(ids[p], all_devices, most, inner, &m) != 0) continue;
-        for (uint32_t d = 0; d < std::min(m, most); d++) found.devices.push_back(fmt::format("{} ({})", text_of(device_info, inner[d], device_name), platform));
+        for (uint32_t d = 0; d < std::min(m, most); d++)
+            found.devices.push_back(fmt::format("{} ({})", text_of(device_info, inner[d], device_name), platform));
     }
     return found;
 }
@@ -110,9 +112,7 @@ Devices apart(const std::string &what, Devices (*ask)()) {
             if (found.driver) all["driver"] = *found.driver;
             out.write("devices.json", all.dump());
         });
-    } catch (const std::exception &error) {
-        return {what, {}, error.what()};
-    }
+    } catch (const std::exception &error) { return {what, {}, error.what()}; }
     const json all = json::parse(out.read("devices.json"));
     Devices found{{}, all["devices"], all["problem"]};
     if (all.contains("driver")) found.driver = all["driver"];

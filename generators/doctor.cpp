@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/error.h"
+#include "bench/output_folder.h"
 #include "generators/calibrate.h"
 #include "generators/findings.h"
 #include "generators/options.h"
-#include "bench/output_folder.h"
 #include "schedules/target_file.h"
 
 namespace tessera {
@@ -52,16 +52,20 @@ std::string text(const Machine &m, const Target &host, const std::vector<Finding
     const std::vector<std::string> rest = left_out(host);
     std::string out = "machine\n";
     auto line = [&](const std::string &what, const std::string &value) { out += fmt::format("  {:<14}  {}\n", what, value); };
-    line("processor", fmt::format("{} ({}), {}, {}, {}, {} of memory", m.processor, m.architecture, plural(m.cores, "core"), plural(m.threads, "thread"), plural(m.numa_nodes, "NUMA node"), bytes_text(m.memory_bytes)));
+    line("processor", fmt::format("{} ({}), {}, {}, {}, {} of memory", m.processor, m.architecture, plural(m.cores, "core"),
+                                  plural(m.threads, "thread"), plural(m.numa_nodes, "NUMA node"), bytes_text(m.memory_bytes)));
     line("caches", cache_text(m));
     line("features", join(host_features()));
     line("target", host.name + (rest.empty() ? ", which uses all of them" : "; to use more, add to it by +: " + join(rest)));
     for (const bool required : {true, false}) {
         out += required ? "needed to generate, verify and time kernels for this machine\n" : "needed for some things\n";
         for (const Finding &f : all)
-            if (f.required == required) line(f.what, f.found ? fmt::format("{}; for {}", *f.found, f.needed_for) : fmt::format("missing; for {}. {}", f.needed_for, f.remedy));
+            if (f.required == required)
+                line(f.what, f.found ? fmt::format("{}; for {}", *f.found, f.needed_for)
+                                     : fmt::format("missing; for {}. {}", f.needed_for, f.remedy));
     }
-    return out + (complete(all) ? "All that generating for this machine needs is here.\n" : "Something that generating for this machine needs is missing.\n");
+    return out + (complete(all) ? "All that generating for this machine needs is here.\n"
+                                : "Something that generating for this machine needs is missing.\n");
 }
 
 ordered_json json_of(const Machine &m, const Target &host, const std::vector<Finding> &all) {
@@ -73,9 +77,20 @@ ordered_json json_of(const Machine &m, const Target &host, const std::vector<Fin
         else check["remedy"] = f.remedy;
         checks.push_back(check);
     }
-    return {{"format", "tessera-doctor"}, {"version", 1}, {"complete", complete(all)},
-            {"machine", {{"processor", m.processor}, {"architecture", m.architecture}, {"cores", m.cores}, {"threads", m.threads}, {"numa_nodes", m.numa_nodes}, {"memory_bytes", m.memory_bytes}, {"caches", caches}}},
-            {"features", host_features()}, {"target", host.name}, {"checks", checks}};
+    return {{"format", "tessera-doctor"},
+            {"version", 1},
+            {"complete", complete(all)},
+            {"machine",
+             {{"processor", m.processor},
+              {"architecture", m.architecture},
+              {"cores", m.cores},
+              {"threads", m.threads},
+              {"numa_nodes", m.numa_nodes},
+              {"memory_bytes", m.memory_bytes},
+              {"caches", caches}}},
+            {"features", host_features()},
+            {"target", host.name},
+            {"checks", checks}};
 }
 
 int examine(const DoctorOptions &options) {
@@ -87,11 +102,14 @@ int examine(const DoctorOptions &options) {
 }
 
 std::string rates_text(const Measured &m) {
-    std::string out = fmt::format("{:<24}{:>12}{:>14}{:>10}\n", m.processor.substr(0, 23), "one thread", plural(m.threads, "thread"), "spread");
+    std::string out =
+        fmt::format("{:<24}{:>12}{:>14}{:>10}\n", m.processor.substr(0, 23), "one thread", plural(m.threads, "thread"), "spread");
     auto row = [&](const std::string &what, const Rate &r, const char *unit) {
-        out += fmt::format("{:<24}{:>12.1f}{:>14.1f}{:>8.1f} %  {}\n", what, r.one_thread * 1e-9, r.all_threads * 1e-9, 100 * r.spread, unit);
+        out +=
+            fmt::format("{:<24}{:>12.1f}{:>14.1f}{:>8.1f} %  {}\n", what, r.one_thread * 1e-9, r.all_threads * 1e-9, 100 * r.spread, unit);
     };
-    auto rows = [&](const std::string &before, const std::map<std::string, Rate> &rates, const std::vector<std::string> &names, const char *unit) {
+    auto rows = [&](const std::string &before, const std::map<std::string, Rate> &rates, const std::vector<std::string> &names,
+                    const char *unit) {
         for (const std::string &name : names)
             if (auto r = rates.find(name); r != rates.end()) row(before + name, r->second, unit);
     };
@@ -129,10 +147,14 @@ int calibrate(const DoctorOptions &options) {
 
 Command doctor_command(CLI::App &app, const Registry &) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App *line = app.add_subcommand("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
+    CLI::App *line =
+        app.add_subcommand("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
     CLI::Option *json = line->add_flag("--json", options->json, "For programs");
-    CLI::Option *calibrating = line->add_flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file")->excludes(json);
-    line->add_option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout")->needs(calibrating)->type_name("FILE");
+    CLI::Option *calibrating =
+        line->add_flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file")->excludes(json);
+    line->add_option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout")
+        ->needs(calibrating)
+        ->type_name("FILE");
     line->add_option("--target", options->target, "The target whose vectors are measured")->needs(calibrating)->capture_default_str();
     add_seconds(*line, "--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less")->needs(calibrating);
     return {line, [=] { return options->calibrate ? calibrate(*options) : examine(*options); }};

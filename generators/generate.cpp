@@ -45,13 +45,15 @@ void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions
         std::error_code unknown;
         const std::filesystem::space_info disk = std::filesystem::space(options.archive.parent_path(), unknown);
         if (unknown || disk.available >= least_bytes) throw;
-        throw UserError("output.write", prepared[0].kernel.name + ": compiling was stopped, since the disk of '" + options.archive.parent_path().parent_path().string() +
+        throw UserError("output.write", prepared[0].kernel.name + ": compiling was stopped, since the disk of '" +
+                                            options.archive.parent_path().parent_path().string() +
                                             "' is full; expected room for it. Make room, or choose another place.");
     }
 }
 
 std::string c_text(const PreparedKernel &p) {
-    std::vector<std::string> about = {fmt::format("Tessera {}; algorithm {}, {}, {}", tessera_version(), p.declared.name, p.declared.numerics.name, semantic_hash(p.declared))};
+    std::vector<std::string> about = {fmt::format("Tessera {}; algorithm {}, {}, {}", tessera_version(), p.declared.name,
+                                                  p.declared.numerics.name, semantic_hash(p.declared))};
     std::string fixed;
     for (const auto &[dim, extent] : p.fixed) fixed += fmt::format("{}{}={}", fixed.empty() ? "" : " ", dim, extent);
     if (!fixed.empty()) about.push_back("fixed extents: " + fixed);
@@ -102,7 +104,8 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
 // Source instead of a library: the application's compiler and the device's make the rest.
 static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const GenerateOptions &options, const OutputFolder &out) {
     const PreparedKernel &p = prepared[0];
-    const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json", tiles = name + ".tiles.txt";
+    const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json",
+                      tiles = name + ".tiles.txt";
     std::map<std::string, std::string> files = gpu_files(p, options.limits);
     files[header] = header_of(name, kernels_of(prepared), Beside::c_file, declared_with(p));
     const std::string about = manifest_of(prepared, Emit::c, host, files);
@@ -126,20 +129,30 @@ static void check_options(const GenerateOptions &options) {
     const std::vector<Target> targets = targets_named(options.kernel.target);
     const bool c = options.emit == Emit::c, gpu = targets[0].is_gpu();
     if (c && options.emit_assembly)
-        throw UserError("command.emit", "--emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S.");
+        throw UserError(
+            "command.emit",
+            "--emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S.");
     if (c && targets.size() > 1)
-        throw UserError("command.emit", fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.", targets.size()));
+        throw UserError("command.emit",
+                        fmt::format("--emit c: expected one target, got {}; generate a file for each, or a library with --emit library.",
+                                    targets.size()));
     if (gpu && targets.size() > 1)
-        throw UserError("command.targets", "targets '" + options.kernel.target + "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
+        throw UserError(
+            "command.targets",
+            "targets '" + options.kernel.target +
+                "': a kernel for a GPU is made for one target; PTX of cuda-sm80 runs on every later GPU of NVIDIA's. Name one.");
     if (gpu && options.emit_assembly)
-        throw UserError("command.assembly", "target '" + targets[0].name + "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
+        throw UserError("command.assembly",
+                        "target '" + targets[0].name +
+                            "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
 }
 
 void generate(const Registry &registry, const GenerateOptions &options) {
     check_options(options);
     const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
     const bool c = options.emit == Emit::c;
-    const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json";
+    const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h",
+                      manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
@@ -167,14 +180,18 @@ Command generate_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("generate", "Write a kernel's static library, or its C, with a header and a manifest");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--schedule-for", options->schedules, "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
+    line->add_option("--schedule-for", options->schedules,
+                     "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
         ->expected(1)
         ->take_all()
         ->type_name("TARGET=NAME|FILE");
     line->add_option("--name", options->name, "The kernel's name in C; default: the algorithm's");
     line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
-    line->add_option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")->type_name("FILE");
-    line->add_option("--emit", options->emit, "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
+    line->add_option("--depfile", options->depfile,
+                     "Also write the schedule and target files that the library depends on, for make and ninja")
+        ->type_name("FILE");
+    line->add_option("--emit", options->emit,
+                     "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
         ->transform(one_of({"library", "c"}))
         ->default_str("library")
         ->type_name("library|c");

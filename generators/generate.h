@@ -1,7 +1,7 @@
 // generate: a kernel's static library, C header and manifest.
 #pragma once
-#include "generators/command.h"
 #include "bench/limited.h"
+#include "generators/command.h"
 #include "generators/manifest.h"
 #include "generators/prepare.h"
 
@@ -10,10 +10,10 @@ namespace tessera {
 struct GenerateOptions {
     KernelOptions kernel;
     Emit emit = Emit::library;
-    std::vector<std::string> schedules;     // "avx2=<schedule>", where several targets differ
-    std::string name;                       // of the kernel; "" for the algorithm's
-    std::string out;                        // folder
-    std::string depfile;                    // "" for none
+    std::vector<std::string> schedules;  // "avx2=<schedule>", where several targets differ
+    std::string name;                    // of the kernel; "" for the algorithm's
+    std::string out;                     // folder
+    std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
     Limits limits;
 };

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 
 #include "algorithms/error.h"
+#include "bench/output_folder.h"
 #include "compiler/emit_gpu.h"
 #include "generators/installed_program.h"
-#include "bench/output_folder.h"
 
 extern char **environ;
 
@@ -38,14 +38,19 @@ static int run_program(const std::vector<std::string> &arguments, const std::fil
 static std::string ptx_of(const std::string &source, const PreparedKernel &p, const Limits &limits) {
     const auto nvcc = installed_program({"nvcc"});
     if (!nvcc)
-        throw UserError("command.nvcc", "target '" + p.target.name + "': nvcc makes the PTX, and there is none on the PATH; install the CUDA toolkit (12 or later) and add its bin folder.");
+        throw UserError(
+            "command.nvcc",
+            "target '" + p.target.name +
+                "': nvcc makes the PTX, and there is none on the PATH; install the CUDA toolkit (12 or later) and add its bin folder.");
     const TemporaryFolder folder;
-    const std::filesystem::path file = folder.path() / (p.kernel.name + ".cu"), made = folder.path() / (p.kernel.name + ".ptx"), log = folder.path() / "log";
+    const std::filesystem::path file = folder.path() / (p.kernel.name + ".cu"), made = folder.path() / (p.kernel.name + ".ptx"),
+                                log = folder.path() / "log";
     std::ofstream(file) << source;
     const std::string arch = "compute_" + p.target.name.substr(p.target.name.find("sm") + 2);
     run_limited(compiling(p.kernel.name), limits, [&] {
         if (run_program({nvcc->path.string(), "-ptx", "-arch=" + arch, "-fmad=false", "-o", made.string(), file.string()}, log) != 0)
-            throw UserError("command.nvcc", nvcc->path.string() + ": expected it to take the kernels for " + arch + "; it says: " + read_file(log).substr(0, 2000));
+            throw UserError("command.nvcc", nvcc->path.string() + ": expected it to take the kernels for " + arch +
+                                                "; it says: " + read_file(log).substr(0, 2000));
     });
     return read_file(made);
 }
@@ -55,7 +60,8 @@ std::map<std::string, std::string> gpu_files(const PreparedKernel &p, const Limi
     const GpuSource source = kernels_of({p.kernel}, p.target);
     std::map<std::string, std::string> files = {{p.kernel.name + (cuda ? ".cu" : ".cl"), source.kernels}};
     if (cuda) files[p.kernel.name + ".ptx"] = ptx_of(source.kernels, p, limits);
-    files[p.kernel.name + ".c"] = host_of({p.kernel}, p.target, cuda ? files.at(p.kernel.name + ".ptx") : source.kernels, source.uses_double);
+    files[p.kernel.name + ".c"] =
+        host_of({p.kernel}, p.target, cuda ? files.at(p.kernel.name + ".ptx") : source.kernels, source.uses_double);
     return files;
 }
 

@@ -24,11 +24,7 @@ Interruption::Interruption() {
 Interruption::~Interruption() {
     for (size_t i = 0; i < signals.size(); i++) signal(signals[i], before_[i]);
 }
-const std::atomic<bool> *Interruption::asked() const {
-    return &once;
-}
-const std::atomic<bool> *Interruption::asked_again() const {
-    return &twice;
-}
+const std::atomic<bool> *Interruption::asked() const { return &once; }
+const std::atomic<bool> *Interruption::asked_again() const { return &twice; }
 
 }  // namespace tessera

@@ -110,19 +110,33 @@ std::string text(const std::vector<Listed> &algorithms, const std::vector<std::s
         if (!own.empty()) out += indent + "schedules " + join(own) + "\n";
     }
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
-    out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name + "); features can be added, as in avx512+avx512_bf16\n";
+    out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
+           "); features can be added, as in avx512+avx512_bf16\n";
     return out + "numerics\n  " + join(numerics_names()) + "\n";
 }
 
 std::string json(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
     ordered_json rows = ordered_json::array();
     for (const auto &[entry, a, error] : algorithms) {
-        rows.push_back({{"name", entry.name}, {"summary", entry.summary}, {"options", json_of(entry.options)}, {"dims", a.dims}, {"inputs", a.inputs}, {"states", a.states},
-                        {"outputs", a.outputs}, {"parameters", a.parameters}, {"schedules", schedules_of(entry.name, schedules)}});
+        rows.push_back({{"name", entry.name},
+                        {"summary", entry.summary},
+                        {"options", json_of(entry.options)},
+                        {"dims", a.dims},
+                        {"inputs", a.inputs},
+                        {"states", a.states},
+                        {"outputs", a.outputs},
+                        {"parameters", a.parameters},
+                        {"schedules", schedules_of(entry.name, schedules)}});
         if (!error.empty()) rows.back()["error"] = error;
     }
-    const ordered_json all = {{"format", "tessera-list"}, {"version", 1}, {"tessera", tessera_version()}, {"algorithms", rows},
-                              {"schedules", schedules}, {"targets", target_names()}, {"host", target_named("host").name}, {"numerics", numerics_names()}};
+    const ordered_json all = {{"format", "tessera-list"},
+                              {"version", 1},
+                              {"tessera", tessera_version()},
+                              {"algorithms", rows},
+                              {"schedules", schedules},
+                              {"targets", target_names()},
+                              {"host", target_named("host").name},
+                              {"numerics", numerics_names()}};
     return all.dump(2) + "\n";
 }
 

@@ -46,22 +46,32 @@ struct RuntimeTable {
 
 void check_runs_here(const Target &target) {
     if (target.is_gpu())
-        throw UserError("command.target", "target '" + target.name + "': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for " + target.name + ".");
+        throw UserError(
+            "command.target",
+            "target '" + target.name +
+                "': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for " +
+                target.name + ".");
     if (target.arch != host_arch())
-        throw UserError("command.target", "target '" + target.name + "': this machine is " + host_arch() + ", so its code cannot run here. Choose --target host, or generate it and run it on a machine of the target's kind.");
+        throw UserError(
+            "command.target",
+            "target '" + target.name + "': this machine is " + host_arch() +
+                ", so its code cannot run here. Choose --target host, or generate it and run it on a machine of the target's kind.");
     const std::vector<std::string> have = host_features();
     for (const std::string &feature : target.features)
         if (std::find(have.begin(), have.end(), feature) == have.end())
-            throw UserError("command.target", "target '" + target.name + "': this processor lacks " + feature + ", so its code cannot run here; its features are " + join(have) +
+            throw UserError("command.target", "target '" + target.name + "': this processor lacks " + feature +
+                                                  ", so its code cannot run here; its features are " + join(have) +
                                                   ". Choose --target host, or use the machine that the target describes.");
 }
 
 fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
     check_runs_here(p.target);
-    const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c", object = folder.path() / "kernel.so";
+    const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c",
+                   object = folder.path() / "kernel.so";
     emit_limited({p}, {archive, {}}, limits);
     std::ofstream(source) << source_of(p.kernels());
-    run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()}, folder.path() / "cc.log");
+    run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
+           folder.path() / "cc.log");
     return object;
 }
 
@@ -84,11 +94,13 @@ int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::
     return call_(tensors.data(), words.data(), &context, bytes, query);
 }
 
-int LoadedKernel::run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const {
+int LoadedKernel::run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                      const TessContext &context) const {
     return call(arguments, parameters, context, nullptr, none);
 }
 
-int LoadedKernel::workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t &bytes) const {
+int LoadedKernel::workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                            const TessContext &context, uint64_t &bytes) const {
     return call(arguments, parameters, context, &bytes, of_workspace);
 }
 

@@ -28,8 +28,10 @@ public:
     LoadedKernel &operator=(const LoadedKernel &) = delete;
 
     // Arguments in the order of the kernel's signature. Gives a status of the runtime.
-    int run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const;
-    int workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context, uint64_t &bytes) const;
+    int run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+            const TessContext &context) const;
+    int workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
+                  uint64_t &bytes) const;
     // Of a kernel that packs: the bytes that it writes.
     int size(const std::vector<TessTensorDesc> &arguments, const TessContext &context, uint64_t &bytes) const;
     std::string message(int status) const;

@@ -113,13 +113,16 @@ static ordered_json packings_json(const PreparedKernel &p, const Contents *conte
 static ordered_json constants_json(const Kernel &kernel) {
     ordered_json constants = ordered_json::array();
     for (const Tensor &t : kernel.general().constants)
-        constants.push_back({{"name", t.name}, {"dtype", name_of(t.dtype)}, {"bytes", static_cast<int64_t>(t.values.size()) * size_of(t.dtype)}});
+        constants.push_back(
+            {{"name", t.name}, {"dtype", name_of(t.dtype)}, {"bytes", static_cast<int64_t>(t.values.size()) * size_of(t.dtype)}});
     return constants;
 }
 
 // What an application links besides the generated files.
 static ordered_json linked_json(const Target &target) {
-    auto entry = [](const std::string &name, const ordered_json &licence, const ordered_json &text) { return ordered_json({{"name", name}, {"licence", licence}, {"text", text}}); };
+    auto entry = [](const std::string &name, const ordered_json &licence, const ordered_json &text) {
+        return ordered_json({{"name", name}, {"licence", licence}, {"text", text}});
+    };
     ordered_json linked = ordered_json::array({entry("tessera_runtime", "Apache-2.0", "LICENSE")});
     if (!target.is_gpu()) return linked;
     const bool cuda = target.arch == "cuda";
@@ -128,12 +131,14 @@ static ordered_json linked_json(const Target &target) {
     return linked;
 }
 
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library, const std::map<std::string, std::string> &files) {
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+                        const std::map<std::string, std::string> &files) {
     const PreparedKernel &first = prepared[0];
     const bool objects = emit == Emit::library;
     const Contents contents{objects ? members_of(files.at(library)) : decltype(Contents::members)()};
     const std::string stem = std::filesystem::path(library).stem().string();
-    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(), targets = ordered_json::array();
+    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(),
+                 targets = ordered_json::array();
     for (const auto &[name, value] : first.options) options[name] = value;
     for (const auto &[dim, extent] : first.fixed) fixed[dim] = extent;
     for (const auto &[name, content] : files) hashes[name] = sha256(content);
@@ -155,7 +160,8 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
         {"nvcc", nullptr},
         {"emit", objects ? "library" : "c"},
         {"kernel", first.kernel.name},
-        {"algorithm", {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
+        {"algorithm",
+         {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
         {"options", options},
         {"numerics", first.declared.numerics.name},
         {"fixed", fixed},

@@ -32,7 +32,8 @@ namespace tessera {
 enum class Emit { library, c };
 
 // One kernel for each target, best first. `files` maps the names of files to their contents; `library` is one of them.
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library, const std::map<std::string, std::string> &files);
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+                        const std::map<std::string, std::string> &files);
 
 const char *tessera_version();
 const char *halide_version();

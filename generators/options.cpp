@@ -24,14 +24,21 @@ void add_algorithm_options(CLI::App &line, KernelOptions &options) {
 }
 
 void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs) {
-    line.add_option("--schedule-dir", dirs, "Where schedules are looked up by name, before Tessera's own; may be repeated")->expected(1)->take_all()->type_name("DIR");
+    line.add_option("--schedule-dir", dirs, "Where schedules are looked up by name, before Tessera's own; may be repeated")
+        ->expected(1)
+        ->take_all()
+        ->type_name("DIR");
 }
 
 void add_schedule_options(CLI::App &line, KernelOptions &options) {
     line.add_option("--schedule", options.schedule,
-                    "A schedule's name or file (*.json), or 'none' for plain loops; default: what was tuned for the shape or, within 4 times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any")
+                    "A schedule's name or file (*.json), or 'none' for plain loops; default: what was tuned for the shape or, within 4 "
+                    "times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any")
         ->type_name("NAME|FILE");
-    line.add_option("--target", options.target, "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")->capture_default_str();
+    line.add_option("--target", options.target,
+                    "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, "
+                    "with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
+        ->capture_default_str();
     add_schedule_dirs(line, options.schedule_dirs);
     line.add_flag("--quiet", options.quiet, "No notes on stderr");
 }
@@ -41,7 +48,9 @@ CLI::Option *add_seconds(CLI::App &line, const std::string &name, double &second
     const auto check = [](const std::string &text) -> std::string {
         char *end = nullptr;
         const double given = std::strtod(text.c_str(), &end);
-        return end != text.c_str() && *end == 0 && given >= least && given <= most ? "" : "expected seconds, in 0.000001 ..= 1e9, got '" + text + "'";
+        return end != text.c_str() && *end == 0 && given >= least && given <= most
+                   ? ""
+                   : "expected seconds, in 0.000001 ..= 1e9, got '" + text + "'";
     };
     return line.add_option(name, seconds, meaning)->check(CLI::Validator(check, ""))->capture_default_str();
 }
@@ -62,8 +71,11 @@ std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape
     for (const std::string &text : shape) {
         const auto given = assignment(text);
         if (!given || given->second < 0 || given->second > max_extent)
-            throw UserError("command.shape", option + " '" + text + "': expected <dim>=<extent> with an extent in 0 ..= " + std::to_string(max_extent) + ", such as N=768; "
-                                                                    "words that are no dims go before " + option + ".");
+            throw UserError("command.shape", option + " '" + text +
+                                                 "': expected <dim>=<extent> with an extent in 0 ..= " + std::to_string(max_extent) +
+                                                 ", such as N=768; "
+                                                 "words that are no dims go before " +
+                                                 option + ".");
         if (!extents.insert(*given).second)
             throw UserError("command.shape", option + " '" + text + "': dim " + given->first + " is given twice; give it once.");
     }
@@ -75,7 +87,8 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
     for (const std::string &text : schedules) {
         const size_t at = text.find('=');
         if (at == std::string::npos || at == 0 || at + 1 == text.size())
-            throw UserError("command.schedule-for", "--schedule-for '" + text + "': expected <target>=<schedule>, such as avx2=schedules/mine.json.");
+            throw UserError("command.schedule-for",
+                            "--schedule-for '" + text + "': expected <target>=<schedule>, such as avx2=schedules/mine.json.");
         const std::string target = target_named(text.substr(0, at)).name;
         if (!all.emplace(target, text.substr(at + 1)).second)
             throw UserError("command.schedule-for", "--schedule-for '" + text + "': target " + target + " is given twice; give it once.");
@@ -88,8 +101,9 @@ std::map<std::string, int64_t> parse_options(const std::vector<std::string> &opt
     for (const std::string &text : options) {
         const auto given = assignment(text);
         if (!given)
-            throw UserError("command.option", "--option '" + text + "': expected <name>=<integer>, such as stride=2; words that are no options go "
-                                                                    "before --option.");
+            throw UserError("command.option", "--option '" + text +
+                                                  "': expected <name>=<integer>, such as stride=2; words that are no options go "
+                                                  "before --option.");
         if (!values.insert(*given).second)
             throw UserError("command.option", "--option '" + text + "': option " + given->first + " is given twice; give it once.");
     }

@@ -10,7 +10,7 @@
 namespace CLI {
 class App;
 class Option;
-}
+}  // namespace CLI
 
 namespace tessera {
 
@@ -18,11 +18,11 @@ struct KernelOptions {
     std::string algorithm;
     std::string numerics = "f32";
     std::vector<std::string> options;  // "stride=2"
-    std::vector<std::string> shape;  // "N=768"
-    std::string target = "host";     // for generate also a list, "avx2,avx512"
-    std::string schedule;            // a name, a file *.json, "none", or "" for the best match (best_match.h)
+    std::vector<std::string> shape;    // "N=768"
+    std::string target = "host";       // for generate also a list, "avx2,avx512"
+    std::string schedule;              // a name, a file *.json, "none", or "" for the best match (best_match.h)
     std::vector<std::string> schedule_dirs;
-    bool family_only = false;        // of what matches, nothing that was tuned for a shape
+    bool family_only = false;  // of what matches, nothing that was tuned for a shape
     bool quiet = false;
 };
 

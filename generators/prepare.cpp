@@ -61,8 +61,10 @@ static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &k
 
 // The knob that an error of lowering is about, where the stage states it.
 static std::string knob_of(const std::string &id, const Knobs &k) {
-    const std::pair<const char *, bool> stated[] = {
-        {"parallel", !k.parallel.empty()}, {"instruction", k.instruction.has_value()}, {"place", k.place.has_value()}, {"split", !k.split.empty()}};
+    const std::pair<const char *, bool> stated[] = {{"parallel", !k.parallel.empty()},
+                                                    {"instruction", k.instruction.has_value()},
+                                                    {"place", k.place.has_value()},
+                                                    {"split", !k.split.empty()}};
     for (const auto &[knob, is_stated] : stated)
         if (is_stated && id == std::string("schedule.") + knob) return knob;
     return "";
@@ -155,7 +157,8 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     const std::vector<std::filesystem::path> folders = schedule_folders(options.schedule_dirs);
     const Library library = registry.library(folders);
     if (options.schedule.empty()) {
-        p.match = options.family_only ? family_match(p.declared, p.target, library) : best_match(p.declared, p.options, p.fixed, p.target, library);
+        p.match = options.family_only ? family_match(p.declared, p.target, library)
+                                      : best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;
         p.watched = looked_at(p.declared, p.match, folders);
         if (!options.quiet) note_match(p, options.family_only ? "so that the one to beat is the space's most likely" : "plain loops");
@@ -168,7 +171,8 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     const ResolvedSchedule stated = resolve(*p.schedule, library);
     p.resolved = without_patterns(stated, p.declared);
     if (!options.quiet && !options.schedule.empty())  // those that ship are for more than one size
-        for (const std::string &idle : idle_patterns(stated, p.declared)) std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
+        for (const std::string &idle : idle_patterns(stated, p.declared))
+            std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
     check(p.resolved, p.declared);
     check_requires(p.resolved, p.target);
     return p;
@@ -176,10 +180,13 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
 
 static Target one_target(const std::string &text) {
     if (text.find(',') == std::string::npos) return target_named(text);
-    throw UserError("command.one-target", "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
+    throw UserError("command.one-target",
+                    "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
 }
 
-PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) { return scheduled(registry, options, one_target(options.target)); }
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
+    return scheduled(registry, options, one_target(options.target));
+}
 
 static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
     check_c_name(name.empty() ? options.algorithm : name);
@@ -199,7 +206,9 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     for (const KernelVariant &variant : p.kernel.variants)
         // What the interpreter would find out while it runs, a kernel would not.
         if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())
-            throw UserError("schedule.unproved", p.declared.name + ": " + assumed.front() + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+            throw UserError("schedule.unproved",
+                            p.declared.name + ": " + assumed.front() +
+                                ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
     return p;
 }
 
@@ -228,11 +237,12 @@ static void check_schedules_have_targets(const std::map<std::string, std::string
     for (const Target &target : targets) names.push_back(target.name);
     for (const auto &[target, schedule] : schedules)
         if (std::find(names.begin(), names.end(), target) == names.end())
-            throw UserError("command.schedule-for", "--schedule-for '" + target + "=" + schedule + "': the library is not for '" + target + "'; its targets are " + join(names) + ".");
+            throw UserError("command.schedule-for", "--schedule-for '" + target + "=" + schedule + "': the library is not for '" + target +
+                                                        "'; its targets are " + join(names) + ".");
 }
 
-std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
-                                        const std::string &name) {
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
+                                        const std::map<std::string, std::string> &schedules, const std::string &name) {
     const std::vector<Target> targets = targets_named(options.target);
     check_schedules_have_targets(schedules, targets);
     std::vector<PreparedKernel> all;
@@ -247,7 +257,8 @@ std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOp
 
 const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {
     for (const KernelVariant &variant : kernel.variants) {
-        const bool taken = std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); });
+        const bool taken =
+            std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); });
         if (taken) return variant;
     }
     throw InternalError("the last variant of a kernel has no condition");
@@ -256,7 +267,8 @@ const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::strin
 std::map<std::string, Knobs> knobs_for(const PreparedKernel &p, const std::map<std::string, int64_t> &extents) {
     for (const Variant &variant : p.resolved.variants) {
         const auto when = undecided(variant.when, p.bound, p.target);
-        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); })) return variant.stages;
+        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))
+            return variant.stages;
     }
     return p.resolved.stages;
 }

@@ -10,18 +10,18 @@
 namespace tessera {
 
 struct PreparedKernel {
-    Algorithm declared;                  // as its author wrote it, in the policy
-    Options options;                     // a value for each that the algorithm has
+    Algorithm declared;  // as its author wrote it, in the policy
+    Options options;     // a value for each that the algorithm has
     std::map<std::string, int64_t> fixed;
-    Algorithm bound;                     // with the fixed dims
+    Algorithm bound;  // with the fixed dims
     Target target;
-    std::optional<Schedule> schedule;    // none: every stage at root, in plain loops
-    std::vector<Schedule> ancestry;      // the schedule, its parent, …
-    Match match;                         // how the schedule was come by
+    std::optional<Schedule> schedule;            // none: every stage at root, in plain loops
+    std::vector<Schedule> ancestry;              // the schedule, its parent, …
+    Match match;                                 // how the schedule was come by
     std::vector<std::filesystem::path> watched;  // beside the ancestry's files: what the choice of the schedule depends on
     ResolvedSchedule resolved;
-    Kernel kernel;                       // one variant for each condition that can hold; the last has none
-    std::vector<Kernel> packings;        // one for each operand that it takes packed: "<kernel>_pack_<operand>"
+    Kernel kernel;                 // one variant for each condition that can hold; the last has none
+    std::vector<Kernel> packings;  // one for each operand that it takes packed: "<kernel>_pack_<operand>"
 
     std::vector<Kernel> kernels() const;  // all, the kernel first
 };
@@ -40,8 +40,8 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &prepared, s
 PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name = "");
 // The same for each target of the list in options.target, best first; `schedules` maps targets to schedules that differ from
 // options.schedule. UserError also command.schedule-for and those of targets_named.
-std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options, const std::map<std::string, std::string> &schedules,
-                                        const std::string &name = "");
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
+                                        const std::map<std::string, std::string> &schedules, const std::string &name = "");
 // The first half: all that needs no lowering. UserError command.one-target when options.target is a list.
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
 

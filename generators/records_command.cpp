@@ -34,7 +34,8 @@ int list(const RecordsOptions &options) {
     const Records records(options.file, true);
     std::cout << fmt::format("{:56} {:>7} {:>9} {:>12} {:>11}\n", "task", "trials", "measured", "best/base", "base");
     for (const CampaignRow &row : records.campaigns())
-        std::cout << fmt::format("{:56} {:7} {:9} {:12.3f} {:8.2f} us\n", row.task(), row.trials, row.measured, row.best_ratio, row.base_seconds * 1e6);
+        std::cout << fmt::format("{:56} {:7} {:9} {:12.3f} {:8.2f} us\n", row.task(), row.trials, row.measured, row.best_ratio,
+                                 row.base_seconds * 1e6);
     return exit_ok;
 }
 
@@ -47,7 +48,8 @@ bool is_example(const Trial &t, const CampaignRow &row) {
 }
 
 bool is_finite(const Featured &f) {
-    return std::isfinite(f.draft) && std::isfinite(f.bound) && std::all_of(f.values.begin(), f.values.end(), [](float value) { return std::isfinite(value); });
+    return std::isfinite(f.draft) && std::isfinite(f.bound) &&
+           std::all_of(f.values.begin(), f.values.end(), [](float value) { return std::isfinite(value); });
 }
 
 // The program that a campaign's ratios are to: the hash that its document states, "" where it states none.
@@ -118,7 +120,9 @@ int run(const Registry &registry, const RecordsOptions &options) {
     if (options.what == "list") return list(options);
     if (options.what == "export") return export_examples(registry, options);
     if (options.what == "prune") return prune(options);
-    if (options.others.empty()) throw UserError("command.arguments", "records merge: expected the databases to merge into '" + options.file + "'; name one or more after it.");
+    if (options.others.empty())
+        throw UserError("command.arguments",
+                        "records merge: expected the databases to merge into '" + options.file + "'; name one or more after it.");
     for (const std::string &other : options.others) const Records readable(other, true);  // before a new file is begun
     Records records(options.file);
     for (const std::string &other : options.others) records.merge(other);
@@ -131,10 +135,14 @@ int run(const Registry &registry, const RecordsOptions &options) {
 Command records_command(CLI::App &app, const Registry &registry) {
     auto options = std::make_shared<RecordsOptions>();
     CLI::App *line = app.add_subcommand("records", "List, merge, export or prune what tuning measured");
-    line->add_option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")->required()->check(CLI::IsMember({"list", "merge", "export", "prune"}));
+    line->add_option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")
+        ->required()
+        ->check(CLI::IsMember({"list", "merge", "export", "prune"}));
     line->add_option("file", options->file, "The database")->required();
     line->add_option("others", options->others, "For merge: databases of other machines");
-    line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")->check(integer_in(1, most_trials))->capture_default_str();
+    line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")
+        ->check(integer_in(1, most_trials))
+        ->capture_default_str();
     return {line, [=, &registry] {
                 options->says_fewest = line->count("--fewest") > 0;
                 return run(registry, *options);

@@ -27,7 +27,9 @@ void Registry::check() const {
     const std::vector<Entry> sorted = entries();
     for (size_t i = 1; i < sorted.size(); i++)
         if (sorted[i].name == sorted[i - 1].name)
-            throw UserError("generator.duplicate", "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
+            throw UserError(
+                "generator.duplicate",
+                "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
 }
 
 static constexpr const char *unknown_algorithm = "generator.unknown-algorithm", *what_there_is = "; the algorithms are ";
@@ -45,29 +47,24 @@ const Registry::Entry &Registry::find(const std::string &name) const {
     }
     std::sort(names.begin(), names.end());
     throw UserError(unknown_algorithm, "there is no algorithm '" + name + "'" + what_there_is + join(names) + "." +
-                                                       did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
+                                           did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
 }
 
 // What `make` gives. It is the author's code, so what it throws is a mistake there, unless Tessera says that it is its own.
 template <typename Make>
 static auto built(const std::string &what, Make make) {
     auto fail = [&](const std::string &words) {
-        return UserError("generator.builder", what + ": expected the function that builds it to return it or to throw a tessera::UserError; it threw " +
-                                                  words + ". Correct it in the generator's source.");
+        return UserError("generator.builder",
+                         what + ": expected the function that builds it to return it or to throw a tessera::UserError; it threw " + words +
+                             ". Correct it in the generator's source.");
     };
     try {
         return make();
-    } catch (const UserError &) {
+    } catch (const UserError &) { throw; } catch (const InternalError &) {
         throw;
-    } catch (const InternalError &) {
-        throw;
-    } catch (const std::bad_alloc &) {
-        throw;
-    } catch (const std::exception &error) {
+    } catch (const std::bad_alloc &) { throw; } catch (const std::exception &error) {
         throw fail(std::string("'") + error.what() + "'");
-    } catch (...) {
-        throw fail("what is no std::exception");
-    }
+    } catch (...) { throw fail("what is no std::exception"); }
 }
 
 Algorithm Registry::make(const std::string &name, const Numerics &numerics, const Options &options) const {
@@ -75,8 +72,8 @@ Algorithm Registry::make(const std::string &name, const Numerics &numerics, cons
     const Options complete = complete_options(name, entry.options, options);
     Algorithm algorithm = built("algorithm '" + name + "'", [&] { return entry.make(numerics, complete); });
     if (algorithm.name != name)
-        throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" + algorithm.name +
-                                              "'. Register it by that name, or build it with the other.");
+        throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" +
+                                              algorithm.name + "'. Register it by that name, or build it with the other.");
     return algorithm;
 }
 

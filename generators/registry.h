@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
-#include "algorithms/option.h"
 #include "algorithms/error.h"
+#include "algorithms/option.h"
 #include "schedules/library.h"
 
 namespace tessera {

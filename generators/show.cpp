@@ -8,10 +8,10 @@
 
 #include "algorithms/error.h"
 #include "algorithms/print.h"
-#include "compiler/lower.h"
-#include "compiler/emit_gpu.h"
-#include "generators/generate.h"
 #include "bench/output_folder.h"
+#include "compiler/emit_gpu.h"
+#include "compiler/lower.h"
+#include "generators/generate.h"
 #include "schedules/merge.h"
 
 namespace tessera {
@@ -32,7 +32,8 @@ static std::string assembly_text(const PreparedKernel &p, const Limits &limits) 
 
 static std::string c_text_of(const PreparedKernel &p) {
     if (p.target.is_gpu())
-        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name + "' is a GPU; the source of its kernels is what --what assembly shows.");
+        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name +
+                                                 "' is a GPU; the source of its kernels is what --what assembly shows.");
     return c_text(p);
 }
 
@@ -48,8 +49,8 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
 static void check_effects(const CLI::App &line, const std::string &what) {
     auto only_for = [&](const char *option, const std::vector<std::string> &all) {
         if (line.count(option) && std::find(all.begin(), all.end(), what) == all.end())
-            throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what + " shows; it is for --what " +
-                                                     join(all) + ". Name it, or leave the option out.");
+            throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
+                                                     " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
     for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, {"schedule", "tiles", "c", "assembly"});
     only_for("--compile-limit-s", {"assembly"});
@@ -65,7 +66,8 @@ Command show_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--what", options->what, "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
+    line->add_option("--what", options->what,
+                     "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
         ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
         ->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");

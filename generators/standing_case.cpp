@@ -15,7 +15,8 @@ using nlohmann::json;
 
 static bool is_for(const TuneRun &run, const KernelTask &task, const TuningRecord &record) {
     KernelTask own = task_of(run.prepared, run.extents, run.options.threads);
-    if (record.shapes.empty() ? own.extents != task.extents : std::find(record.shapes.begin(), record.shapes.end(), own.extents) == record.shapes.end())
+    if (record.shapes.empty() ? own.extents != task.extents
+                              : std::find(record.shapes.begin(), record.shapes.end(), own.extents) == record.shapes.end())
         return false;
     own.extents = task.extents;
     const CampaignOptions &campaign = run.options.campaign;
@@ -45,7 +46,8 @@ static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const
 static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &standing) {
     if (!found.improved || !is_speed(run.options.campaign.goal.metric)) return false;
     const auto &base = run.prepared.schedule;
-    if (standing.value("machine", json()) != run.task.identity["machine"]["processor"] || standing.value("versions", json()) != run.task.identity["versions"])
+    if (standing.value("machine", json()) != run.task.identity["machine"]["processor"] ||
+        standing.value("versions", json()) != run.task.identity["versions"])
         return false;
     const JsonReader over = JsonReader(standing, "schedule '" + schedule.name() + "'").at("over");
     if (over.at("hash").text() != (base ? base->hash() : "")) return false;

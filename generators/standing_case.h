@@ -10,8 +10,8 @@ namespace tessera {
 
 struct StandingCase {
     std::map<std::string, Knobs> stages;
-    std::string resolved;           // the hash of its program
-    nlohmann::json choice;          // how it was chosen, as the artifact says it of this shape
+    std::string resolved;   // the hash of its program
+    nlohmann::json choice;  // how it was chosen, as the artifact says it of this shape
 };
 
 // Of the artifact that is at the run's place: where it was measured for the same kernel, shape and goal, still is the program

@@ -20,22 +20,31 @@ int main(int argc, char **argv) {
         .add("rmsnorm", "y[M, N] = x[M, N] over its root mean square along N, times gamma[N]", library::rmsnorm)
         .add("attention", "o[H, S, E] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, E]", library::attention)
         .add("attention_causal", "attention in which query i sees keys 0 ..= i", library::attention_causal)
-        .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(), library::conv1d)
-        .add("conv2d_nhwc", "y[N, P, Q, O] = sum over R, S, C of x[N, H, W, C] through windows, times w[R, S, C, O]", tessera::window_options(), library::conv2d_nhwc)
+        .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
+             library::conv1d)
+        .add("conv2d_nhwc", "y[N, P, Q, O] = sum over R, S, C of x[N, H, W, C] through windows, times w[R, S, C, O]",
+             tessera::window_options(), library::conv2d_nhwc)
         .add("conv2d_bias_relu_nhwc", "y[N, P, Q, O] = relu(conv2d_nhwc + b[O])", tessera::window_options(), library::conv2d_bias_relu_nhwc)
-        .add("conv2d_nchw", "y[N, O, P, Q] = sum over R, S, C of x[N, C, H, W] through windows, times w[O, C, R, S]", tessera::window_options(), library::conv2d_nchw)
-        .add("grouped_conv2d_nhwc", "conv2d_nhwc by groups: y[N, P, Q, G, O] of x[N, H, W, G, C], w[R, S, G, C, O]", tessera::window_options(), library::grouped_conv2d_nhwc)
-        .add("depthwise_conv2d_nhwc", "y[N, P, Q, C] = sum over R, S of x[N, H, W, C] through windows, times w[R, S, C]", tessera::window_options(), library::depthwise_conv2d_nhwc)
+        .add("conv2d_nchw", "y[N, O, P, Q] = sum over R, S, C of x[N, C, H, W] through windows, times w[O, C, R, S]",
+             tessera::window_options(), library::conv2d_nchw)
+        .add("grouped_conv2d_nhwc", "conv2d_nhwc by groups: y[N, P, Q, G, O] of x[N, H, W, G, C], w[R, S, G, C, O]",
+             tessera::window_options(), library::grouped_conv2d_nhwc)
+        .add("depthwise_conv2d_nhwc", "y[N, P, Q, C] = sum over R, S of x[N, H, W, C] through windows, times w[R, S, C]",
+             tessera::window_options(), library::depthwise_conv2d_nhwc)
         .add("max_pool2d_nhwc", "y[N, P, Q, C] = maximum of x[N, H, W, C] over windows", library::pool_options(), library::max_pool2d_nhwc)
-        .add("average_pool2d_nhwc", "y[N, P, Q, C] = mean of x[N, H, W, C] over windows, 0 outside", library::pool_options(), library::average_pool2d_nhwc)
+        .add("average_pool2d_nhwc", "y[N, P, Q, C] = mean of x[N, H, W, C] over windows, 0 outside", library::pool_options(),
+             library::average_pool2d_nhwc)
         .add("column_sum", "y[N] = sum over M of x[M, N]", library::column_sum)
         .add("cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N", library::cumulative_sum)
         .add("reverse_cumulative_sum", "y[M, N] = inclusive suffix sums of x[M, N] along N", library::reverse_cumulative_sum)
-        .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes", library::segmented_cumulative_sum)
+        .add("segmented_cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes",
+             library::segmented_cumulative_sum)
         .add("segmented_sum", "y[B, N] = sum of the rows offsets[b] ..= offsets[b + 1] - 1 of x[T, N]", library::segmented_sum)
-        .add("fft", "y[B, N] = the Fourier transform of x[B, N], N = 2 points: real and imaginary parts alternate", library::fourier_options(), library::fft)
+        .add("fft", "y[B, N] = the Fourier transform of x[B, N], N = 2 points: real and imaginary parts alternate",
+             library::fourier_options(), library::fft)
         .add("ifft", "y[B, N] = the inverse Fourier transform of x[B, N], N = 2 points", library::fourier_options(), library::ifft)
-        .add("rfft", "y[B, K] = the first N / 2 + 1 points, in pairs, of the Fourier transform of the real x[B, N]", library::fourier_options(), library::rfft)
+        .add("rfft", "y[B, K] = the first N / 2 + 1 points, in pairs, of the Fourier transform of the real x[B, N]",
+             library::fourier_options(), library::rfft)
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);

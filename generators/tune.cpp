@@ -81,8 +81,7 @@ void check_deterministic(const Asked &asked) {
 
 void check_dry_run(const Asked &asked) {
     if (!asked.tune.dry_run) return;
-    if (asked.tune.json)
-        throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
+    if (asked.tune.json) throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
     for (const std::string name : {"--resume", "--report"})
         if (asked.has(name))
             throw UserError("command.arguments",
@@ -93,19 +92,25 @@ int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
     check_dry_run(asked);
-    if (std::any_of(options.runners.begin(), options.runners.end(), [](const std::string &r) { return r.find_first_not_of(" \t\n") == std::string::npos; }))
-        throw UserError("command.arguments", "tune: --runner '': expected a command that runs the program whose path follows it, got none. Name one, or leave --runner out to run on this "
-                                             "machine.");
-    for (const auto &[name, value] : {std::pair("--out", &options.out), std::pair("--name", &options.name), std::pair("--report", &options.page)})
+    if (std::any_of(options.runners.begin(), options.runners.end(),
+                    [](const std::string &r) { return r.find_first_not_of(" \t\n") == std::string::npos; }))
+        throw UserError("command.arguments",
+                        "tune: --runner '': expected a command that runs the program whose path follows it, got none. Name one, or leave "
+                        "--runner out to run on this "
+                        "machine.");
+    for (const auto &[name, value] :
+         {std::pair("--out", &options.out), std::pair("--name", &options.name), std::pair("--report", &options.page)})
         if (asked.has(name) && value->empty())
-            throw UserError("command.arguments", fmt::format("tune: {} '': expected a name, got none. Give one, or leave {} out.", name, name));
+            throw UserError("command.arguments",
+                            fmt::format("tune: {} '': expected a name, got none. Give one, or leave {} out.", name, name));
     if (asked.has("--least-speed") && is_speed(options.campaign.goal.metric))
         throw UserError("command.arguments",
                         "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
                         "leave it out.");
     if (options.campaign.measure.cold && options.campaign.goal.metric == Metric::throughput)
         throw UserError("command.arguments",
-                        "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. Leave out the one or the other.");
+                        "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. "
+                        "Leave out the one or the other.");
     const bool many = asked.all || !asked.campaign.empty();
     if (asked.all && !asked.campaign.empty())
         throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
@@ -120,17 +125,21 @@ int tune(const Registry &registry, const Asked &asked) {
             throw UserError("command.arguments",
                             "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
         if (options_by_shape(options).size() == 1) return tune_one(registry, options);
-        for (const auto &[given, name] : {std::pair(options.deterministic, "--deterministic"), std::pair(!options.page.empty(), "--report")})
-            if (given) throw UserError("command.arguments", std::string("tune: ") + name + " is for one shape; give each dim one extent, or leave it out.");
+        for (const auto &[given, name] :
+             {std::pair(options.deterministic, "--deterministic"), std::pair(!options.page.empty(), "--report")})
+            if (given)
+                throw UserError("command.arguments",
+                                std::string("tune: ") + name + " is for one shape; give each dim one extent, or leave it out.");
         return tune_shapes(registry, options);
     }
     for (const auto &[given, name] :
          {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
           std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
-          std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"), std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
+          std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"),
+          std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
           std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule"),
-          std::pair(asked.has("--target"), "--target"), std::pair(asked.has("--numerics"), "--numerics"), std::pair(asked.has("--option"), "--option"),
-          std::pair(asked.has("--threads"), "--threads")})
+          std::pair(asked.has("--target"), "--target"), std::pair(asked.has("--numerics"), "--numerics"),
+          std::pair(asked.has("--option"), "--option"), std::pair(asked.has("--threads"), "--threads")})
         if (given)
             throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
                                                      (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
@@ -157,27 +166,36 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
     add_algorithm_options(*line, options->kernel);
     line->get_option("algorithm")->required(false);
-    line->get_option("--shape")->description("Extents to fix, such as N=768 K=3072. A dim with several, M=1 M=64, is left dynamic: the artifact "
-                                             "has a variant for each of these shapes, whose i-th extents go together");
+    line->get_option("--shape")->description(
+        "Extents to fix, such as N=768 K=3072. A dim with several, M=1 M=64, is left dynamic: the artifact "
+        "has a variant for each of these shapes, whose i-th extents go together");
     line->add_option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
         ->type_name("FILE");
     line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
     add_schedule_options(*line, options->kernel);
-    line->get_option("--schedule")->description("The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops where those are better); default: "
-                                                "as for 'generate', and the most likely one where there is no schedule");
+    line->get_option("--schedule")
+        ->description(
+            "The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops "
+            "where those are better); default: "
+            "as for 'generate', and the most likely one where there is no schedule");
     line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
         ->type_name("DIM=EXTENT");
-    line->add_option("--threads", options->threads, "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
+    line->add_option("--threads", options->threads,
+                     "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
-    line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")->check(integer_in(1, most_trials))->default_str("64, or as many as --budget-s allows");
+    line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")
+        ->check(integer_in(1, most_trials))
+        ->default_str("64, or as many as --budget-s allows");
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    line->add_option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one six times as many")
+    line->add_option("--population", c.search.population,
+                     "Candidates that are judged for each batch, and for the first one six times as many")
         ->check(CLI::Range(8, 100000))
         ->capture_default_str();
-    line->add_option("--exploration", c.search.exploration, "Share of each batch that is samples of the space, whatever their score; 1 is random search")
+    line->add_option("--exploration", c.search.exploration,
+                     "Share of each batch that is samples of the space, whatever their score; 1 is random search")
         ->check(number_in(0, 1))
         ->capture_default_str();
     line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
@@ -204,11 +222,13 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     add_seconds(*line, "--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
     add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
     add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
-    line->add_flag("--cold-caches", c.measure.cold, "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line->add_flag("--cold-caches", c.measure.cold,
+                   "Time calls that find nothing of their data in the caches, as when other work runs between them");
     line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
-    line->add_option("--metric", c.goal.metric,
-                     "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
-                     "workspace while the speed is --least-speed")
+    line->add_option(
+            "--metric", c.goal.metric,
+            "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
+            "workspace while the speed is --least-speed")
         ->transform(one_of({name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)}))
         ->default_str("latency")
         ->type_name("latency|throughput|code-size|workspace");
@@ -216,9 +236,11 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(number_in(0.01, 10))
         ->capture_default_str();
     line->add_flag("--deterministic", options->deterministic,
-                   "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed gives one artifact");
+                   "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
+                   "gives one artifact");
     line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
-    line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")->type_name("FILE");
+    line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")
+        ->type_name("FILE");
     line->add_flag("--json", options->json, "For programs");
     return {line, [=, &registry] {
                 for (const CLI::Option *option : line->get_options())

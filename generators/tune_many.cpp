@@ -39,9 +39,10 @@ void check_extents(const Registry &registry, const TuneOptions &options, const C
     for (const Dim &d : declared.dims) {
         auto is_given = [&](const std::string &dim) { return entry.task.fixed.count(dim) || entry.task.extents.count(dim); };
         if (d.kind == DimKind::symbolic && !is_given(d.name) && (d.equals.empty() || !is_given(d.equals)))
-            throw UserError("campaign.extents", declared.name + ": dim " + d.name +
-                                                    " has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\", "
-                                                    "which does not.");
+            throw UserError("campaign.extents",
+                            declared.name + ": dim " + d.name +
+                                " has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\", "
+                                "which does not.");
     }
 }
 
@@ -50,8 +51,8 @@ struct SharedTask {
     CampaignEntry entry;
     std::unique_ptr<TuneRun> run;
     std::unique_ptr<Campaign> campaign;
-    size_t recorded = 0;  // trials that the records had
-    std::string refusal;  // why it is left out
+    size_t recorded = 0;      // trials that the records had
+    std::string refusal;      // why it is left out
     bool is_stopped = false;  // before its base was measured
     CampaignResult result;
     Written written;
@@ -59,9 +60,7 @@ struct SharedTask {
     std::string name() const { return run ? run->task.name : to_string(entry.task); }
 };
 
-TaskShare share_of(const SharedTask &part) {
-    return {part.entry.weight, {}, {}, part.campaign != nullptr};
-}
+TaskShare share_of(const SharedTask &part) { return {part.entry.weight, {}, {}, part.campaign != nullptr}; }
 
 void note_progress(TaskShare &share, const Progress &p) {
     if (p.best_seconds <= 0 && p.base_seconds <= 0) return;
@@ -79,9 +78,10 @@ public:
         options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
         if (!options.kernel.quiet) options_.campaign.note = note;
         if (trials < file.tasks.size())
-            throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} tasks, got {}. Raise --trials "
-                                                           "or the file's budget, or tune fewer kernels.",
-                                                           file.tasks.size(), trials));
+            throw UserError("campaign.budget",
+                            fmt::format("tune: expected at least one trial for each of the {} tasks, got {}. Raise --trials "
+                                        "or the file's budget, or tune fewer kernels.",
+                                        file.tasks.size(), trials));
         prepare_all(registry, file);
         for (SharedTask &part : parts_)
             if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before", part.is_stopped = true;
@@ -102,10 +102,11 @@ public:
             const Progress &p = parts_[*next].campaign->progress();
             note_progress(shares[*next], p);
             if (!options_.kernel.quiet)
-                std::cerr << fmt::format("{}  {}: {} trials{}\n", trials_text(static_cast<int>(trials()), static_cast<int>(budget)), parts_[*next].name(), p.trials,
-                                         p.best_seconds > 0 ? fmt::format(", best {:.3f} of the base's speed, {}", p.best_ratio,
-                                                                          time_text(p.best_seconds))
-                                                            : "");
+                std::cerr << fmt::format("{}  {}: {} trials{}\n", trials_text(static_cast<int>(trials()), static_cast<int>(budget)),
+                                         parts_[*next].name(), p.trials,
+                                         p.best_seconds > 0
+                                             ? fmt::format(", best {:.3f} of the base's speed, {}", p.best_ratio, time_text(p.best_seconds))
+                                             : "");
         }
         ends_before_ = is_stopped() && trials() < budget;
     }
@@ -154,14 +155,16 @@ private:
                 check_output(*part.run);
             } catch (const UserError &error) {
                 part.refusal = error.what();
-                const bool is_foreign = file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
+                const bool is_foreign =
+                    file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
                 (is_foreign ? foreign : wrong)++;
                 all += "  " + to_string(entry.task) + ": " + (told.insert(error.id()).second ? error.what() : told_again(error)) + "\n";
             }
         }
         if (wrong > 0 || foreign == parts_.size())
-            throw UserError("campaign.tasks", fmt::format("{} of {} tasks cannot be tuned, and nothing was measured:\n{}Correct or remove them.",
-                                                          wrong + foreign, parts_.size(), all));
+            throw UserError("campaign.tasks",
+                            fmt::format("{} of {} tasks cannot be tuned, and nothing was measured:\n{}Correct or remove them.",
+                                        wrong + foreign, parts_.size(), all));
     }
 
     void begin(SharedTask &part) {
@@ -185,9 +188,7 @@ private:
 };
 
 // How much faster the kernel is than the base from now on: where what stands is kept, nobody knows.
-double speed_of(const SharedTask &part) {
-    return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1;
-}
+double speed_of(const SharedTask &part) { return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1; }
 
 // What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
 double weighted_ratio(const std::vector<SharedTask> &parts) {
@@ -207,7 +208,8 @@ std::string outcome_of(const SharedTask &part) {
     if (!written.file.empty()) return written.file.string();
     const std::filesystem::path place = artifact_place(*part.run);
     std::error_code none;
-    return (std::filesystem::exists(place, none) ? place.string() + " stands" : "none") + ": nothing that is surely faster than the base was found";
+    return (std::filesystem::exists(place, none) ? place.string() + " stands" : "none") +
+           ": nothing that is surely faster than the base was found";
 }
 
 std::string text_of(const SharedSearch &search) {
@@ -227,8 +229,8 @@ std::string text_of(const SharedSearch &search) {
     }
     if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
     if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
-    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, search.since(),
-                              weighted_ratio(parts));
+    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials,
+                              search.since(), weighted_ratio(parts));
 }
 
 std::string json_text(const SharedSearch &search) {
@@ -244,9 +246,8 @@ std::string json_text(const SharedSearch &search) {
         else if (part.written.failure) one["message"] = part.written.failure->message();
         tasks.push_back(one);
     }
-    ordered_json all = {
-        {"format", "tessera-tune-many"}, {"version", 1}, {"stopped", search.ends_before()}, {"tasks", tasks}, {"seconds", search.since()},
-        {"speed", nullptr}};
+    ordered_json all = {{"format", "tessera-tune-many"}, {"version", 1},    {"stopped", search.ends_before()}, {"tasks", tasks},
+                        {"seconds", search.since()},     {"speed", nullptr}};
     if (const double speed = weighted_ratio(parts); speed > 0) all["speed"] = speed;
     return document_text(all);
 }

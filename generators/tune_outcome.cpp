@@ -46,9 +46,7 @@ static ordered_json worth_json(const CampaignResult &r) {
     return worth;
 }
 
-static uint64_t bytes_by(Metric metric, const Measurement &m) {
-    return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes;
-}
+static uint64_t bytes_by(Metric metric, const Measurement &m) { return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes; }
 
 // The schedule to beat.
 static std::string base_name(const TuneRun &run, const CampaignResult &r) {
@@ -60,8 +58,7 @@ static std::string base_name(const TuneRun &run, const CampaignResult &r) {
 static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     const PreparedKernel &p = run.prepared;
     auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
-    ordered_json over = {{"schedule", base_name(run, r)},
-                         {"hash", p.schedule ? p.schedule->hash() : ""}};
+    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", p.schedule ? p.schedule->hash() : ""}};
     if (run.options.deterministic) {
         over["predicted_speed"] = rounded(r.measurement.ratio);
         return {{"chosen_by", "the cost model alone"},
@@ -83,7 +80,8 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     const Goal &goal = run.options.campaign.goal;
     if (goal.metric == Metric::latency) return choice;
     if (goal.metric == Metric::throughput) {
-        choice["metric"] = {{"name", name_of(goal.metric)}, {"callers", goal.callers}, {"calls_per_second", goal.callers / r.measurement.seconds}};
+        choice["metric"] = {
+            {"name", name_of(goal.metric)}, {"callers", goal.callers}, {"calls_per_second", goal.callers / r.measurement.seconds}};
         return choice;
     }
     choice["metric"] = {{"name", name_of(goal.metric)},
@@ -130,7 +128,8 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     std::vector<DimExtents> extents;
     std::vector<std::map<std::string, Knobs>> stages;
     for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(stages_of(s));
-    const std::vector<ShapeCase> cases = shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
+    const std::vector<ShapeCase> cases =
+        shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
     std::vector<TunedVariant> variants;
     for (size_t i = 0; i + 1 < cases.size(); i++) variants.push_back({cases[i].when, stages[cases[i].shape]});
     const size_t last = cases.back().shape;
@@ -139,7 +138,8 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     const PreparedKernel prepared = prepared_with(tuned, run);
     Judge judge(run.options.model);
     const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
-    const DimExtents &recorded = is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
+    const DimExtents &recorded =
+        is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
     ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
     ordered_json each = ordered_json::array(), unreached = ordered_json::array();
     for (const TunedShape &s : shapes) {
@@ -148,7 +148,8 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
             unreached.push_back(s.run->extents);
             continue;
         }
-        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) == (s.stands ? s.stands->resolved : winner_of(*s.result).resolved),
+        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) ==
+                    (s.stands ? s.stands->resolved : winner_of(*s.result).resolved),
                 "an artifact resolves to the programs that were measured");
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
         if (s.stands) {
@@ -176,7 +177,8 @@ Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifa
         out.publish(place.filename().string());
         written.file = place;
     } catch (const UserError &error) {
-        const std::string again = run.options.deterministic ? "" : " Nothing that was measured is lost: with --resume the same command writes it.";
+        const std::string again =
+            run.options.deterministic ? "" : " Nothing that was measured is lost: with --resume the same command writes it.";
         written.failure.emplace(error.id(), error.message() + again);
     }
     return written;
@@ -190,8 +192,9 @@ Written write_artifact(const TuneRun &run, const CampaignResult &result, const s
 }
 
 std::string kept_text(const TuneRun &run) {
-    const std::string why = run.options.deterministic ? "it was measured, and this choice is only predicted. Name"
-                                                      : "its schedule was not measured this time, and may be better. Give more --trials, name";
+    const std::string why = run.options.deterministic
+                                ? "it was measured, and this choice is only predicted. Name"
+                                : "its schedule was not measured this time, and may be better. Give more --trials, name";
     return fmt::format("kept {}, since {} another artifact with --name or --out, or delete that one\n", artifact_place(run).string(), why);
 }
 
@@ -205,18 +208,23 @@ std::string written_text(const TuneRun &run, const Written &written) {
     if (written.file.empty()) return "";
     const PreparedKernel &p = run.prepared;
     const bool is_found = run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
-                          artifact_name(run.options, p, {run.extents}).starts_with(fmt::format("{}/{}/{}/", p.declared.name, p.declared.numerics.name, p.target.name));
+                          artifact_name(run.options, p, {run.extents})
+                              .starts_with(fmt::format("{}/{}/{}/", p.declared.name, p.declared.numerics.name, p.target.name));
     const std::string text = "wrote " + written.file.string() + "\n";
-    if (!is_found) return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
+    if (!is_found)
+        return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
     if (is_own_folder(run.options.out)) return text + "kernels that name no schedule take it from now on\n";
-    return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n", shell_word(run.options.out));
+    return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n",
+                              shell_word(run.options.out));
 }
 
 ordered_json times_json(const CampaignResult &r) {
     const bool measured = r.base_seconds > 0;
     const auto number = [&](double x) { return measured ? ordered_json(x) : ordered_json(nullptr); };
     const ordered_json ratio = r.trials.empty() ? ordered_json(nullptr) : ordered_json(r.measurement.ratio);  // or what the model predicts
-    return {{"base_s", number(r.base_seconds)}, {"best_s", number(r.measurement.seconds)}, {"ratio", {number(r.measurement.lower), ratio, number(r.measurement.upper)}}};
+    return {{"base_s", number(r.base_seconds)},
+            {"best_s", number(r.measurement.seconds)},
+            {"ratio", {number(r.measurement.lower), ratio, number(r.measurement.upper)}}};
 }
 
 static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
@@ -231,7 +239,8 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                           {"message", t.measurement.message}});
     ordered_json finalists = ordered_json::array();
     for (const auto &[resolved, m] : r.finalists)
-        finalists.push_back({{"resolved", resolved}, {"verdict", name_of(m.verdict)}, {"seconds", m.seconds}, {"ratio", {m.lower, m.ratio, m.upper}}});
+        finalists.push_back(
+            {{"resolved", resolved}, {"verdict", name_of(m.verdict)}, {"seconds", m.seconds}, {"ratio", {m.lower, m.ratio, m.upper}}});
     const ordered_json whole = {{"format", "tessera-tune"},
                                 {"version", 1},
                                 {"task", task.name},
@@ -260,8 +269,7 @@ static std::string choice_report(const TuneRun &run, const CampaignResult &r, co
     std::string text =
         fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size());
     if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
-    return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio,
-                              base_name(run, r));
+    return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio, base_name(run, r));
 }
 
 static std::string measured_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
@@ -270,13 +278,15 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     const bool calibrated = p.target.measured.has_value();
     std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
-    text += fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated),
-                        base_name(run, r));
+    text +=
+        fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated), base_name(run, r));
     if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";
-    if (!r.confirmed) return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
+    if (!r.confirmed)
+        return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
     const Metric metric = run.options.campaign.goal.metric;
     const bool fast = is_speed(metric);
-    if (r.trials.size() == 1 && !r.stopped) return text + "  the first trial is the schedule to beat, and no other was asked for; no artifact is written\n";
+    if (r.trials.size() == 1 && !r.stopped)
+        return text + "  the first trial is the schedule to beat, and no other was asked for; no artifact is written\n";
     if (!artifact && fast) return text + "  nothing that is surely faster was found; no artifact is written\n";
     if (!artifact)
         return text +
@@ -286,7 +296,8 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
                             bytes_by(metric, r.base_measurement), gain_text(r.gain, metric));
     const double seconds = r.base_seconds / r.measurement.ratio;
     if (metric == Metric::throughput)
-        text += fmt::format("  throughput  {:.4g} calls a second of {} callers\n", run.options.campaign.goal.callers / seconds, run.options.campaign.goal.callers);
+        text += fmt::format("  throughput  {:.4g} calls a second of {} callers\n", run.options.campaign.goal.callers / seconds,
+                            run.options.campaign.goal.callers);
     text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(seconds),
                         bound_text(bound, seconds, calibrated), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
     return text;
@@ -302,8 +313,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
         text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
                                                                      ? "the tuned speed over the speed without it"
                                                                      : "the bytes without it over the tuned bytes");
-    for (const Worth &w : r.worth)
-        text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
+    for (const Worth &w : r.worth) text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
     return text + written_text(run, written);
 }
 
@@ -326,10 +336,12 @@ void write_page(const TuneRun &run, const CampaignResult &r, const std::optional
         std::string all;
         if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : value.dump();
         for (const auto &[name, part] : value.items())
-            all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") + (part.is_string() ? part.get<std::string>() : part.dump());
+            all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") +
+                   (part.is_string() ? part.get<std::string>() : part.dump());
         return all.empty() ? std::string("none") : all;
     };
-    for (const char *name : {"machine", "target", "runners", "threads", "numerics", "options", "fixed", "extents", "model", "versions", "semantic"})
+    for (const char *name :
+         {"machine", "target", "runners", "threads", "numerics", "options", "fixed", "extents", "model", "versions", "semantic"})
         if (id.contains(name)) report.origin.push_back({name, text(id[name])});
     report.origin.push_back({"seed", std::to_string(options.campaign.search.seed)});
     report.origin.push_back({"records", options.records});

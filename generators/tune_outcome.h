@@ -14,7 +14,7 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &re
 struct TunedShape {
     std::unique_ptr<TuneRun> run;
     std::optional<CampaignResult> result;
-    std::string refusal;  // why it could not be
+    std::string refusal;                 // why it could not be
     std::optional<StandingCase> stands;  // what the artifact at its place keeps for it
 };
 void keep_standing(std::vector<TunedShape> &shapes);

@@ -28,20 +28,17 @@ std::string bound_text(double bound, double seconds, bool calibrated) {
 
 std::string stopped_text(size_t trials, size_t budget) {
     const std::string of = budget == most_trials ? "" : fmt::format(" of {}", std::max(trials, budget));
-    return fmt::format("stopped after {}{} trials; ", trials, of) + (trials > 0 ? "--resume goes on from here" : "the same command begins again");
+    return fmt::format("stopped after {}{} trials; ", trials, of) +
+           (trials > 0 ? "--resume goes on from here" : "the same command begins again");
 }
 
 std::string document_text(const nlohmann::ordered_json &document) {
     return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void warn(const std::string &text) {
-    std::cerr << "warning: " << text << "\n";
-}
+void warn(const std::string &text) { std::cerr << "warning: " << text << "\n"; }
 
-void note(const std::string &text) {
-    std::cerr << "note: " << text << "\n";
-}
+void note(const std::string &text) { std::cerr << "note: " << text << "\n"; }
 
 std::string gain_text(double gain, Metric metric) {
     if (is_speed(metric)) return fmt::format("{:.3f} of the base's speed", gain);

@@ -14,7 +14,7 @@ std::string verdicts_text(const std::map<Verdict, int> &verdicts);  // "12 measu
 // How near the roofline, where the rates of the machine were measured; assumed ones would promise too much or too little.
 std::string bound_text(double bound, double seconds, bool calibrated);
 
-std::string stopped_text(size_t trials, size_t budget);             // "stopped after 9 of 30 trials; --resume goes on from here"
+std::string stopped_text(size_t trials, size_t budget);  // "stopped after 9 of 30 trials; --resume goes on from here"
 // A document for standard output, whatever bytes the names of files in it have.
 std::string document_text(const nlohmann::ordered_json &document);
 

@@ -87,7 +87,8 @@ public:
             if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
             try {
-                shapes_[i].result = run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
+                shapes_[i].result =
+                    run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
                 trials -= static_cast<int>(shapes_[i].result->trials.size());
             } catch (const UserError &error) {
                 if (error.id().starts_with("records.")) throw;
@@ -115,16 +116,18 @@ private:
         const PreparedKernel &p = shapes_[0].run->prepared;
         const std::vector<std::string> ahead = packed_ahead(options_, p);
         if (!ahead.empty())
-            throw UserError("tune.prepack", fmt::format("{}: expected one shape where operands may be packed ahead of time, since all variants of a "
-                                                        "kernel take them packed alike; got {} shapes, and {} packed by --prepack, --space or the "
-                                                        "schedule to beat. Tune one shape at a time, or pack nothing ahead of time.",
-                                                        p.declared.name, shapes_.size(), join(ahead)));
+            throw UserError("tune.prepack",
+                            fmt::format("{}: expected one shape where operands may be packed ahead of time, since all variants of a "
+                                        "kernel take them packed alike; got {} shapes, and {} packed by --prepack, --space or the "
+                                        "schedule to beat. Tune one shape at a time, or pack nothing ahead of time.",
+                                        p.declared.name, shapes_.size(), join(ahead)));
     }
 
     void plant_found(size_t i) {
         auto &relatives = shapes_[i].run->task.relatives;
         for (size_t before = 0; before < i; before++)
-            if (const auto &found = shapes_[before].result; found && found->improved) relatives.insert(relatives.begin(), found->best.stages);
+            if (const auto &found = shapes_[before].result; found && found->improved)
+                relatives.insert(relatives.begin(), found->best.stages);
     }
 };
 
@@ -132,13 +135,12 @@ bool is_stopped(const std::vector<TunedShape> &shapes) {
     return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result ? s.result->stopped : s.refusal.empty(); });
 }
 
-std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const Written &written,
-                        int trials) {
+std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const Written &written, int trials) {
     size_t width = 5, when = 4;
     for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
     for (const std::string &c : cases) when = std::max(when, c.size());
-    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.declared.name, "shape", width, "runs", when,
-                                   "trials", "base", "tuned", "speed");
+    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.declared.name, "shape", width,
+                                   "runs", when, "trials", "base", "tuned", "speed");
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
         if (!shapes[i].result) {
@@ -189,9 +191,10 @@ std::vector<TuneOptions> options_by_shape(const TuneOptions &options) {
         for (const auto &[dim, values] : *all) {
             if (values.size() == 1) continue;
             if (count > 1 && values.size() != count)
-                throw UserError("command.shape", fmt::format("--shape: expected as many extents of {} as of {}, which has {}, one for each shape; "
-                                                             "got {}. Give a dim once where all shapes have the same of it.",
-                                                             dim, many, count, values.size()));
+                throw UserError("command.shape",
+                                fmt::format("--shape: expected as many extents of {} as of {}, which has {}, one for each shape; "
+                                            "got {}. Give a dim once where all shapes have the same of it.",
+                                            dim, many, count, values.size()));
             count = values.size(), many = dim;
         }
     if (count == 1) return {options};
@@ -202,11 +205,13 @@ std::vector<TuneOptions> options_by_shape(const TuneOptions &options) {
         for (const auto *all : {&fixed, &extents})
             for (const auto &[dim, values] : *all) {
                 const bool stays_fixed = all == &fixed && values.size() == 1;
-                (stays_fixed ? one.kernel.shape : one.extents).push_back(fmt::format("{}={}", dim, values.size() == 1 ? values[0] : values[i]));
+                (stays_fixed ? one.kernel.shape : one.extents)
+                    .push_back(fmt::format("{}={}", dim, values.size() == 1 ? values[0] : values[i]));
             }
         for (size_t before = 0; before < i; before++)
             if (shapes[before].extents == one.extents)
-                throw UserError("command.shape", "--shape: expected shapes that differ; " + join(one.extents) + " is given twice. Give it once.");
+                throw UserError("command.shape",
+                                "--shape: expected shapes that differ; " + join(one.extents) + " is given twice. Give it once.");
     }
     return shapes;
 }
@@ -221,7 +226,8 @@ int tune_shapes(const Registry &registry, const TuneOptions &options) {
     std::vector<std::string> cases;
     const std::vector<TunedShape> &shapes = all.conclude();
     const Written written = write_artifact(*shapes[0].run, artifact_of(shapes, cases));
-    std::cout << (options.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, options.campaign.trials)) << std::flush;
+    std::cout << (options.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, options.campaign.trials))
+              << std::flush;
     written.check();
     const bool whole = std::all_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.refusal.empty(); });
     return whole ? exit_ok : exit_check_failed;

@@ -75,12 +75,12 @@ static void check_contradictions(const CampaignTask &task) {
     for (const Choose &walk : walks) try {
             realize(task.space, walk);
             return;
-        } catch (const UserError &error) {
-            last = error.message();
-        }
-    throw UserError("tune.space", fmt::format("--space '{}': no schedule satisfies all of these. Of the last one that was tried: {} Allow more answers, or leave a "
-                                              "restriction out; --dry-run lists the answers.",
-                                              text_of(task.space.restrictions), last));
+        } catch (const UserError &error) { last = error.message(); }
+    throw UserError(
+        "tune.space",
+        fmt::format("--space '{}': no schedule satisfies all of these. Of the last one that was tried: {} Allow more answers, or leave a "
+                    "restriction out; --dry-run lists the answers.",
+                    text_of(task.space.restrictions), last));
 }
 
 void check_restrictions(const CampaignTask &task) {
@@ -114,8 +114,10 @@ void check_restrictions(const CampaignTask &task) {
     if (names.size() > shown) known += " and " + std::to_string(names.size() - shown) + " more";
     for (const auto &[name, values] : task.space.restrictions)
         if (!met[name])
-            throw UserError("tune.space", fmt::format("--space '{}={}': no decision {}; the decisions are {}.{} --dry-run lists their answers.", name, join(values, ","),
-                                                      called.count(name) ? "has that answer" : "is called so", known, called.count(name) ? "" : meant_by(name, called)));
+            throw UserError("tune.space",
+                            fmt::format("--space '{}={}': no decision {}; the decisions are {}.{} --dry-run lists their answers.", name,
+                                        join(values, ","), called.count(name) ? "has that answer" : "is called so", known,
+                                        called.count(name) ? "" : meant_by(name, called)));
     check_contradictions(task);
 }
 

@@ -84,15 +84,18 @@ std::vector<std::string> packed_ahead(const TuneOptions &options, const Prepared
     std::set<std::string> all;
     for (const std::string &name : options.prepack) {
         if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
-            throw UserError("tune.prepack",
-                            fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}", p.declared.name, name, join(inputs),
-                                        std::find(outputs.begin(), outputs.end(), name) == outputs.end() ? did_you_mean(name, inputs)
-                                                                                                         : " '" + name + "' is what it computes; name one of those."));
+            throw UserError("tune.prepack", fmt::format("{}: --prepack '{}': expected an operand of the kernel; its operands are {}.{}",
+                                                        p.declared.name, name, join(inputs),
+                                                        std::find(outputs.begin(), outputs.end(), name) == outputs.end()
+                                                            ? did_you_mean(name, inputs)
+                                                            : " '" + name + "' is what it computes; name one of those."));
         all.insert(name);
     }
     for (const auto &[decision, values] : parse_restrictions(options.space))
         for (const std::string &name : inputs)
-            if ((decision == "pack." + name || decision.ends_with(".pack." + name)) && std::find(values.begin(), values.end(), "ahead") != values.end()) all.insert(name);
+            if ((decision == "pack." + name || decision.ends_with(".pack." + name)) &&
+                std::find(values.begin(), values.end(), "ahead") != values.end())
+                all.insert(name);
     for (const auto &[stage, knobs] : p.resolved.stages)
         for (const auto &[operand, pack] : knobs.pack)
             if (pack.is_ahead()) all.insert(operand);
@@ -104,7 +107,8 @@ std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, c
     const Metric metric = options.campaign.goal.metric;
     const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
     const std::string packed = packed_ahead(options, p).empty() ? "" : "_prepacked";
-    return fmt::format("{}/{}/{}/{}{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, shapes, options.threads), packed, chosen);
+    return fmt::format("{}/{}/{}/{}{}{}", p.declared.name, p.declared.numerics.name, p.target.name, variety_of(p, shapes, options.threads),
+                       packed, chosen);
 }
 
 void check_size(const PreparedKernel &p, const DimExtents &extents, int callers) {
@@ -135,9 +139,11 @@ static void check_not_empty(const PreparedKernel &p, const DimExtents &extents) 
     for (const auto *all : {&p.fixed, &extents})
         for (const auto &[dim, extent] : *all)
             if (extent < 1)
-                throw UserError("tune.extents", fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}, of which there is nothing to measure. "
-                                                            "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
-                                                            p.declared.name, dim, extent, extent));
+                throw UserError(
+                    "tune.extents",
+                    fmt::format("{}: expected an extent of at least 1 for each dim, got {}={}, of which there is nothing to measure. "
+                                "Tune for the extents that the kernel mostly runs with; the schedule is right for {} too.",
+                                p.declared.name, dim, extent, extent));
 }
 
 // As JSON can hold them.
@@ -182,42 +188,48 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
 static void check_gpu(const Target &target, const TuneOptions &options) {
     if (!target.is_gpu()) return;
     if (options.deterministic)
-        throw UserError("command.arguments", fmt::format("tune: target '{}': --deterministic chooses by the cost model, which does not know a "
-                                                         "GPU's blocks. Leave it out, so that candidates are measured.",
-                                                         target.name));
+        throw UserError("command.arguments",
+                        fmt::format("tune: target '{}': --deterministic chooses by the cost model, which does not know a "
+                                    "GPU's blocks. Leave it out, so that candidates are measured.",
+                                    target.name));
     if (options.threads > 1)
         throw UserError("command.arguments", fmt::format("tune: target '{}': --threads is of processors; a GPU's threads come from the "
                                                          "schedule. Leave it out.",
                                                          target.name));
     if (!options.prepack.empty())
-        throw UserError("command.arguments", fmt::format("tune: target '{}': --prepack is of processors; on a GPU what a block reads is staged in "
-                                                         "shared memory. Leave it out.",
-                                                         target.name));
+        throw UserError("command.arguments",
+                        fmt::format("tune: target '{}': --prepack is of processors; on a GPU what a block reads is staged in "
+                                    "shared memory. Leave it out.",
+                                    target.name));
     if (options.campaign.goal.metric == Metric::throughput)
-        throw UserError("command.arguments", fmt::format("tune: target '{}': --metric throughput is of processors, whose threads call at one time. Leave "
-                                                         "it out.",
-                                                         target.name));
+        throw UserError("command.arguments",
+                        fmt::format("tune: target '{}': --metric throughput is of processors, whose threads call at one time. Leave "
+                                    "it out.",
+                                    target.name));
     if (options.campaign.measure.cold)
         throw UserError("command.arguments", fmt::format("tune: target '{}': --cold-caches is of processors. Leave it out.", target.name));
     if (options.dry_run) return;
     if (target.arch != "opencl")
-        throw UserError("tune.gpu", fmt::format("target '{}': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists "
-                                                "its space; --target opencl measures on the same device, where its driver has OpenCL.",
-                                                target.name));
+        throw UserError("tune.gpu",
+                        fmt::format("target '{}': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists "
+                                    "its space; --target opencl measures on the same device, where its driver has OpenCL.",
+                                    target.name));
     if (!options.runners.empty()) return;
     if (const Devices found = opencl_devices(); found.devices.empty())
-        throw UserError("tune.device", fmt::format("target '{}': expected an OpenCL device to measure on, got none{}. Install a device's driver "
-                                                   "(Debian's pocl-opencl-icd has one for the CPU), or name a --runner on a machine that has one.",
-                                                   target.name, found.problem.empty() ? "" : ": " + found.problem));
+        throw UserError("tune.device",
+                        fmt::format("target '{}': expected an OpenCL device to measure on, got none{}. Install a device's driver "
+                                    "(Debian's pocl-opencl-icd has one for the CPU), or name a --runner on a machine that has one.",
+                                    target.name, found.problem.empty() ? "" : ": " + found.problem));
 }
 
 static void check_has_runner(const Target &target) {
     try {
         check_runs_here(target);
     } catch (const UserError &error) {
-        throw UserError(error.id(), error.message() +
-                                        " To tune for it from here, name a command that runs its programs with --runner (an emulator, or ssh to such "
-                                        "a machine), and the C compiler for it with --cc.");
+        throw UserError(error.id(),
+                        error.message() +
+                            " To tune for it from here, name a command that runs its programs with --runner (an emulator, or ssh to such "
+                            "a machine), and the C compiler for it with --cc.");
     }
 }
 
@@ -281,10 +293,11 @@ static void check_extends_others(const TuneRun &run, const std::string &name) {
     if (!parent) return;
     for (const Schedule &s : run.library.ancestry(*parent))
         if (s.name() == name)
-            throw UserError("schedule.cycle",
-                            fmt::format("tune: artifact '{}': expected a name that is none of those that it will extend, got that of {}the schedule "
-                                        "to beat, '{}'. Give it another with --name, or beat another with --schedule.",
-                                        name, name == parent->name() ? "" : "an ancestor of ", parent->name()));
+            throw UserError(
+                "schedule.cycle",
+                fmt::format("tune: artifact '{}': expected a name that is none of those that it will extend, got that of {}the schedule "
+                            "to beat, '{}'. Give it another with --name, or beat another with --schedule.",
+                            name, name == parent->name() ? "" : "an ancestor of ", parent->name()));
 }
 
 // What is written to one of these names ends up in the other, whether anything is there yet or not.

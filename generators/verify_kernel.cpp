@@ -31,7 +31,8 @@ struct VerifyOptions {
 };
 
 bool runs_at(const KernelVariant &variant, const DimExtents &shape) {
-    return std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+    return std::all_of(variant.when.begin(), variant.when.end(),
+                       [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
 }
 
 struct Shapes {
@@ -47,7 +48,8 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
     for (const KernelVariant &v : p.kernel.variants) conditions.push_back(v.when);
     std::set<size_t> run;
     for (const DimExtents &shape : shapes.all) {
-        auto chosen = std::find_if(p.kernel.variants.begin(), p.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
+        auto chosen =
+            std::find_if(p.kernel.variants.begin(), p.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
         if (is_empty(p.bound, shape)) shapes.empty++;
         else run.insert(static_cast<size_t>(chosen - p.kernel.variants.begin()));
     }
@@ -88,21 +90,36 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     const auto failures = std::count_if(all.begin(), all.end(), [](const ordered_json &c) { return c["difference"] != ""; });
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
     if (options.json) {
-        const ordered_json whole = {{"format", "tessera-verify"}, {"version", 1}, {"kernel", p.kernel.name}, {"target", p.target.name}, {"numerics", p.declared.numerics.name},
-                                    {"schedule", schedule}, {"threads", options.threads}, {"seed", options.seed}, {"failures", failures}, {"shapes", all}, {"variants_not_run", idle}};
+        const ordered_json whole = {{"format", "tessera-verify"},
+                                    {"version", 1},
+                                    {"kernel", p.kernel.name},
+                                    {"target", p.target.name},
+                                    {"numerics", p.declared.numerics.name},
+                                    {"schedule", schedule},
+                                    {"threads", options.threads},
+                                    {"seed", options.seed},
+                                    {"failures", failures},
+                                    {"shapes", all},
+                                    {"variants_not_run", idle}};
         std::cout << whole.dump(2) << "\n";
         return failures ? exit_check_failed : exit_ok;
     }
     double error = 0, declared = 0;
     for (const ordered_json &c : all) {
         error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
-        if (c["difference"] != "") std::cout << p.kernel.name << " at " << to_string(c["extents"].get<DimExtents>()) << ": " << c["difference"].get<std::string>() << "\n";
+        if (c["difference"] != "")
+            std::cout << p.kernel.name << " at " << to_string(c["extents"].get<DimExtents>()) << ": " << c["difference"].get<std::string>()
+                      << "\n";
     }
-    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.kernel.name, p.target.name, p.declared.numerics.name, schedule,
-                             all.size() - static_cast<size_t>(failures), all.size(), empty ? fmt::format(" ({} of them empty)", empty) : "", options.threads);
-    if (!failures) std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error, declared);
+    std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.kernel.name, p.target.name,
+                             p.declared.numerics.name, schedule, all.size() - static_cast<size_t>(failures), all.size(),
+                             empty ? fmt::format(" ({} of them empty)", empty) : "", options.threads);
+    if (!failures)
+        std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error,
+                                 declared);
     std::cout << "\n";
-    for (const std::string &variant : idle) std::cout << "note: no shape was tried for the variant where " << variant << "; give one by --extents\n";
+    for (const std::string &variant : idle)
+        std::cout << "note: no shape was tried for the variant where " << variant << "; give one by --extents\n";
     return failures ? exit_check_failed : exit_ok;
 }
 
@@ -110,11 +127,15 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
 
 Command verify_command(CLI::App &app, const Registry &registry) {
     auto options = std::make_shared<VerifyOptions>();
-    CLI::App *line = app.add_subcommand("verify", "Compile a kernel, run it on awkward shapes and compare it with its tile program and its algorithm; 1 if it is wrong");
+    CLI::App *line = app.add_subcommand(
+        "verify", "Compile a kernel, run it on awkward shapes and compare it with its tile program and its algorithm; 1 if it is wrong");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones")->type_name("DIM=EXTENT");
-    line->add_option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")->check(CLI::Range(1, INT32_MAX))->capture_default_str();
+    line->add_option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones")
+        ->type_name("DIM=EXTENT");
+    line->add_option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")
+        ->check(CLI::Range(1, INT32_MAX))
+        ->capture_default_str();
     line->add_option("--seed", options->seed, "Of shapes and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
     line->add_option("--threads", options->threads, "Also run with so many threads")->check(CLI::Range(1, 4096))->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");

@@ -2,17 +2,14 @@
 
 static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail) {
     const int place = b->carrier[dim];
-    return place < 0 ? tess_abi1_fault(kind, -1, -1, detail)
-                     : tess_abi1_fault(kind, place / 16, place % 16 - 1, detail);
+    return place < 0 ? tess_abi1_fault(kind, -1, -1, detail) : tess_abi1_fault(kind, place / 16, place % 16 - 1, detail);
 }
 
 static int is_kernel(const int64_t *spec) {
-    return spec != NULL &&
-           (spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI1 ||
-            spec[TESS_SPEC_VERSION] == TESS_SPEC_PACKED) &&
-           spec[TESS_SPEC_N_DIMS] >= 0 && spec[TESS_SPEC_N_DIMS] <= TESS_MAX_DIMS &&
-           spec[TESS_SPEC_N_TENSORS] >= 0 && spec[TESS_SPEC_N_TENSORS] <= TESS_MAX_TENSORS &&
-           spec[TESS_SPEC_N_PARAMETERS] >= 0 && spec[TESS_SPEC_N_PARAMETERS] <= TESS_MAX_PARAMETERS;
+    return spec != NULL && (spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI1 || spec[TESS_SPEC_VERSION] == TESS_SPEC_PACKED) &&
+           spec[TESS_SPEC_N_DIMS] >= 0 && spec[TESS_SPEC_N_DIMS] <= TESS_MAX_DIMS && spec[TESS_SPEC_N_TENSORS] >= 0 &&
+           spec[TESS_SPEC_N_TENSORS] <= TESS_MAX_TENSORS && spec[TESS_SPEC_N_PARAMETERS] >= 0 &&
+           spec[TESS_SPEC_N_PARAMETERS] <= TESS_MAX_PARAMETERS;
 }
 
 static int check_descriptors(const TessBinding *b) {
@@ -36,8 +33,7 @@ static int check_descriptors(const TessBinding *b) {
         if (arg->reserved != 0) return tess_abi1_fault(TESS_RESERVED, t, -1, -1);
         for (axis = 0; axis < rank; ++axis) {
             if (arg->extents[axis] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, t, axis, -1);
-            if (arg->extents[axis] > TESS_MAX_ELEMENTS)
-                return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
+            if (arg->extents[axis] > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         }
     }
     return TESS_OK;
@@ -58,14 +54,12 @@ static int bind_dims(TessBinding *b) {
         const int packed = tess_abi1_is_packed(b, t);
         if (packed && record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT) continue;
         for (axis = 0; axis < record[TESS_SPEC_TENSOR_RANK]; ++axis) {
-            const int64_t extent =
-                packed ? tess_abi1_packed_extent(b, t, axis) : b->args[t]->extents[axis];
+            const int64_t extent = packed ? tess_abi1_packed_extent(b, t, axis) : b->args[t]->extents[axis];
             d = record[TESS_SPEC_TENSOR_AXES + axis];
             if (d < 0 || d >= dims) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
             if (b->frame[d] < 0) b->frame[d] = extent;
             if (extent != b->frame[d]) {
-                if (tess_spec_dim(b->spec, d)[TESS_SPEC_DIM_FIXED] >= 0)
-                    return tess_abi1_fault(TESS_EXTENT_FIXED, t, axis, b->frame[d]);
+                if (tess_spec_dim(b->spec, d)[TESS_SPEC_DIM_FIXED] >= 0) return tess_abi1_fault(TESS_EXTENT_FIXED, t, axis, b->frame[d]);
                 return tess_abi1_fault(TESS_EXTENT_MISMATCH, t, axis, b->carrier[d]);
             }
             if (b->carrier[d] < 0) b->carrier[d] = (int16_t)tess_abi1_place((int)t, (int)axis);
@@ -80,15 +74,13 @@ static int check_constraints(TessBinding *b) {
     for (d = 0; d < dims; ++d) {
         const int64_t *record = tess_spec_dim(b->spec, d);
         const int64_t min = record[TESS_SPEC_DIM_MIN], max = record[TESS_SPEC_DIM_MAX];
-        const int64_t factor = record[TESS_SPEC_DIM_MULTIPLE_OF],
-                      other = record[TESS_SPEC_DIM_EQUAL_TO];
+        const int64_t factor = record[TESS_SPEC_DIM_MULTIPLE_OF], other = record[TESS_SPEC_DIM_EQUAL_TO];
         if (other >= dims) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
         if (b->frame[d] < 0 && other >= 0) b->frame[d] = b->frame[other];
         if (b->frame[d] < 0) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
         if (b->frame[d] < min) return dim_fault(b, d, TESS_EXTENT_MIN, min);
         if (max >= 0 && b->frame[d] > max) return dim_fault(b, d, TESS_EXTENT_MAX, max);
-        if (factor > 1 && b->frame[d] % factor != 0)
-            return dim_fault(b, d, TESS_EXTENT_MULTIPLE, factor);
+        if (factor > 1 && b->frame[d] % factor != 0) return dim_fault(b, d, TESS_EXTENT_MULTIPLE, factor);
         if (other >= 0 && b->frame[other] >= 0 && b->frame[d] != b->frame[other]) {
             return b->carrier[other] >= 0 ? dim_fault(b, d, TESS_EXTENT_MISMATCH, b->carrier[other])
                                           : dim_fault(b, d, TESS_EXTENT_FIXED, b->frame[other]);
@@ -138,22 +130,18 @@ static int bind_strides(TessBinding *b, int64_t t, int64_t slot) {
     for (axis = 0; axis < rank; ++axis) {
         const int64_t extent = arg->extents[axis], stride = arg->strides[axis];
         if (extent == 1) continue;
-        if (axis == last && stride != 1 &&
-            (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0) {
+        if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0) {
             return tess_abi1_fault(TESS_STRIDE_LAST, t, axis, -1);
         }
         if (axis == last && stride < 0) return tess_abi1_fault(TESS_STRIDE_NEGATIVE, t, axis, -1);
-        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS)
-            return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
+        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         elements *= extent;
         if (stride < 0) below -= stride * (extent - 1);
         if (stride > 0) above += stride * (extent - 1);
-        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS)
-            return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
+        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
         b->frame[slot + axis] = stride;
     }
-    if (record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT &&
-        overlaps_itself(rank, arg->extents, arg->strides)) {
+    if (record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT && overlaps_itself(rank, arg->extents, arg->strides)) {
         return tess_abi1_fault(TESS_SELF_OVERLAP, t, -1, -1);
     }
     b->spans[t].begin = 0u - (uint64_t)below * size;
@@ -170,8 +158,7 @@ static uint64_t features_left(const TessContext *context) {
 
 static int check_context(const TessContext *context) {
     if (context == NULL) return TESS_OK;
-    if (context->size < offsetof(TessContext, features_off))
-        return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_SIZE);
+    if (context->size < offsetof(TessContext, features_off)) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_SIZE);
     if (context->threads < 0) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_THREADS);
     if (context->pool != NULL && context->pool->parallel_for == NULL) {
         return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_PARALLEL_FOR);
@@ -204,16 +191,13 @@ int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessCont
         if (status != TESS_OK) return status;
         slot += 1 + tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_RANK];
     }
-    for (parameter = 0; parameter < b->spec[TESS_SPEC_N_PARAMETERS]; ++parameter) {
-        b->frame[slot++] = parameter_bits[parameter];
-    }
+    for (parameter = 0; parameter < b->spec[TESS_SPEC_N_PARAMETERS]; ++parameter) { b->frame[slot++] = parameter_bits[parameter]; }
     b->tail = slot;
     b->frame[slot] = 0;
     b->frame[slot + TESS_TAIL_SHARED_BYTES] = 0;
     b->frame[slot + TESS_TAIL_WORKER_BYTES] = 0;
     b->frame[slot + TESS_TAIL_FEATURES] = (int64_t)features;
-    b->frame[slot + TESS_TAIL_WORKERS] =
-        context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
+    b->frame[slot + TESS_TAIL_WORKERS] = context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
     return TESS_OK;
 }
 
@@ -225,8 +209,7 @@ int tess_abi1_check_data(TessBinding *b) {
         const uint64_t size = tess_dtype_size(b->args[t]->dtype);
         if (b->spans[t].bytes == 0) continue;
         if (address == 0) return tess_abi1_fault(TESS_NULL_DATA, t, -1, -1);
-        if ((address & (size - 1)) != 0)
-            return tess_abi1_fault(TESS_MISALIGNED, t, -1, (int64_t)size);
+        if ((address & (size - 1)) != 0) return tess_abi1_fault(TESS_MISALIGNED, t, -1, (int64_t)size);
         b->spans[t].begin += address;
     }
     for (t = 0; t < tensors; ++t) {

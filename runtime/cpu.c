@@ -74,8 +74,7 @@ static unsigned saved_by_system(void) {
     {
         /* Linux traps AMX until a process asks for it: ARCH_REQ_XCOMP_PERM for tile data (18). */
         const long request = 0x1023, tile_data = 18;
-        if ((low & XCR0_AMX) == XCR0_AMX && syscall(SYS_arch_prctl, request, tile_data) != 0)
-            low &= ~(unsigned)XCR0_AMX;
+        if ((low & XCR0_AMX) == XCR0_AMX && syscall(SYS_arch_prctl, request, tile_data) != 0) low &= ~(unsigned)XCR0_AMX;
     }
 #endif
     return low;
@@ -89,14 +88,8 @@ static uint64_t detect(void) {
         const Feature *feature = &features[i];
         unsigned outputs[4];
         if (feature->output > EDX) continue;
-        if (!__get_cpuid_count(feature->leaf, feature->subleaf, &outputs[EAX], &outputs[EBX],
-                               &outputs[ECX], &outputs[EDX])) {
-            continue;
-        }
-        if ((outputs[feature->output] >> feature->bit & 1u) != 0 &&
-            (saved & feature->xcr0) == feature->xcr0) {
-            found |= UINT64_C(1) << i;
-        }
+        if (!__get_cpuid_count(feature->leaf, feature->subleaf, &outputs[EAX], &outputs[EBX], &outputs[ECX], &outputs[EDX])) { continue; }
+        if ((outputs[feature->output] >> feature->bit & 1u) != 0 && (saved & feature->xcr0) == feature->xcr0) { found |= UINT64_C(1) << i; }
     }
     return found;
 }
@@ -107,10 +100,7 @@ static uint64_t detect(void) {
     int i;
     for (i = 0; i < TESS_CPU_FEATURE_COUNT; ++i) {
         const Feature *feature = &features[i];
-        if (feature->output >= ARM_HWCAP &&
-            (words[feature->output - ARM_HWCAP] >> feature->bit & 1u) != 0) {
-            found |= UINT64_C(1) << i;
-        }
+        if (feature->output >= ARM_HWCAP && (words[feature->output - ARM_HWCAP] >> feature->bit & 1u) != 0) { found |= UINT64_C(1) << i; }
     }
     return found;
 }
@@ -129,9 +119,7 @@ uint64_t tess_cpu_features(void) {
     return found & ~known;
 }
 
-const char *tess_cpu_feature_name(int bit) {
-    return bit >= 0 && bit < TESS_CPU_FEATURE_COUNT ? features[bit].name : NULL;
-}
+const char *tess_cpu_feature_name(int bit) { return bit >= 0 && bit < TESS_CPU_FEATURE_COUNT ? features[bit].name : NULL; }
 
 int tess_abi1_check_features(uint64_t required, uint64_t have) {
     const uint64_t missing = required & ~have;

@@ -24,8 +24,8 @@ static int load(TessGpuProgram *program) {
     CUdeviceptr constants = 0;
     if (program->loaded != NULL) return TESS_OK;
     if (cuModuleLoadData(&module, program->image) != CUDA_SUCCESS) return fault(TESS_GPU_BUILD);
-    if (program->constants != NULL &&
-        (cuMemAlloc(&constants, program->constant_bytes) != CUDA_SUCCESS || cuMemcpyHtoD(constants, program->constants, program->constant_bytes) != CUDA_SUCCESS)) {
+    if (program->constants != NULL && (cuMemAlloc(&constants, program->constant_bytes) != CUDA_SUCCESS ||
+                                       cuMemcpyHtoD(constants, program->constants, program->constant_bytes) != CUDA_SUCCESS)) {
         if (constants != 0) cuMemFree(constants);
         cuModuleUnload(module);
         return fault(TESS_GPU_MEMORY);
@@ -89,7 +89,9 @@ int tess_cuda1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t
     for (t = 0; t < memories; ++t) arguments[t] = &run->buffers[t];
     if (run->program->constants != NULL) arguments[memories++] = &constants;
     for (i = 0; i < count; ++i) arguments[memories + i] = &numbers[i];
-    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS ? TESS_OK : fault(TESS_GPU_LAUNCH);
+    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS
+               ? TESS_OK
+               : fault(TESS_GPU_LAUNCH);
 }
 
 int tess_cuda1_end(TessGpuRun *run, int status) {
@@ -101,7 +103,9 @@ int tess_cuda1_end(TessGpuRun *run, int status) {
         uint64_t bytes;
         if (run->buffers[t] == NULL) continue;
         tess_gpu1_memory(run->spec, run->frame, t, &address, &bytes);
-        if (status == TESS_OK && tess_gpu1_is_written(run->spec, t) && cuMemcpyDtoH(address, pointer(run->buffers[t]), bytes) != CUDA_SUCCESS) status = fault(TESS_GPU_MEMORY);
+        if (status == TESS_OK && tess_gpu1_is_written(run->spec, t) &&
+            cuMemcpyDtoH(address, pointer(run->buffers[t]), bytes) != CUDA_SUCCESS)
+            status = fault(TESS_GPU_MEMORY);
         cuMemFree(pointer(run->buffers[t]));
     }
     cuCtxPopCurrent(NULL);

@@ -38,7 +38,8 @@ int32_t tess_gpu1_numbers(const TessGpuRun *run, const int64_t *own, int32_t cou
     if (wanted > TESS_GPU_MAX_NUMBERS) return -1;
     for (i = 0; i < spec[TESS_SPEC_N_DIMS]; ++i) numbers[n++] = frame[tess_frame_dim(i)];
     for (t = 0; t < spec[TESS_SPEC_N_TENSORS]; ++t) {
-        for (axis = 0; axis + 1 < tess_spec_tensor(spec, t)[TESS_SPEC_TENSOR_RANK]; ++axis) numbers[n++] = frame[tess_frame_stride(spec, t, axis)];
+        for (axis = 0; axis + 1 < tess_spec_tensor(spec, t)[TESS_SPEC_TENSOR_RANK]; ++axis)
+            numbers[n++] = frame[tess_frame_stride(spec, t, axis)];
     }
     for (t = 0; t < spec[TESS_SPEC_N_TENSORS]; ++t) numbers[n++] = reach_of(spec, frame, t).below;
     for (i = 0; i < spec[TESS_SPEC_N_PARAMETERS]; ++i) numbers[n++] = frame[tess_frame_parameter(spec, i)];

@@ -16,12 +16,12 @@ extern "C" {
 
 /** The kernels of one generated file. */
 typedef struct TessGpuProgram {
-    const char *image;        /**< OpenCL C, or PTX */
-    int32_t uses_double;      /**< the device must have f64 */
-    const void *constants;    /**< what the kernels' tables hold, or null; uploaded once */
+    const char *image;     /**< OpenCL C, or PTX */
+    int32_t uses_double;   /**< the device must have f64 */
+    const void *constants; /**< what the kernels' tables hold, or null; uploaded once */
     uint64_t constant_bytes;
-    void *loaded;             /**< null at first; the library's */
-    void *loaded_constants;   /**< the same for the tables */
+    void *loaded;           /**< null at first; the library's */
+    void *loaded_constants; /**< the same for the tables */
 } TessGpuProgram;
 
 /** One call of a kernel, from begin to end. */

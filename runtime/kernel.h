@@ -73,9 +73,7 @@ enum { TESS_ROLE_INPUT = 0, TESS_ROLE_OUTPUT = 1, TESS_ROLE_INOUT = 2 };
 enum { TESS_FLAG_LAST_STRIDE_1 = 1, TESS_FLAG_PACKED = 2 };
 
 /** The record of a dim. */
-static inline const int64_t *tess_spec_dim(const int64_t *spec, int64_t dim) {
-    return spec + TESS_SPEC_HEADER + dim * TESS_SPEC_DIM_WORDS;
-}
+static inline const int64_t *tess_spec_dim(const int64_t *spec, int64_t dim) { return spec + TESS_SPEC_HEADER + dim * TESS_SPEC_DIM_WORDS; }
 
 /** The record of a tensor. */
 static inline const int64_t *tess_spec_tensor(const int64_t *spec, int64_t tensor) {
@@ -83,8 +81,7 @@ static inline const int64_t *tess_spec_tensor(const int64_t *spec, int64_t tenso
 }
 
 /** The layout record of the n-th packed tensor for the features of a call; null when there is none. */
-static inline const int64_t *tess_spec_layout(const int64_t *spec, int64_t packed,
-                                              uint64_t features) {
+static inline const int64_t *tess_spec_layout(const int64_t *spec, int64_t packed, uint64_t features) {
     const int64_t *count = tess_spec_tensor(spec, spec[TESS_SPEC_N_TENSORS]);
     const int64_t *record = count + 1 + packed * *count * TESS_SPEC_LAYOUT_WORDS;
     int64_t i;
@@ -125,8 +122,7 @@ static inline int64_t tess_frame_dim(int64_t dim) { return dim; }
 static inline int64_t tess_frame_data(const int64_t *spec, int64_t tensor) {
     int64_t slot = spec[TESS_SPEC_N_DIMS];
     int64_t before;
-    for (before = 0; before < tensor; ++before)
-        slot += 1 + tess_spec_tensor(spec, before)[TESS_SPEC_TENSOR_RANK];
+    for (before = 0; before < tensor; ++before) slot += 1 + tess_spec_tensor(spec, before)[TESS_SPEC_TENSOR_RANK];
     return slot;
 }
 
@@ -142,40 +138,25 @@ static inline int64_t tess_frame_parameter(const int64_t *spec, int64_t paramete
 }
 
 /** Slot of the workspace pointer; 0 in it when the kernel needs none, and while plan runs. */
-static inline int64_t tess_frame_workspace(const int64_t *spec) {
-    return tess_frame_parameter(spec, spec[TESS_SPEC_N_PARAMETERS]);
-}
+static inline int64_t tess_frame_workspace(const int64_t *spec) { return tess_frame_parameter(spec, spec[TESS_SPEC_N_PARAMETERS]); }
 
 /** Slot of the bytes that all workers share. */
-static inline int64_t tess_frame_shared_bytes(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 1;
-}
+static inline int64_t tess_frame_shared_bytes(const int64_t *spec) { return tess_frame_workspace(spec) + 1; }
 
 /** Slot of the bytes that each worker has. */
-static inline int64_t tess_frame_worker_bytes(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 2;
-}
+static inline int64_t tess_frame_worker_bytes(const int64_t *spec) { return tess_frame_workspace(spec) + 2; }
 
 /** Slot of the number of workers, at least 1; set before plan runs. */
-static inline int64_t tess_frame_workers(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 3;
-}
+static inline int64_t tess_frame_workers(const int64_t *spec) { return tess_frame_workspace(spec) + 3; }
 
 /** Slot of the mask of features that the call may use; set before plan runs. */
-static inline int64_t tess_frame_features(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 4;
-}
+static inline int64_t tess_frame_features(const int64_t *spec) { return tess_frame_workspace(spec) + 4; }
 
 /** Slots in all. */
-static inline int64_t tess_frame_size(const int64_t *spec) {
-    return tess_frame_workspace(spec) + 5;
-}
+static inline int64_t tess_frame_size(const int64_t *spec) { return tess_frame_workspace(spec) + 5; }
 
 /** Most slots of any frame. */
-enum {
-    TESS_MAX_FRAME =
-        TESS_MAX_DIMS + TESS_MAX_TENSORS * (1 + TESS_MAX_RANK) + TESS_MAX_PARAMETERS + 5
-};
+enum { TESS_MAX_FRAME = TESS_MAX_DIMS + TESS_MAX_TENSORS * (1 + TESS_MAX_RANK) + TESS_MAX_PARAMETERS + 5 };
 
 /** What is running: the body and its parallel tasks get a pointer to one. Each task has its own
  *  copy. */
@@ -200,27 +181,23 @@ typedef int (*TessBody)(void *call, int64_t *frame);
  *  holds n_tensors descriptors, `parameter_bits` n_parameters words (null when there are none),
  *  `context` may be null. The body runs also when tensors have no elements: an empty reduction
  *  has a value. A status is returned. */
-int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args,
-                  const int64_t *parameter_bits, const TessContext *context, TessPlan plan,
-                  TessBody body);
+int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits, const TessContext *context,
+                  TessPlan plan, TessBody body);
 
 /** Bytes of workspace that tess_abi1_run wants for the same arguments and context. Checks all
  *  but the data pointers and the workspace itself. `bytes` is 0 on failure. */
-int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
-                        const int64_t *parameter_bits, const TessContext *context, TessPlan plan,
-                        uint64_t *bytes);
+int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits, const TessContext *context,
+                        TessPlan plan, uint64_t *bytes);
 
 /** Bytes of what a packing kernel writes, header included: its last argument, which may be null here.
  *  Data pointers may be null. `bytes` is 0 on failure. */
-int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args,
-                           const int64_t *parameter_bits, const TessContext *context,
-                           uint64_t *bytes);
+int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits,
+                           const TessContext *context, uint64_t *bytes);
 
 /** Calls f(call', i, closure) for i in [min, min + size), on the pool of the call's context;
  *  inside a task, or without a pool, one after the other. call' says which worker runs it. The
  *  first non-zero value stops it and is returned. */
-int tess_abi1_do_par_for(void *call, int (*f)(void *call, int index, uint8_t *closure), int min,
-                         int size, uint8_t *closure);
+int tess_abi1_do_par_for(void *call, int (*f)(void *call, int index, uint8_t *closure), int min, int size, uint8_t *closure);
 
 /** The worker that runs this code. */
 int32_t tess_abi1_worker(void *call);
@@ -243,9 +220,7 @@ static inline int tess_abi1_status(int kind, int argument, int dimension, int64_
 }
 
 /** The detail that points at another argument and dimension (or -1). */
-static inline int tess_abi1_place(int argument, int dimension) {
-    return argument * 16 + dimension + 1;
-}
+static inline int tess_abi1_place(int argument, int dimension) { return argument * 16 + dimension + 1; }
 
 /** Details of TESS_CONTEXT. */
 enum {

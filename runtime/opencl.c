@@ -43,7 +43,8 @@ static int open_device(void) {
 static int has_precision(int uses_double) {
     const cl_device_fp_config single = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     cl_device_fp_config have = 0;
-    if (clGetDeviceInfo(here.device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof have, &have, NULL) != CL_SUCCESS || (have & single) != single) return 0;
+    if (clGetDeviceInfo(here.device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof have, &have, NULL) != CL_SUCCESS || (have & single) != single)
+        return 0;
     if (!uses_double) return 1;
     return clGetDeviceInfo(here.device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof have, &have, NULL) == CL_SUCCESS && have != 0;
 }
@@ -61,8 +62,8 @@ static int load(TessGpuProgram *program) {
     }
     if (program->constants != NULL) {
         /* The host's memory is only read. */
-        program->loaded_constants =
-            clCreateBuffer(here.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, program->constant_bytes, (void *)(uintptr_t)program->constants, &error);
+        program->loaded_constants = clCreateBuffer(here.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, program->constant_bytes,
+                                                   (void *)(uintptr_t)program->constants, &error);
         if (error != CL_SUCCESS) {
             clReleaseProgram(built);
             return fault(TESS_GPU_MEMORY);
@@ -129,8 +130,10 @@ int tess_opencl1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64
     if (count < 0) return tess_abi1_status(TESS_KERNEL, -1, -1, -1);
     kernel = clCreateKernel((cl_program)run->program->loaded, name, &error); /* one for each launch: its arguments are its own */
     if (error != CL_SUCCESS) return fault(TESS_GPU_LAUNCH);
-    for (t = 0; t <= run->spec[TESS_SPEC_N_TENSORS] && error == CL_SUCCESS; ++t) error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->buffers[t]);
-    if (run->program->constants != NULL && error == CL_SUCCESS) error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->program->loaded_constants);
+    for (t = 0; t <= run->spec[TESS_SPEC_N_TENSORS] && error == CL_SUCCESS; ++t)
+        error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->buffers[t]);
+    if (run->program->constants != NULL && error == CL_SUCCESS)
+        error = clSetKernelArg(kernel, at++, sizeof(cl_mem), &run->program->loaded_constants);
     for (i = 0; i < count && error == CL_SUCCESS; ++i) error = clSetKernelArg(kernel, at++, sizeof(cl_long), &numbers[i]);
     if (error == CL_SUCCESS) error = clEnqueueNDRangeKernel(here.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     clReleaseKernel(kernel);
@@ -148,7 +151,8 @@ int tess_opencl1_end(TessGpuRun *run, int status) {
         if (run->buffers[t] == NULL || !tess_gpu1_is_written(run->spec, t)) continue;
         tess_gpu1_memory(run->spec, run->frame, t, &address, &bytes);
         mapped = clEnqueueMapBuffer(here.queue, run->buffers[t], CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &error);
-        if (error != CL_SUCCESS || clEnqueueUnmapMemObject(here.queue, run->buffers[t], mapped, 0, NULL, NULL) != CL_SUCCESS || clFinish(here.queue) != CL_SUCCESS)
+        if (error != CL_SUCCESS || clEnqueueUnmapMemObject(here.queue, run->buffers[t], mapped, 0, NULL, NULL) != CL_SUCCESS ||
+            clFinish(here.queue) != CL_SUCCESS)
             status = fault(TESS_GPU_MEMORY);
     }
     for (t = 0; t <= tensors; ++t) {

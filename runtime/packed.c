@@ -33,9 +33,7 @@ static int is_zero(const uint8_t *from, const uint8_t *to) {
     return from == to;
 }
 
-static const uint8_t *header_of(const TessBinding *b, int64_t tensor) {
-    return b->args[tensor]->data;
-}
+static const uint8_t *header_of(const TessBinding *b, int64_t tensor) { return b->args[tensor]->data; }
 
 /* The layout that the call's code reads. */
 static const int64_t *layout_of(const TessBinding *b, int64_t tensor) {
@@ -44,33 +42,25 @@ static const int64_t *layout_of(const TessBinding *b, int64_t tensor) {
     return tess_spec_layout(b->spec, packed, b->features);
 }
 
-static int packed_fault(int64_t tensor, int detail) {
-    return tess_abi1_fault(TESS_PACKED, tensor, -1, detail);
-}
+static int packed_fault(int64_t tensor, int detail) { return tess_abi1_fault(TESS_PACKED, tensor, -1, detail); }
 
 static int check_header(const TessBinding *b, int64_t tensor) {
     const int64_t *record = tess_spec_tensor(b->spec, tensor), *layout = layout_of(b, tensor);
     const uint8_t *header = header_of(b, tensor);
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK];
     int64_t axis;
-    if (memcmp(header + MAGIC, magic, sizeof magic) != 0)
-        return packed_fault(tensor, TESS_PACKED_MAGIC);
-    if (read_word(header + VERSION, 4) != TESS_PACKED_VERSION ||
-        read_word(header + HEADER_BYTES, 4) != TESS_PACKED_HEADER_BYTES)
+    if (memcmp(header + MAGIC, magic, sizeof magic) != 0) return packed_fault(tensor, TESS_PACKED_MAGIC);
+    if (read_word(header + VERSION, 4) != TESS_PACKED_VERSION || read_word(header + HEADER_BYTES, 4) != TESS_PACKED_HEADER_BYTES)
         return packed_fault(tensor, TESS_PACKED_FORMAT);
-    if (read_word(header + DTYPE, 4) != (uint64_t)record[TESS_SPEC_TENSOR_DTYPE] ||
-        read_word(header + RANK, 4) != (uint64_t)rank)
+    if (read_word(header + DTYPE, 4) != (uint64_t)record[TESS_SPEC_TENSOR_DTYPE] || read_word(header + RANK, 4) != (uint64_t)rank)
         return packed_fault(tensor, TESS_PACKED_DTYPE);
-    if (read_word(header + HASH, 8) != (uint64_t)layout[TESS_SPEC_LAYOUT_HASH])
-        return packed_fault(tensor, TESS_PACKED_LAYOUT);
+    if (read_word(header + HASH, 8) != (uint64_t)layout[TESS_SPEC_LAYOUT_HASH]) return packed_fault(tensor, TESS_PACKED_LAYOUT);
     for (axis = 0; axis < TESS_MAX_RANK; ++axis) {
         const uint64_t extent = read_word(header + EXTENTS + 8 * axis, 8);
-        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0))
-            return packed_fault(tensor, TESS_PACKED_EXTENT);
+        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0)) return packed_fault(tensor, TESS_PACKED_EXTENT);
     }
     /* What another version may use. */
-    if (!is_zero(header + UNUSED, header + EXTENTS) ||
-        !is_zero(header + UNUSED_END, header + TESS_PACKED_HEADER_BYTES))
+    if (!is_zero(header + UNUSED, header + EXTENTS) || !is_zero(header + UNUSED_END, header + TESS_PACKED_HEADER_BYTES))
         return packed_fault(tensor, TESS_PACKED_FORMAT);
     return TESS_OK;
 }
@@ -84,8 +74,7 @@ int tess_abi1_check_packed(const TessBinding *b, int64_t tensor) {
         return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
     for (i = 0; i < layout[TESS_SPEC_LAYOUT_N_AXES]; ++i) {
         const int64_t axis = layout[TESS_SPEC_LAYOUT_AXES + 2 * i];
-        if (axis < 0 || axis >= tess_spec_tensor(b->spec, tensor)[TESS_SPEC_TENSOR_RANK])
-            return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+        if (axis < 0 || axis >= tess_spec_tensor(b->spec, tensor)[TESS_SPEC_TENSOR_RANK]) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
     }
     if (b->sizing && written) return TESS_OK;
     if (arg == NULL) return tess_abi1_fault(TESS_NULL_ARGUMENT, tensor, -1, -1);
@@ -96,8 +85,7 @@ int tess_abi1_check_packed(const TessBinding *b, int64_t tensor) {
     if (arg->extents[0] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, tensor, 0, -1);
     if (arg->extents[0] < TESS_PACKED_HEADER_BYTES) return packed_fault(tensor, TESS_PACKED_SHORT);
     if (arg->strides[0] != 1) return tess_abi1_fault(TESS_STRIDE_LAST, tensor, 0, -1);
-    if ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT != 0)
-        return packed_fault(tensor, TESS_PACKED_ALIGNED);
+    if ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT != 0) return packed_fault(tensor, TESS_PACKED_ALIGNED);
     if (written) return TESS_OK;
     /* The header states extents, so it is read before any of them is known. */
     if (arg->data == NULL) return tess_abi1_fault(TESS_NULL_DATA, tensor, -1, -1);
@@ -145,15 +133,11 @@ int tess_abi1_bind_packed(TessBinding *b, int64_t tensor, int64_t slot) {
 static int64_t written_tensor(const TessBinding *b) {
     int64_t t = b->spec[TESS_SPEC_N_TENSORS];
     while (t-- > 0)
-        if (tess_abi1_is_packed(b, t) &&
-            tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT)
-            break;
+        if (tess_abi1_is_packed(b, t) && tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT) break;
     return t;
 }
 
-void tess_abi1_clear_packed(const TessBinding *b) {
-    memset(b->args[written_tensor(b)]->data, 0, TESS_PACKED_HEADER_BYTES);
-}
+void tess_abi1_clear_packed(const TessBinding *b) { memset(b->args[written_tensor(b)]->data, 0, TESS_PACKED_HEADER_BYTES); }
 
 void tess_abi1_head_packed(const TessBinding *b) {
     const int64_t tensor = written_tensor(b);

@@ -75,9 +75,7 @@ static void count_fork(void) { __atomic_add_fetch(&forks, 1u, __ATOMIC_RELAXED);
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
-static int threads_are_here(const Pool *pool) {
-    return pool->forks == __atomic_load_n(&forks, __ATOMIC_RELAXED);
-}
+static int threads_are_here(const Pool *pool) { return pool->forks == __atomic_load_n(&forks, __ATOMIC_RELAXED); }
 
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -89,17 +87,14 @@ static void relax(void) {
 
 static uint64_t active(uint64_t gate) { return gate >> 20 & GATE_FIELD; }
 
-static int has_seat(uint64_t gate) {
-    return (gate & GATE_OPEN) != 0 && (gate & GATE_FIELD) < (gate >> 40 & GATE_FIELD);
-}
+static int has_seat(uint64_t gate) { return (gate & GATE_OPEN) != 0 && (gate & GATE_FIELD) < (gate >> 40 & GATE_FIELD); }
 
 /* The worker index that the thread got, or 0 when there is no seat. */
 static int32_t enter(Pool *pool) {
     uint64_t gate = __atomic_load_n(&pool->gate, __ATOMIC_RELAXED);
     while (has_seat(gate)) {
-        if (__atomic_compare_exchange_n(&pool->gate, &gate,
-                                        gate + GATE_ONE_ENTERED + GATE_ONE_ACTIVE, 1,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (__atomic_compare_exchange_n(&pool->gate, &gate, gate + GATE_ONE_ENTERED + GATE_ONE_ACTIVE, 1, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
             return (int32_t)(gate & GATE_FIELD) + 1;
         }
     }
@@ -113,8 +108,7 @@ static void take_indices(Pool *pool, int32_t worker) {
         if (index >= pool->count) break;
         status = pool->task(pool->closure, (int32_t)index, worker);
         if (status != 0) {
-            __atomic_compare_exchange_n(&pool->status, &none, status, 0, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED);
+            __atomic_compare_exchange_n(&pool->status, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
             __atomic_store_n(&pool->next, pool->count, __ATOMIC_RELAXED);
         }
     }
@@ -142,9 +136,7 @@ static int32_t wait_for_job(Pool *pool) {
         }
         pthread_mutex_lock(&pool->lock);
         __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
-        while (!has_seat(__atomic_load_n(&pool->gate, __ATOMIC_SEQ_CST)) && !pool->stop) {
-            pthread_cond_wait(&pool->wake, &pool->lock);
-        }
+        while (!has_seat(__atomic_load_n(&pool->gate, __ATOMIC_SEQ_CST)) && !pool->stop) { pthread_cond_wait(&pool->wake, &pool->lock); }
         __atomic_sub_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
         pthread_mutex_unlock(&pool->lock);
     }
@@ -181,8 +173,7 @@ static void wait_for_helpers(Pool *pool) {
     }
     pthread_mutex_lock(&pool->lock);
     __atomic_fetch_or(&pool->gate, GATE_CALLER_SLEEPS, __ATOMIC_RELAXED);
-    while (active(__atomic_load_n(&pool->gate, __ATOMIC_ACQUIRE)) != 0)
-        pthread_cond_wait(&pool->idle, &pool->lock);
+    while (active(__atomic_load_n(&pool->gate, __ATOMIC_ACQUIRE)) != 0) pthread_cond_wait(&pool->idle, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -192,8 +183,7 @@ static int parallel_for(void *state, Task task, void *closure, int32_t count, in
     int status;
     if (seats > workers - 1) seats = workers - 1;
     if (seats > count - 1) seats = count - 1;
-    if (seats <= 0 || !threads_are_here(pool) ||
-        __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
+    if (seats <= 0 || !threads_are_here(pool) || __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
         return run_alone(task, closure, count);
     }
     pool->task = task;

@@ -19,18 +19,13 @@ static int plan_workspace(const TessBinding *b, TessPlan plan, uint64_t *bytes) 
     if (plan == NULL) return TESS_OK;
     status = outcome(plan(b->frame));
     if (status != TESS_OK) return status;
-    if (part[TESS_TAIL_SHARED_BYTES] < 0 || part[TESS_TAIL_WORKER_BYTES] < 0)
-        return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
-    if (part[TESS_TAIL_SHARED_BYTES] > limit ||
-        part[TESS_TAIL_WORKER_BYTES] > limit / part[TESS_TAIL_WORKERS] - TESS_WORKSPACE_ALIGNMENT) {
+    if (part[TESS_TAIL_SHARED_BYTES] < 0 || part[TESS_TAIL_WORKER_BYTES] < 0) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+    if (part[TESS_TAIL_SHARED_BYTES] > limit || part[TESS_TAIL_WORKER_BYTES] > limit / part[TESS_TAIL_WORKERS] - TESS_WORKSPACE_ALIGNMENT) {
         return tess_abi1_fault(TESS_TOO_LARGE, -1, -1, 1);
     }
-    part[TESS_TAIL_SHARED_BYTES] =
-        (part[TESS_TAIL_SHARED_BYTES] + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT;
-    part[TESS_TAIL_WORKER_BYTES] =
-        (part[TESS_TAIL_WORKER_BYTES] + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT;
-    *bytes = (uint64_t)part[TESS_TAIL_SHARED_BYTES] +
-             (uint64_t)part[TESS_TAIL_WORKER_BYTES] * (uint64_t)part[TESS_TAIL_WORKERS];
+    part[TESS_TAIL_SHARED_BYTES] = (part[TESS_TAIL_SHARED_BYTES] + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT;
+    part[TESS_TAIL_WORKER_BYTES] = (part[TESS_TAIL_WORKER_BYTES] + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT;
+    *bytes = (uint64_t)part[TESS_TAIL_SHARED_BYTES] + (uint64_t)part[TESS_TAIL_WORKER_BYTES] * (uint64_t)part[TESS_TAIL_WORKERS];
     return TESS_OK;
 }
 
@@ -39,16 +34,13 @@ static int check_workspace(const TessBinding *b, const TessContext *context, uin
     TessSpan span;
     int64_t t;
     if (bytes == 0) return TESS_OK;
-    if (context == NULL || context->workspace == NULL)
-        return tess_abi1_fault(TESS_WORKSPACE_MISSING, -1, -1, kib);
+    if (context == NULL || context->workspace == NULL) return tess_abi1_fault(TESS_WORKSPACE_MISSING, -1, -1, kib);
     span.begin = (uintptr_t)context->workspace;
     span.bytes = bytes;
-    if (span.begin % TESS_WORKSPACE_ALIGNMENT != 0)
-        return tess_abi1_fault(TESS_WORKSPACE_MISALIGNED, -1, -1, -1);
+    if (span.begin % TESS_WORKSPACE_ALIGNMENT != 0) return tess_abi1_fault(TESS_WORKSPACE_MISALIGNED, -1, -1, -1);
     if (context->workspace_bytes < bytes) return tess_abi1_fault(TESS_WORKSPACE_SMALL, -1, -1, kib);
     for (t = 0; t < b->spec[TESS_SPEC_N_TENSORS]; ++t) {
-        if (tess_abi1_share_memory(span, b->spans[t]))
-            return tess_abi1_fault(TESS_WORKSPACE_OVERLAP, t, -1, -1);
+        if (tess_abi1_share_memory(span, b->spans[t])) return tess_abi1_fault(TESS_WORKSPACE_OVERLAP, t, -1, -1);
     }
     b->frame[b->tail] = (int64_t)span.begin;
     return TESS_OK;
@@ -97,9 +89,8 @@ static FloatState enter_plain_floats(void) { return 0; }
 static void leave_plain_floats(FloatState state) { (void)state; }
 #endif
 
-int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args,
-                  const int64_t *parameter_bits, const TessContext *context, TessPlan plan,
-                  TessBody body) {
+int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits, const TessContext *context,
+                  TessPlan plan, TessBody body) {
     int64_t frame[TESS_MAX_FRAME];
     TessBinding binding;
     TessCall call;
@@ -128,9 +119,8 @@ int tess_abi1_run(const int64_t *spec, const TessTensorDesc *const *args,
     return status;
 }
 
-int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
-                        const int64_t *parameter_bits, const TessContext *context, TessPlan plan,
-                        uint64_t *bytes) {
+int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits, const TessContext *context,
+                        TessPlan plan, uint64_t *bytes) {
     int64_t frame[TESS_MAX_FRAME];
     TessBinding binding;
     int status;
@@ -144,9 +134,8 @@ int tess_abi1_workspace(const int64_t *spec, const TessTensorDesc *const *args,
     return status != TESS_OK ? status : plan_workspace(&binding, plan, bytes);
 }
 
-int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args,
-                           const int64_t *parameter_bits, const TessContext *context,
-                           uint64_t *bytes) {
+int tess_abi1_packed_bytes(const int64_t *spec, const TessTensorDesc *const *args, const int64_t *parameter_bits,
+                           const TessContext *context, uint64_t *bytes) {
     int64_t frame[TESS_MAX_FRAME];
     TessBinding binding;
     int status;
@@ -175,8 +164,7 @@ static int run_task(void *closure, int32_t index, int32_t worker) {
     TessCall call = *region->call;
     FloatState floats;
     int status;
-    if (worker < 0 || worker >= call.workers)
-        return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_WORKER);
+    if (worker < 0 || worker >= call.workers) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_WORKER);
     call.worker = worker;
     call.nested = 1;
     floats = enter_plain_floats();
@@ -185,8 +173,7 @@ static int run_task(void *closure, int32_t index, int32_t worker) {
     return status;
 }
 
-int tess_abi1_do_par_for(void *call, int (*f)(void *call, int index, uint8_t *closure), int min,
-                         int size, uint8_t *closure) {
+int tess_abi1_do_par_for(void *call, int (*f)(void *call, int index, uint8_t *closure), int min, int size, uint8_t *closure) {
     const TessCall *here = call;
     Region region;
     int i, status;
@@ -201,8 +188,7 @@ int tess_abi1_do_par_for(void *call, int (*f)(void *call, int index, uint8_t *cl
     region.f = f;
     region.closure = closure;
     region.min = min;
-    return here->context->pool->parallel_for(here->context->pool->state, run_task, &region, size,
-                                             here->workers);
+    return here->context->pool->parallel_for(here->context->pool->state, run_task, &region, size, here->workers);
 }
 
 int32_t tess_abi1_worker(void *call) { return ((const TessCall *)call)->worker; }

@@ -46,21 +46,16 @@ typedef enum TessDevice { TESS_HOST = 0 } TessDevice;
 /** Bytes of one element; 0 for a value that is no TessDType. */
 static inline size_t tess_dtype_size(int32_t dtype) {
     switch (dtype) {
-        case TESS_I8:
-        case TESS_U8:
-        case TESS_BOOL:
-            return 1;
-        case TESS_BF16:
-        case TESS_F16:
-            return 2;
-        case TESS_F32:
-        case TESS_I32:
-            return 4;
-        case TESS_F64:
-        case TESS_I64:
-            return 8;
-        default:
-            return 0;
+    case TESS_I8:
+    case TESS_U8:
+    case TESS_BOOL: return 1;
+    case TESS_BF16:
+    case TESS_F16: return 2;
+    case TESS_F32:
+    case TESS_I32: return 4;
+    case TESS_F64:
+    case TESS_I64: return 8;
+    default: return 0;
     }
 }
 
@@ -92,8 +87,7 @@ typedef struct TessTensorDesc {
 
 /** A row-major tensor without gaps. `extents` holds `rank` values and may be null when rank is
  *  0. A bad rank or extent is kept as it is, for the kernel to refuse. */
-static inline TessTensorDesc tess_dense(void *data, TessDType dtype, int32_t rank,
-                                        const int64_t *extents) {
+static inline TessTensorDesc tess_dense(void *data, TessDType dtype, int32_t rank, const int64_t *extents) {
     const int64_t limit = INT64_C(1) << 31;
     TessTensorDesc desc;
     int64_t stride = 1;
@@ -159,17 +153,17 @@ static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
  *  once and must not throw. A kernel never calls it from inside one of its tasks. */
 typedef struct TessPool {
     void *state;
-    int (*parallel_for)(void *state, int (*task)(void *closure, int32_t index, int32_t worker),
-                        void *closure, int32_t count, int32_t workers);
+    int (*parallel_for)(void *state, int (*task)(void *closure, int32_t index, int32_t worker), void *closure, int32_t count,
+                        int32_t workers);
 } TessPool;
 
 /** What a kernel call may use. A null context means: one thread, no workspace. */
 typedef struct TessContext {
-    uint32_t size;   /**< sizeof(TessContext) of the application */
+    uint32_t size; /**< sizeof(TessContext) of the application */
     /** Most workers to use; 0 or 1: the caller only. The workspace has memory for each of them, however
      *  many the pool has, which a kernel cannot ask: give the number of the pool's threads. */
     int32_t threads;
-    void *workspace; /**< scratch memory, aligned to 64 bytes, one for each call in flight */
+    void *workspace;          /**< scratch memory, aligned to 64 bytes, one for each call in flight */
     uint64_t workspace_bytes; /**< at least what the workspace query gives */
     const TessPool *pool;     /**< null: the caller only, whatever `threads` says */
     /** Bits of tess_cpu_features that a call must do without. A kernel that was generated for

@@ -42,9 +42,7 @@ json without_empty(json document) {
     return document;
 }
 
-void check_name(const std::string &name) {
-    check_document({{"format", "tessera-schedule"}, {"version", 1}, {"name", name}}, "?");
-}
+void check_name(const std::string &name) { check_document({{"format", "tessera-schedule"}, {"version", 1}, {"name", name}}, "?"); }
 
 }  // namespace
 
@@ -73,9 +71,7 @@ StageKnobs StageKnobs::stages(int64_t depth) const { return with("stages", depth
 StageKnobs StageKnobs::swizzle(const std::string &kind) const { return with("swizzle", kind); }
 StageKnobs StageKnobs::remove(const std::string &knob) const { return with(knob, nullptr); }
 
-StageKnobs StageKnobs::level(const std::string &name, const Extents &extents) const {
-    return with("levels", json{{name, extents}});
-}
+StageKnobs StageKnobs::level(const std::string &name, const Extents &extents) const { return with("levels", json{{name, extents}}); }
 
 StageKnobs StageKnobs::pack(const std::string &operand, const std::string &at, const std::vector<std::string> &layout) const {
     json pack = {{"at", at}};
@@ -117,9 +113,7 @@ Schedule::Schedule(const std::string &name) {
     document_ = std::make_shared<const json>(json{{"format", "tessera-schedule"}, {"version", 1}, {"name", name}});
 }
 
-Schedule Schedule::parse(std::string_view text, const std::string &subject) {
-    return from_json(parse_json(text, subject), subject);
-}
+Schedule Schedule::parse(std::string_view text, const std::string &subject) { return from_json(parse_json(text, subject), subject); }
 
 Schedule Schedule::from_json(const json &document, const std::string &subject) {
     check_document(document, subject);

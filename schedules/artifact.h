@@ -98,9 +98,9 @@ public:
     Schedule with_measured(const nlohmann::json &provenance) const;
 
     std::string name() const;
-    std::string parent_name() const;                                              // "" without a parent
-    const Schedule *parent() const { return parent_.get(); }                      // where it was given as a value
-    const std::optional<std::filesystem::path> &file() const { return file_; }    // where it was read from one
+    std::string parent_name() const;                                            // "" without a parent
+    const Schedule *parent() const { return parent_.get(); }                    // where it was given as a value
+    const std::optional<std::filesystem::path> &file() const { return file_; }  // where it was read from one
     Schedule from_file(const std::filesystem::path &file) const;
 
     const nlohmann::json &document() const { return *document_; }

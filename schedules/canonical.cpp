@@ -26,8 +26,8 @@ Kind child_of(Kind kind, const std::string &key) {
 // The small objects' keys: of a split, a pack, a variant, a directive and the algorithm. Other names
 // follow, sorted.
 const std::vector<std::string> &inner_fields() {
-    static const std::vector<std::string> names = {"how", "size", "at", "layout", "when", "stages",
-                                                   "id", "after", "op", "loop", "factor", "name", "surface"};
+    static const std::vector<std::string> names = {"how",   "size", "at",   "layout", "when", "stages", "id",
+                                                   "after", "op",   "loop", "factor", "name", "surface"};
     return names;
 }
 
@@ -104,15 +104,15 @@ const std::vector<std::string> &instruction_families() {
 }
 
 const std::vector<std::string> &knob_names() {
-    static const std::vector<std::string> names = {"place", "block", "k", "micro", "levels", "loops", "vector",
-                                                   "unroll", "parallel", "pack", "prefetch", "layout", "tail", "split", "instruction",
-                                                   "call", "warps", "stages", "swizzle", "directives"};
+    static const std::vector<std::string> names = {"place",       "block",    "k",     "micro",    "levels",  "loops",     "vector",
+                                                   "unroll",      "parallel", "pack",  "prefetch", "layout",  "tail",      "split",
+                                                   "instruction", "call",     "warps", "stages",   "swizzle", "directives"};
     return names;
 }
 
 const std::vector<std::string> &document_fields() {
-    static const std::vector<std::string> names = {"format", "version", "name", "extends", "algorithm",
-                                                   "requires", "stages", "variants", "measured"};
+    static const std::vector<std::string> names = {"format",   "version", "name",     "extends", "algorithm",
+                                                   "requires", "stages",  "variants", "measured"};
     return names;
 }
 

@@ -27,7 +27,8 @@ void check_feature(const std::string &feature, const std::vector<std::string> &d
     if (std::find(known.begin(), known.end(), feature) != known.end()) return;
     if (std::find(dims.begin(), dims.end(), feature) != dims.end())
         where.fail("schedule.unknown-feature", "'" + feature + "' is a dim, not a feature; compare it, as in \"" + feature + " <= 16\".");
-    where.fail("schedule.unknown-feature", "there is no feature '" + feature + "'; the features are " + join(known) + "." + did_you_mean(feature, known));
+    where.fail("schedule.unknown-feature",
+               "there is no feature '" + feature + "'; the features are " + join(known) + "." + did_you_mean(feature, known));
 }
 
 void check_condition(const Condition &c, const Algorithm &algorithm, const FieldPlace &where) {
@@ -36,7 +37,8 @@ void check_condition(const Condition &c, const Algorithm &algorithm, const Field
         if (dim.kind != DimKind::derived) dims.push_back(dim.name);
     if (c.dim.empty()) return check_feature(c.feature, dims, where);
     if (std::find(dims.begin(), dims.end(), c.dim) == dims.end())
-        where.fail("schedule.unknown-dim", algorithm.name + " has no dim '" + c.dim + "' to choose by; its dims are " + join(dims) + "." + did_you_mean(c.dim, dims));
+        where.fail("schedule.unknown-dim", algorithm.name + " has no dim '" + c.dim + "' to choose by; its dims are " + join(dims) + "." +
+                                               did_you_mean(c.dim, dims));
 }
 
 // A variant runs at some extents, and what is behind it at others.
@@ -55,12 +57,16 @@ void check_variant(const Variant &variant, const Algorithm &algorithm, const Fie
             std::vector<std::string> all;
             for (const Condition &other : variant.when)
                 if (other.dim == c.dim) all.push_back(to_string(other));
-            where.fail("schedule.condition", "no extent of " + c.dim + " meets " + join(all, " and ") + ", so that the variant would never run; " + c.dim + " is a multiple of " +
-                                                 std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) + " ..= " + std::to_string(dim.max) + ". Mend the conditions, or remove the variant.");
+            where.fail("schedule.condition", "no extent of " + c.dim + " meets " + join(all, " and ") +
+                                                 ", so that the variant would never run; " + c.dim + " is a multiple of " +
+                                                 std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) +
+                                                 " ..= " + std::to_string(dim.max) + ". Mend the conditions, or remove the variant.");
         }
     }
     if (always)
-        where.fail("schedule.condition", "these conditions hold at all extents, so that nothing behind the variant would ever run. Mend them, or state its knobs in the schedule itself.");
+        where.fail("schedule.condition",
+                   "these conditions hold at all extents, so that nothing behind the variant would ever run. Mend them, or state its knobs "
+                   "in the schedule itself.");
 }
 
 void check_split(const std::string &name, const Knobs &k, const Algorithm &inlined, const FieldPlace &where) {
@@ -68,27 +74,33 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
     const Stage *stage = inlined.find_stage(name);
     const std::string subject = inlined.name + "." + name;
     // What another split makes ("sum.partial", "K.i") is known when splits are applied, which refuses what is not there.
-    if (!stage && std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return name.starts_with(s.name + "."); })) return;
+    if (!stage && std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return name.starts_with(s.name + "."); }))
+        return;
     if (!stage) {
         const std::vector<std::string> names = stage_names(inlined);
-        where.fail("schedule.unknown-stage", inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
+        where.fail("schedule.unknown-stage",
+                   inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
     }
     std::vector<std::string> dims = reduced_dims(*stage);
     if (auto *scan = std::get_if<Scan>(&stage->body)) dims = {scan->dim};
     if (dims.empty()) where.fail("schedule.split", subject + " is no reduction and no scan, so nothing can be split. Remove the knob.");
     for (const auto &[dim, split] : k.split)
         if (std::none_of(dims.begin(), dims.end(), [&](const std::string &d) { return dim == d || dim.starts_with(d + "."); }))
-            (where / "split" / dim).fail("schedule.unknown-dim", subject + " does not reduce over '" + dim + "'; it reduces over " + join(dims) + "." + did_you_mean(dim, dims));
+            (where / "split" / dim)
+                .fail("schedule.unknown-dim",
+                      subject + " does not reduce over '" + dim + "'; it reduces over " + join(dims) + "." + did_you_mean(dim, dims));
 }
 
 // A scope is what the names of a call's stages begin with.
 void check_call(const std::string &scope, const Knobs &k, const Algorithm &declared, const Algorithm &inlined, const FieldPlace &where) {
     if (!k.call) return;
-    const bool exists = std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
+    const bool exists =
+        std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
     if (exists) return;
     std::vector<std::string> scopes;
     for (const Call &call : declared.calls) scopes.push_back(call.scope);
-    where.fail("schedule.unknown-stage", declared.name + " has no call '" + scope + "'; its calls are " + join(scopes) + "." + did_you_mean(scope, scopes));
+    where.fail("schedule.unknown-stage",
+               declared.name + " has no call '" + scope + "'; its calls are " + join(scopes) + "." + did_you_mean(scope, scopes));
 }
 
 void check_declared(const Stages &stages, const Algorithm &declared, const Algorithm &inlined, const FieldPlace &where) {
@@ -115,10 +127,15 @@ FieldPlace place_of(const ResolvedSchedule &schedule, int variant) {
 void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
     const FieldPlace where = place_of(schedule);
     if (!schedule.algorithm.empty() && schedule.algorithm != declared.name)
-        (where / "algorithm" / "name").fail("schedule.algorithm", "expected a schedule for '" + declared.name + "'; it is one for '" + schedule.algorithm + "'. Choose another schedule or algorithm.");
+        (where / "algorithm" / "name")
+            .fail("schedule.algorithm", "expected a schedule for '" + declared.name + "'; it is one for '" + schedule.algorithm +
+                                            "'. Choose another schedule or algorithm.");
     if (!schedule.surface.empty() && schedule.surface != surface_hash(declared))
-        (where / "algorithm" / "surface").fail("schedule.surface", "expected the surface " + surface_hash(declared) + " of '" + declared.name + "'; got " + schedule.surface +
-                                                   ": stages, tensors or dims were renamed, added or removed since. Check the schedule and write the new hash, or remove the field.");
+        (where / "algorithm" / "surface")
+            .fail("schedule.surface", "expected the surface " + surface_hash(declared) + " of '" + declared.name + "'; got " +
+                                          schedule.surface +
+                                          ": stages, tensors or dims were renamed, added or removed since. Check the schedule and write "
+                                          "the new hash, or remove the field.");
     for (size_t i = 0; i < schedule.requires_features.size(); i++)
         check_feature(schedule.requires_features[i], {}, where / "requires" / std::to_string(i));
     const Algorithm inlined = inline_calls(declared);

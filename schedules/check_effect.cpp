@@ -44,11 +44,20 @@ private:
 
     // Knobs of loops and storage, on a stage that has none that a schedule could change.
     void nowhere(const std::string &why, const std::vector<std::string> &but = {}) const {
-        const std::vector<std::pair<std::string, bool>> stated = {
-            {"block", !k_.block.empty()}, {"k", !k_.k.empty()}, {"micro", !k_.micro.empty()}, {"levels", !k_.levels.empty()},
-            {"loops", !k_.loops.empty()}, {"vector", !k_.vector.empty()}, {"unroll", !k_.unroll.empty()}, {"parallel", !k_.parallel.empty()},
-            {"tail", !k_.tail.empty()}, {"layout", !k_.layout.empty()}, {"pack", !k_.pack.empty()}, {"prefetch", !k_.prefetch.empty()}, {"instruction", k_.instruction.has_value()},
-            {"directives", !k_.directives.empty()}};
+        const std::vector<std::pair<std::string, bool>> stated = {{"block", !k_.block.empty()},
+                                                                  {"k", !k_.k.empty()},
+                                                                  {"micro", !k_.micro.empty()},
+                                                                  {"levels", !k_.levels.empty()},
+                                                                  {"loops", !k_.loops.empty()},
+                                                                  {"vector", !k_.vector.empty()},
+                                                                  {"unroll", !k_.unroll.empty()},
+                                                                  {"parallel", !k_.parallel.empty()},
+                                                                  {"tail", !k_.tail.empty()},
+                                                                  {"layout", !k_.layout.empty()},
+                                                                  {"pack", !k_.pack.empty()},
+                                                                  {"prefetch", !k_.prefetch.empty()},
+                                                                  {"instruction", k_.instruction.has_value()},
+                                                                  {"directives", !k_.directives.empty()}};
         for (const auto &[knob, is] : stated)
             if (is && !contains(but, knob)) refuse(where_ / knob, why + ", and '" + knob + "' would change nothing. Delete it (null).");
     }

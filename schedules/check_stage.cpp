@@ -20,9 +20,9 @@ bool contains(const Names &names, const std::string &name) { return std::find(na
 // What of a stage a schedule can address.
 struct Addressable {
     std::string name;
-    Names dims, reduced;           // of the loops
-    Names extra;                   // of a monoid's parts
-    std::string scanned;           // a scan's dim, or ""
+    Names dims, reduced;  // of the loops
+    Names extra;          // of a monoid's parts
+    std::string scanned;  // a scan's dim, or ""
     std::vector<Tensor> results;
     size_t position = 0;           // in the algorithm
     const Stage *stage = nullptr;  // null for what a pack adds
@@ -63,7 +63,8 @@ public:
         const std::optional<Addressable> found = find(name);
         if (!found) {
             const Knobs &k = stages_.at(name);
-            const bool passes = std::any_of(k.split.begin(), k.split.end(), [](const auto &s) { return s.second.how == Split::How::passes; });
+            const bool passes =
+                std::any_of(k.split.begin(), k.split.end(), [](const auto &s) { return s.second.how == Split::How::passes; });
             unknown_stage(name,
                           passes                  ? " The split into passes took its place: schedule the passes."
                           : is_packed_ahead(name) ? " What is packed ahead of time has a schedule of its own: delete this one with null."
@@ -83,7 +84,10 @@ public:
         Names lanes;
         for (const auto &[dim, count] : k.vector)
             if (contains(stage.dims, dim)) lanes.push_back(dim);
-        if (lanes.size() > 1) (where / "vector").fail("schedule.lanes", "expected lanes along one dim of " + algorithm_.name + "." + stage.name + "; got " + join(lanes) + ". Delete the others with null.");
+        if (lanes.size() > 1)
+            (where / "vector")
+                .fail("schedule.lanes", "expected lanes along one dim of " + algorithm_.name + "." + stage.name + "; got " + join(lanes) +
+                                            ". Delete the others with null.");
         check_dims(stage, k.unroll, stage.all(), where / "unroll");
         check_dims(stage, k.tail, stage.looped(), where / "tail");
         check_loops(stage, k, k.loops, where / "loops");
@@ -143,11 +147,13 @@ private:
     [[noreturn]] void unknown_stage(const std::string &name, const std::string &why, const FieldPlace &where) const {
         Names names;
         for (const Stage &stage : algorithm_.stages) names.push_back(stage.name);
-        where.fail("schedule.unknown-stage", algorithm_.name + " has no stage '" + name + "'; its stages are " + join(names) + "." + why + did_you_mean(name, names));
+        where.fail("schedule.unknown-stage",
+                   algorithm_.name + " has no stage '" + name + "'; its stages are " + join(names) + "." + why + did_you_mean(name, names));
     }
 
     [[noreturn]] void unknown_dim(const std::string &subject, const std::string &dim, const Names &dims, const FieldPlace &where) const {
-        where.fail("schedule.unknown-dim", subject + " has no dim '" + dim + "'; its dims are " + join(dims) + "." + did_you_mean(dim, dims));
+        where.fail("schedule.unknown-dim",
+                   subject + " has no dim '" + dim + "'; its dims are " + join(dims) + "." + did_you_mean(dim, dims));
     }
 
     template <typename Value>
@@ -161,7 +167,9 @@ private:
             const FieldPlace at = k.levels.count(level) ? where / "levels" / level : where / level;
             check_dims(stage, extents, stage.looped(), at);
             if (extents.count(stage.scanned))
-                (at / stage.scanned).fail("schedule.loops", subject(stage) + " scans along '" + stage.scanned + "' in order, so it cannot be tiled. Split it instead.");
+                (at / stage.scanned)
+                    .fail("schedule.loops",
+                          subject(stage) + " scans along '" + stage.scanned + "' in order, so it cannot be tiled. Split it instead.");
         }
     }
 
@@ -174,11 +182,16 @@ private:
                 if (!k.loops.empty()) {
                     const bool of_thread = level == "micro" && contains(k.loops, "block." + dim);  // on a GPU; lowering knows the target
                     if (!contains(k.loops, loop) && !of_thread)
-                        (where / "loops").fail("schedule.loops", "the tile '" + loop + "' is in no loop; the loops are " + join(k.loops) + ". Add it to them, or delete the tile.");
+                        (where / "loops")
+                            .fail("schedule.loops", "the tile '" + loop + "' is in no loop; the loops are " + join(k.loops) +
+                                                        ". Add it to them, or delete the tile.");
                 } else if (!k.levels.count(level) && contains(level == "k" ? stage.dims : stage.reduced, dim)) {
                     const bool reduced = level != "k";
-                    (at / dim).fail("schedule.loops", subject(stage) + (reduced ? " reduces over '" : " does not reduce over '") + dim + "', and unless 'loops' lists '" + loop + "', " +
-                                                          (reduced ? level + " runs over the other dims only. Use k" : "k runs over reduced dims only. Use block") + ", or list the loops.");
+                    (at / dim).fail("schedule.loops", subject(stage) + (reduced ? " reduces over '" : " does not reduce over '") + dim +
+                                                          "', and unless 'loops' lists '" + loop + "', " +
+                                                          (reduced ? level + " runs over the other dims only. Use k"
+                                                                   : "k runs over reduced dims only. Use block") +
+                                                          ", or list the loops.");
                 }
             }
         }
@@ -187,8 +200,8 @@ private:
     void check_loop(const Addressable &stage, const Knobs &k, const std::string &loop, const FieldPlace &where) const {
         const Names loops = loops_of(stage, k);
         if (!contains(loops, loop))
-            where.fail("schedule.unknown-loop", subject(stage) + " has no loop '" + loop + "'; its loops are " + join(loops) + ". A tile makes a loop: " +
-                                                    "state one, or name another." + did_you_mean(loop, loops));
+            where.fail("schedule.unknown-loop", subject(stage) + " has no loop '" + loop + "'; its loops are " + join(loops) +
+                                                    ". A tile makes a loop: " + "state one, or name another." + did_you_mean(loop, loops));
     }
 
     void check_loops(const Addressable &stage, const Knobs &k, const Names &names, const FieldPlace &where) const {
@@ -206,7 +219,8 @@ private:
         const std::optional<Addressable> consumer = find(place.stage);
         if (!consumer) unknown_stage(place.stage, "", where);
         if (consumer->position < stage.position || place.stage == stage.name)
-            where.fail("schedule.place", subject(stage) + " is placed at a loop of '" + place.stage + "', which does not come after it. Place it at a stage that loads it.");
+            where.fail("schedule.place", subject(stage) + " is placed at a loop of '" + place.stage +
+                                             "', which does not come after it. Place it at a stage that loads it.");
         static const Knobs none;
         auto knobs = stages_.find(place.stage);
         check_place_in(*consumer, knobs == stages_.end() ? none : knobs->second, place.loop, where);
@@ -222,7 +236,8 @@ private:
                     names.push_back(e->name);
                     auto knobs = stages_.find(e->name);
                     const Stage *producer = algorithm_.find_stage(e->name);
-                    if (producer && knobs != stages_.end() && knobs->second.place && knobs->second.place->kind == Place::Kind::inlined) collect(*producer);
+                    if (producer && knobs != stages_.end() && knobs->second.place && knobs->second.place->kind == Place::Kind::inlined)
+                        collect(*producer);
                 });
         };
         collect(stage);
@@ -232,7 +247,8 @@ private:
     void check_pack(const Addressable &stage, const Knobs &k, const std::string &operand, const Pack &pack, const FieldPlace &where) const {
         const Names names = stage.stage ? operands(*stage.stage) : Names{};
         if (!contains(names, operand))
-            where.fail("schedule.unknown-operand", subject(stage) + " has no operand '" + operand + "'; its operands are " + join(names) + "." + did_you_mean(operand, names));
+            where.fail("schedule.unknown-operand", subject(stage) + " has no operand '" + operand + "'; its operands are " + join(names) +
+                                                       "." + did_you_mean(operand, names));
         if (pack.at != "root" && !pack.is_ahead()) check_place_in(stage, k, pack.at, where / "at");
         if (const std::optional<Tensor> t = tensor(operand)) check_layout(pack.layout, *t, where / "layout");
     }
@@ -248,8 +264,9 @@ private:
         for (const Stage &s : algorithm_.stages)
             for (const Tensor &t : results_of(s)) indexed(t);
         if (!contains(names, operand))
-            where.fail("schedule.unknown-operand", subject(stage) + " neither loads '" + operand + "' nor do its dims index such a tensor; it can prefetch " +
-                                                       join(names) + "." + did_you_mean(operand, names));
+            where.fail("schedule.unknown-operand", subject(stage) + " neither loads '" + operand +
+                                                       "' nor do its dims index such a tensor; it can prefetch " + join(names) + "." +
+                                                       did_you_mean(operand, names));
         if (when.loop.empty()) return;
         const std::optional<Addressable> around = find(when.stage);
         if (!around) unknown_stage(when.stage, "", where / "loop");
@@ -262,15 +279,18 @@ private:
     void check_layout(const std::vector<LayoutAxis> &layout, const Tensor &tensor, const FieldPlace &where) const {
         if (layout.empty()) return;
         for (size_t i = 0; i < layout.size(); i++)
-            if (!contains(tensor.dims, layout[i].dim)) unknown_dim("'" + tensor.name + "'", layout[i].dim, tensor.dims, where / std::to_string(i));
+            if (!contains(tensor.dims, layout[i].dim))
+                unknown_dim("'" + tensor.name + "'", layout[i].dim, tensor.dims, where / std::to_string(i));
         for (const std::string &dim : tensor.dims) {
             std::vector<LayoutAxis> axes;
             std::copy_if(layout.begin(), layout.end(), std::back_inserter(axes), [&](const LayoutAxis &a) { return a.dim == dim; });
             const bool whole = axes.size() == 1 && axes[0].factor == 0;
-            const bool parts = axes.size() == 2 && axes[0].factor == axes[1].factor && axes[0].factor > 0 && axes[0].remainder != axes[1].remainder;
+            const bool parts =
+                axes.size() == 2 && axes[0].factor == axes[1].factor && axes[0].factor > 0 && axes[0].remainder != axes[1].remainder;
             if (!whole && !parts)
-                where.fail("schedule.layout", "the layout does not hold each element of '" + tensor.name + "' once: dim '" + dim + "' must stand there whole (\"" + dim +
-                                                  "\") or in two parts of one factor (\"" + dim + "/16\", \"" + dim + "%16\"). Its dims are " + join(tensor.dims) + ".");
+                where.fail("schedule.layout", "the layout does not hold each element of '" + tensor.name + "' once: dim '" + dim +
+                                                  "' must stand there whole (\"" + dim + "\") or in two parts of one factor (\"" + dim +
+                                                  "/16\", \"" + dim + "%16\"). Its dims are " + join(tensor.dims) + ".");
         }
     }
 
@@ -284,15 +304,14 @@ private:
             product += (product.empty() ? "" : " * ") + std::to_string(count) + " of " + dim;
         }
         if (elements > max_register_tile)
-            where.fail("schedule.register-tile", subject(stage) + " unrolls " + product + "; expected at most " + std::to_string(max_register_tile) +
-                                                     " elements in all. Make micro or unroll smaller.");
+            where.fail("schedule.register-tile", subject(stage) + " unrolls " + product + "; expected at most " +
+                                                     std::to_string(max_register_tile) + " elements in all. Make micro or unroll smaller.");
     }
 };
 
 }  // namespace
 
-void check_stage(const std::string &name, const std::map<std::string, Knobs> &stages, const Algorithm &algorithm,
-                 const FieldPlace &where) {
+void check_stage(const std::string &name, const std::map<std::string, Knobs> &stages, const Algorithm &algorithm, const FieldPlace &where) {
     StageCheck(stages, algorithm).run(name, where);
 }
 

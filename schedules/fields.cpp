@@ -36,8 +36,7 @@ void state_map(Statements &out, const FieldPath &path, const json &value, int de
 void state_knob(Statements &out, const FieldPath &path, const json &value) {
     const std::string &knob = path.back();
     if (knob != "directives" || value.is_null()) return state_map(out, path, value, knob == "levels" ? 2 : is_map(knob));
-    for (const json &directive : value)
-        out.emplace_back(under(path, directive["id"]), directive["op"].is_null() ? json() : directive);
+    for (const json &directive : value) out.emplace_back(under(path, directive["id"]), directive["op"].is_null() ? json() : directive);
 }
 
 bool is_inside(const FieldPath &path, const FieldPath &outer) {
@@ -54,7 +53,8 @@ Statements statements(const json &document) {
     if (!document.contains("stages")) return out;
     for (const auto &[stage, knobs] : document["stages"].items()) {
         if (knobs.is_null()) out.emplace_back(FieldPath{"stages", stage}, json());
-        else for (const auto &[knob, value] : knobs.items()) state_knob(out, {"stages", stage, knob}, value);
+        else
+            for (const auto &[knob, value] : knobs.items()) state_knob(out, {"stages", stage, knob}, value);
     }
     return out;
 }
@@ -74,8 +74,10 @@ void apply(Fields &fields, const json &document, const std::string &name, const 
         const size_t erased = std::erase_if(fields, [&, &path = path](const auto &field) { return is_inside(field.first, path); });
         if (erased == 0 && strict)
             FieldPlace{name, pointer_of(path), ancestors}.fail(
-                "schedule.nothing-to-delete", "it is deleted, but " + std::string(ancestors.empty() ? "the schedule has no ancestors" : "none of the ancestors states it") +
-                                                  ". Correct the name or remove the null.");
+                "schedule.nothing-to-delete",
+                "it is deleted, but " +
+                    std::string(ancestors.empty() ? "the schedule has no ancestors" : "none of the ancestors states it") +
+                    ". Correct the name or remove the null.");
     }
 }
 

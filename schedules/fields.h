@@ -21,9 +21,9 @@ using FieldPath = std::vector<std::string>;
 
 struct Field {
     nlohmann::json value;
-    std::string set_by;                                             // the schedule that states it
+    std::string set_by;                                            // the schedule that states it
     std::vector<std::pair<std::string, nlohmann::json>> overrode;  // what ancestors stated, nearest first
-    size_t order = 0;                                               // of directives: which was appended first
+    size_t order = 0;                                              // of directives: which was appended first
 };
 
 using Fields = std::map<FieldPath, Field>;

@@ -8,9 +8,9 @@
 namespace tessera {
 
 struct KnobNames {
-    std::function<std::string(const std::string &dim)> dim;                                // of the knobs' own stage
-    std::function<std::string(const std::string &stage, const std::string &loop)> loop;    // of a stage; "": the knobs' own
-    std::function<std::string(const std::string &operand, const std::string &dim)> axis;   // of an operand's layout
+    std::function<std::string(const std::string &dim)> dim;                               // of the knobs' own stage
+    std::function<std::string(const std::string &stage, const std::string &loop)> loop;   // of a stage; "": the knobs' own
+    std::function<std::string(const std::string &operand, const std::string &dim)> axis;  // of an operand's layout
     std::function<std::string(const std::string &name)> stage, tensor;
 };
 

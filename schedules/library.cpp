@@ -16,7 +16,9 @@ constexpr size_t max_ancestors = 64;
 
 const Handed schedule_file{"schedule", "schedule file", "Move its measurements to a file of their own."};
 
-[[noreturn]] void refuse_file(const std::string &file, const std::string &why, const std::string &remedy) { refuse(schedule_file, file, why, remedy); }
+[[noreturn]] void refuse_file(const std::string &file, const std::string &why, const std::string &remedy) {
+    refuse(schedule_file, file, why, remedy);
+}
 
 bool is_beneath(const fs::path &path, const fs::path &root) {
     const auto [at_root, at_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
@@ -25,9 +27,10 @@ bool is_beneath(const fs::path &path, const fs::path &root) {
 
 [[noreturn]] void refuse_outside(const std::string &name, const std::string &why) {
     std::string shown = name.substr(0, 200);
-    std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-    throw UserError("schedule.outside", "schedule '" + shown + "': " + why +
-                                            "; expected one inside the schedule folders. Copy it there, or name another.");
+    std::replace_if(
+        shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    throw UserError("schedule.outside",
+                    "schedule '" + shown + "': " + why + "; expected one inside the schedule folders. Copy it there, or name another.");
 }
 
 std::string chain_text(const std::vector<Schedule> &chain, const std::string &next) {
@@ -48,18 +51,21 @@ void Library::add_folder(const fs::path &folder) {
     std::error_code error;
     const fs::path canonical = fs::canonical(folder, error);
     if (error || !fs::is_directory(canonical, error))
-        throw UserError("schedule.folder", "schedule folder '" + folder.string() + "': expected a folder; there is none. Make it or correct the path.");
+        throw UserError("schedule.folder",
+                        "schedule folder '" + folder.string() + "': expected a folder; there is none. Make it or correct the path.");
     if (std::find(folders_.begin(), folders_.end(), canonical) == folders_.end()) folders_.push_back(canonical);
 }
 
 void Library::add(const Schedule &schedule) {
     auto [it, added] = registered_.emplace(schedule.name(), schedule);
     if (!added && it->second != schedule)
-        throw UserError("schedule.duplicate", "schedule '" + schedule.name() + "': another schedule is registered under this name. Give one of them another name.");
+        throw UserError("schedule.duplicate", "schedule '" + schedule.name() +
+                                                  "': another schedule is registered under this name. Give one of them another name.");
 }
 
 Schedule Library::find(const std::string &name) const {
-    if (!is_schedule_name(name)) refuse_outside(name, "it is no schedule's name (parts of letters, digits, '_', '-', '+' and '.', joined by '/')");
+    if (!is_schedule_name(name))
+        refuse_outside(name, "it is no schedule's name (parts of letters, digits, '_', '-', '+' and '.', joined by '/')");
     if (auto it = registered_.find(name); it != registered_.end()) return it->second;
     for (const fs::path &folder : folders_) {
         std::error_code error;
@@ -71,7 +77,8 @@ Schedule Library::find(const std::string &name) const {
         const std::string text = read_beneath(folder, canonical.lexically_relative(folder), path.string(), schedule_file);
         const Schedule found = Schedule::parse(text, path.string());
         if (found.name() != name)
-            throw UserError("schedule.name-mismatch", "schedule file '" + path.string() + "': expected \"name\": \"" + name + "\", as its path says; got '" + found.name() + "'. Rename the one or the other.");
+            throw UserError("schedule.name-mismatch", "schedule file '" + path.string() + "': expected \"name\": \"" + name +
+                                                          "\", as its path says; got '" + found.name() + "'. Rename the one or the other.");
         return found.from_file(canonical);
     }
     const std::vector<std::string> all = names();
@@ -98,10 +105,12 @@ std::vector<Schedule> Library::ancestry(const Schedule &schedule) const {
         const std::string parent = chain.back().parent_name();
         const bool seen = std::any_of(chain.begin(), chain.end(), [&](const Schedule &s) { return s.name() == parent; });
         if (seen)
-            throw UserError("schedule.cycle", "schedule '" + schedule.name() + "': it extends itself: " + chain_text(chain, parent) + ". Let one of them extend something else.");
+            throw UserError("schedule.cycle", "schedule '" + schedule.name() + "': it extends itself: " + chain_text(chain, parent) +
+                                                  ". Let one of them extend something else.");
         if (chain.size() > max_ancestors)
-            throw UserError("schedule.depth", "schedule '" + schedule.name() + "': expected at most " + std::to_string(max_ancestors) + " ancestors; got more: " +
-                                                  schedule.name() + " -> " + chain[1].name() + " -> … -> " + chain.back().name() + " -> " + parent + ". Flatten one of them.");
+            throw UserError("schedule.depth", "schedule '" + schedule.name() + "': expected at most " + std::to_string(max_ancestors) +
+                                                  " ancestors; got more: " + schedule.name() + " -> " + chain[1].name() + " -> … -> " +
+                                                  chain.back().name() + " -> " + parent + ". Flatten one of them.");
         if (const Schedule *given = chain.back().parent()) {
             chain.push_back(Schedule(*given));
             continue;
@@ -111,8 +120,10 @@ std::vector<Schedule> Library::ancestry(const Schedule &schedule) const {
         } catch (const UserError &error) {
             if (error.id() != "schedule.missing") throw;
             const std::vector<std::string> all = names();
-            throw UserError("schedule.missing-parent", "schedule '" + chain.back().name() + "' at /extends: there is no schedule '" + parent + "' (" + chain_text(chain, parent) +
-                                                           "); there are " + listed(all) + "." + did_you_mean(parent, all) + " Add it, or the folder that has it, to the schedule folders.");
+            throw UserError("schedule.missing-parent", "schedule '" + chain.back().name() + "' at /extends: there is no schedule '" +
+                                                           parent + "' (" + chain_text(chain, parent) + "); there are " + listed(all) +
+                                                           "." + did_you_mean(parent, all) +
+                                                           " Add it, or the folder that has it, to the schedule folders.");
         }
     }
     return chain;

@@ -36,7 +36,8 @@ void order(std::vector<Directive> &directives, const FieldPlace &where) {
             const Directive &d = left.front();
             const bool exists = std::any_of(left.begin(), left.end(), [&](const Directive &other) { return other.id == d.after; });
             where.fail("schedule.directive", "directive '" + d.id + "' comes after '" + d.after + "', " +
-                                                 (exists ? "which comes after it" : "which is not there") + ". Name another, or leave 'after' out.");
+                                                 (exists ? "which comes after it" : "which is not there") +
+                                                 ". Name another, or leave 'after' out.");
         }
         done.push_back(*next);
         left.erase(next);

@@ -35,9 +35,8 @@ std::string strip(const std::string &text) {
 }
 
 bool is_word(const std::string &text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-        return std::isalnum(c) || c == '_' || c == '.' || c == '-';
-    });
+    return !text.empty() &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; });
 }
 
 }  // namespace

@@ -35,13 +35,15 @@ std::vector<std::string> meant(const std::string &address, const std::vector<std
 
 [[noreturn]] void refuse_equal(const std::string &where, const std::string &one, const std::string &other, const std::string &knob) {
     throw UserError("schedule.pattern", where + ": expected one address to be over the other; '" + one + "' and '" + other +
-                                            "' are of one length, both match, and disagree on " + knob + ". Make one longer, state the name itself, or delete one (null).");
+                                            "' are of one length, both match, and disagree on " + knob +
+                                            ". Make one longer, state the name itself, or delete one (null).");
 }
 
 bool shorter(const std::string &a, const std::string &b) { return a.size() < b.size(); }
 
 template <typename Value>
-void write_out(std::map<std::string, Value> &knob, const std::vector<std::string> &dims, const std::string &name, const std::string &where) {
+void write_out(std::map<std::string, Value> &knob, const std::vector<std::string> &dims, const std::string &name,
+               const std::string &where) {
     std::vector<std::string> patterns;
     for (const auto &[address, value] : knob)
         if (is_pattern(address)) patterns.push_back(address);
@@ -103,8 +105,8 @@ void lay(std::vector<Value> &below, const std::vector<Value> &over) {
 
 void lay(Knobs &below, const Knobs &over) {
     // By name, so that a knob that is added to Knobs is missed by the compiler.
-    const auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, warps,
-                 stages, swizzle, directives] = over;
+    const auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call,
+                 warps, stages, swizzle, directives] = over;
     for (const auto &[level, extents] : levels) lay(below.levels[level], extents);
     lay(below.place, place), lay(below.block, block), lay(below.k, k), lay(below.micro, micro), lay(below.loops, loops);
     lay(below.vector, vector), lay(below.unroll, unroll), lay(below.parallel, parallel), lay(below.pack, pack);
@@ -116,11 +118,13 @@ void lay(Knobs &below, const Knobs &over) {
 // The first knob that two sets differ in.
 std::string difference(const Knobs &a, const Knobs &b) {
     const std::vector<std::pair<const char *, bool>> all = {
-        {"place", a.place == b.place}, {"block", a.block == b.block}, {"k", a.k == b.k}, {"micro", a.micro == b.micro}, {"levels", a.levels == b.levels},
-        {"loops", a.loops == b.loops}, {"vector", a.vector == b.vector}, {"unroll", a.unroll == b.unroll}, {"parallel", a.parallel == b.parallel},
-        {"pack", a.pack == b.pack}, {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout}, {"tail", a.tail == b.tail},
-        {"split", a.split == b.split}, {"instruction", a.instruction == b.instruction}, {"call", a.call == b.call}, {"warps", a.warps == b.warps},
-        {"stages", a.stages == b.stages}, {"swizzle", a.swizzle == b.swizzle}};
+        {"place", a.place == b.place},      {"block", a.block == b.block},          {"k", a.k == b.k},
+        {"micro", a.micro == b.micro},      {"levels", a.levels == b.levels},       {"loops", a.loops == b.loops},
+        {"vector", a.vector == b.vector},   {"unroll", a.unroll == b.unroll},       {"parallel", a.parallel == b.parallel},
+        {"pack", a.pack == b.pack},         {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout},
+        {"tail", a.tail == b.tail},         {"split", a.split == b.split},          {"instruction", a.instruction == b.instruction},
+        {"call", a.call == b.call},         {"warps", a.warps == b.warps},          {"stages", a.stages == b.stages},
+        {"swizzle", a.swizzle == b.swizzle}};
     for (const auto &[name, same] : all)
         if (!same) return name;
     return "directives";
@@ -164,7 +168,8 @@ std::set<std::pair<std::string, std::string>> addresses(const Knobs &k) {
     auto keys = [&](const std::string &knob, const auto &map) {
         for (const auto &[address, value] : map) all.emplace(knob, address);
     };
-    keys("block", k.block), keys("k", k.k), keys("micro", k.micro), keys("vector", k.vector), keys("unroll", k.unroll), keys("tail", k.tail), keys("split", k.split);
+    keys("block", k.block), keys("k", k.k), keys("micro", k.micro), keys("vector", k.vector), keys("unroll", k.unroll),
+        keys("tail", k.tail), keys("split", k.split);
     for (const auto &[level, extents] : k.levels) keys(level, extents);
     for (const std::string &loop : k.loops) all.emplace("loops", loop);
     for (const std::string &loop : k.parallel) all.emplace("parallel", loop);
@@ -190,7 +195,8 @@ void find_idle(const Stages &stages, const Algorithm &inlined, std::set<std::str
         for (const auto &[knob, address] : addresses(knobs)) {
             std::vector<std::string> found = {address};
             if (is_pattern(address)) write_out(found, dims);
-            if (found.empty()) idle.insert("'" + address + "' in " + knob + " of '" + name + "' matches no dim there; the dims are " + join(dims));
+            if (found.empty())
+                idle.insert("'" + address + "' in " + knob + " of '" + name + "' matches no dim there; the dims are " + join(dims));
         }
     }
 }

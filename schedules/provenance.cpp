@@ -33,9 +33,7 @@ static std::map<std::string, int64_t> integers(const std::optional<JsonReader> &
     return all;
 }
 
-static std::string text_of(const std::optional<JsonReader> &value) {
-    return value ? value->text() : "";
-}
+static std::string text_of(const std::optional<JsonReader> &value) { return value ? value->text() : ""; }
 
 static KernelTask read_task(const JsonReader &reader) {
     KernelTask t;
@@ -49,9 +47,7 @@ static KernelTask read_task(const JsonReader &reader) {
     return t;
 }
 
-KernelTask task_from_json(const json &document, const std::string &subject) {
-    return read_task(JsonReader(document, subject));
-}
+KernelTask task_from_json(const json &document, const std::string &subject) { return read_task(JsonReader(document, subject)); }
 
 ordered_json json_of(const Provenance &p) {
     ordered_json ancestors = ordered_json::array();

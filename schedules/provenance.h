@@ -40,9 +40,9 @@ struct Prediction {
 
 struct Provenance {
     KernelTask task;
-    std::string resolved;  // of the tile program, or of several variants' together
-    std::string semantic;  // of the algorithm as its author declared it
-    std::string stated;    // stated_hash of the artifact
+    std::string resolved;                                        // of the tile program, or of several variants' together
+    std::string semantic;                                        // of the algorithm as its author declared it
+    std::string stated;                                          // stated_hash of the artifact
     std::vector<std::pair<std::string, std::string>> ancestors;  // names with their stated_hash, nearest first
     std::string version;                                         // of Tessera
     std::optional<Prediction> predicted;                         // nothing where no extents are known

@@ -62,14 +62,15 @@ std::string choice(const json &value, const FieldPlace &where, const std::vector
 void known_fields(const json &value, const FieldPlace &where, const std::vector<std::string> &fields) {
     for (const auto &[key, field] : value.items())
         if (std::find(fields.begin(), fields.end(), key) == fields.end())
-            (where / key).fail("schedule.unknown-field", "there is no field '" + key + "' here; the fields are " + join(fields) +
-                                                             ". Remove it or correct its name." + did_you_mean(key, fields));
+            (where / key)
+                .fail("schedule.unknown-field", "there is no field '" + key + "' here; the fields are " + join(fields) +
+                                                    ". Remove it or correct its name." + did_you_mean(key, fields));
 }
 
 const json &field(const json &value, const FieldPlace &where, const std::string &name) {
     if (!value.contains(name))
-        where.fail("schedule.missing-field", "expected a field '" + name + "'; it has " +
-                                                 (value.empty() ? "none" : shortened(value)) + ". Add it.");
+        where.fail("schedule.missing-field",
+                   "expected a field '" + name + "'; it has " + (value.empty() ? "none" : shortened(value)) + ". Add it.");
     return value[name];
 }
 
@@ -82,9 +83,8 @@ void each(const json &map, const FieldPlace &where, const std::string &what, Rea
 
 Extents extents(const json &map, const FieldPlace &where, int64_t high, const std::string &what) {
     Extents result;
-    each(map, where, "dims and " + what, [&](const std::string &dim, const json &value, const FieldPlace &at) {
-        result[dim] = integer(value, at, 1, high, what);
-    });
+    each(map, where, "dims and " + what,
+         [&](const std::string &dim, const json &value, const FieldPlace &at) { result[dim] = integer(value, at, 1, high, what); });
     return result;
 }
 
@@ -94,8 +94,9 @@ Extents lanes(const json &map, const FieldPlace &where) {
     Extents result = extents(map, where, 64, "a number of lanes");
     for (const auto &[dim, count] : result)
         if (count & (count - 1))
-            (where / dim).fail("schedule.range", "expected a power of two from 1 to 64 as the number of lanes; got " +
-                                                     std::to_string(count) + ". Choose a power of two.");
+            (where / dim)
+                .fail("schedule.range", "expected a power of two from 1 to 64 as the number of lanes; got " + std::to_string(count) +
+                                            ". Choose a power of two.");
     return result;
 }
 
@@ -112,7 +113,8 @@ std::vector<std::string> set_of(const json &list, const FieldPlace &where) {
 // "<dim>/<digits>" or "<dim>%<digits>".
 bool has_form_of_axis(const std::string &text) {
     const size_t cut = text.find_last_of("/%"), digit = cut == std::string::npos ? cut : text.find_first_not_of("0123456789", cut + 1);
-    return cut != std::string::npos && cut + 1 < text.size() && digit == std::string::npos && parse_axis(text.substr(0, cut)) && text.find_first_of("/%") == cut;
+    return cut != std::string::npos && cut + 1 < text.size() && digit == std::string::npos && parse_axis(text.substr(0, cut)) &&
+           text.find_first_of("/%") == cut;
 }
 
 std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
@@ -121,9 +123,13 @@ std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
     for (size_t i = 0; i < texts.size(); i++) {
         const std::optional<LayoutAxis> axis = parse_axis(texts[i]);
         if (!axis && has_form_of_axis(texts[i]))
-            (where / std::to_string(i)).fail("schedule.range", "expected a factor from 1 to " + std::to_string(max_tile) + "; got '" + texts[i] + "'. Choose a number in that range.");
+            (where / std::to_string(i))
+                .fail("schedule.range", "expected a factor from 1 to " + std::to_string(max_tile) + "; got '" + texts[i] +
+                                            "'. Choose a number in that range.");
         if (!axis)
-            (where / std::to_string(i)).fail("schedule.syntax", "expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got '" + texts[i] + "'. Write one of the three.");
+            (where / std::to_string(i))
+                .fail("schedule.syntax",
+                      "expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got '" + texts[i] + "'. Write one of the three.");
         axes.push_back(*axis);
     }
     return axes;
@@ -176,8 +182,7 @@ std::optional<Directive> directive(const json &value, const FieldPlace &where) {
     d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel"});
     d.loop = string(field(value, where, "loop"), where / "loop", "a loop, for example \"block.N\"");
     if (value.contains("after")) d.after = string(value["after"], where / "after", "the id of another directive");
-    if (value.contains("factor"))
-        d.factor = integer(value["factor"], where / "factor", 1, d.op == "vectorize" ? 64 : 256, "a factor");
+    if (value.contains("factor")) d.factor = integer(value["factor"], where / "factor", 1, d.op == "vectorize" ? 64 : 256, "a factor");
     return d;
 }
 
@@ -188,7 +193,8 @@ std::vector<Directive> directives(const json &list, const FieldPlace &where) {
         const FieldPlace at = where / std::to_string(i);
         const std::optional<Directive> d = directive(list[i], at);
         if (!ids.insert(list[i]["id"].get<std::string>()).second)
-            (at / "id").fail("schedule.directive", "two directives have the id '" + list[i]["id"].get<std::string>() + "'; an id names one. Rename one of them.");
+            (at / "id").fail("schedule.directive",
+                             "two directives have the id '" + list[i]["id"].get<std::string>() + "'; an id names one. Rename one of them.");
         if (d) result.push_back(*d);
     }
     return result;
@@ -197,8 +203,10 @@ std::vector<Directive> directives(const json &list, const FieldPlace &where) {
 void check_directives(const Knobs &k, const FieldPlace &where) {
     for (const Directive &d : k.directives) {
         auto fail = [&](const std::string &knob) {
-            (where / "directives").fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop +
-                                            "', which the knob '" + knob + "' owns. Change the knob or delete the directive with {\"id\": \"" + d.id + "\", \"op\": null}.");
+            (where / "directives")
+                .fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop + "', which the knob '" + knob +
+                                                "' owns. Change the knob or delete the directive with {\"id\": \"" + d.id +
+                                                "\", \"op\": null}.");
         };
         if (std::count(k.parallel.begin(), k.parallel.end(), d.loop)) fail("parallel");
         if (std::any_of(k.micro.begin(), k.micro.end(), [&](const auto &tile) { return d.loop == "micro." + tile.first; })) fail("micro");
@@ -234,7 +242,8 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
             const std::string text = string(value, at, "a place");
             const std::optional<Place> place = parse_place(text, stages);
             if (!place)
-                at.fail("schedule.syntax", "expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got '" + text + "'. Write one of the three.");
+                at.fail("schedule.syntax", "expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got '" + text +
+                                               "'. Write one of the three.");
             k.place = *place;
         } else if (knob == "block") {
             k.block = tiles(value, at);
@@ -244,8 +253,10 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
             k.micro = tiles(value, at);
         } else if (knob == "levels") {
             each(value, at, "levels", [&](const std::string &level, const json &extents, const FieldPlace &there) {
-                if (level.empty() || level == "block" || level == "k" || level == "micro" || level == "root" || level.find('.') != std::string::npos)
-                    there.fail("schedule.syntax", "expected a name for a level that is not block, k, micro or root and has no '.'; got '" + level + "'. Rename it.");
+                if (level.empty() || level == "block" || level == "k" || level == "micro" || level == "root" ||
+                    level.find('.') != std::string::npos)
+                    there.fail("schedule.syntax", "expected a name for a level that is not block, k, micro or root and has no '.'; got '" +
+                                                      level + "'. Rename it.");
                 k.levels[level] = tiles(extents, there);
             });
         } else if (knob == "loops") {
@@ -257,9 +268,12 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
         } else if (knob == "parallel") {
             k.parallel = set_of(value, at);
         } else if (knob == "pack") {
-            each(value, at, "operands and packs", [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
+            each(value, at, "operands and packs",
+                 [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
         } else if (knob == "prefetch") {
-            each(value, at, "operands and when", [&](const std::string &operand, const json &when, const FieldPlace &there) { k.prefetch[operand] = prefetch(when, stages, there); });
+            each(value, at, "operands and when", [&](const std::string &operand, const json &when, const FieldPlace &there) {
+                k.prefetch[operand] = prefetch(when, stages, there);
+            });
         } else if (knob == "layout") {
             k.layout = layout(value, at);
         } else if (knob == "tail") {
@@ -267,16 +281,16 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
                 k.tail[dim] = choice(policy, there, {"mask", "loop"}) == "mask" ? Tail::mask : Tail::loop;
             });
         } else if (knob == "split") {
-            each(value, at, "dims and splits", [&](const std::string &dim, const json &how, const FieldPlace &there) { k.split[dim] = split(how, there); });
+            each(value, at, "dims and splits",
+                 [&](const std::string &dim, const json &how, const FieldPlace &there) { k.split[dim] = split(how, there); });
         } else if (knob == "instruction") {
             k.instruction = string(value, at, "an instruction family");
             const std::vector<std::string> &families = instruction_families();
             if (std::find(families.begin(), families.end(), *k.instruction) == families.end())
-                at.fail(
-                    "schedule.choice",
-                    "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
-                        ": fma and mul_add on every target, the others where a processor has the instruction. Choose one of them, or remove the knob." +
-                        did_you_mean(*k.instruction, families));
+                at.fail("schedule.choice", "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
+                                               ": fma and mul_add on every target, the others where a processor has the instruction. "
+                                               "Choose one of them, or remove the knob." +
+                                               did_you_mean(*k.instruction, families));
         } else if (knob == "call") {
             k.call = choice(value, at, {"inline", "once"});
         } else if (knob == "warps") {
@@ -291,7 +305,9 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
     });
     for (const auto &[knob, value] : stage.items())
         if (std::find(knob_names().begin(), knob_names().end(), knob) == knob_names().end())
-            (where / knob).fail("schedule.unknown-knob", "there is no knob '" + knob + "'; the knobs are " + join(knob_names()) + ". Correct its name or remove it." + did_you_mean(knob, knob_names()));
+            (where / knob)
+                .fail("schedule.unknown-knob", "there is no knob '" + knob + "'; the knobs are " + join(knob_names()) +
+                                                   ". Correct its name or remove it." + did_you_mean(knob, knob_names()));
     check_directives(k, where);
     return k;
 }
@@ -302,7 +318,9 @@ std::vector<Condition> read_conditions(const json &when, const FieldPlace &where
     for (size_t i = 0; i < texts.size(); i++) {
         const std::optional<Condition> c = parse_condition(texts[i]);
         if (!c)
-            (where / std::to_string(i)).fail("schedule.syntax", "expected a condition such as \"M <= 16\", \"N % 16 == 0\" or \"avx512_bf16\"; got '" + texts[i] + "'. Write it in one of these forms.");
+            (where / std::to_string(i))
+                .fail("schedule.syntax", "expected a condition such as \"M <= 16\", \"N % 16 == 0\" or \"avx512_bf16\"; got '" + texts[i] +
+                                             "'. Write it in one of these forms.");
         conditions.push_back(*c);
     }
     return conditions;
@@ -328,7 +346,8 @@ void check_stages(const json &stages, const FieldPlace &where) {
 void check_texts(const json &value, const FieldPlace &where) {
     auto want_printable = [](const std::string &text, const FieldPlace &at) {
         if (printable(text) != text)
-            at.fail("schedule.characters", "expected text without control and format characters; got '" + text.substr(0, 60) + "'. Remove them.");
+            at.fail("schedule.characters",
+                    "expected text without control and format characters; got '" + text.substr(0, 60) + "'. Remove them.");
     };
     if (value.is_string()) return want_printable(value.get<std::string>(), where);
     if (value.is_array())
@@ -357,12 +376,16 @@ void check_variants(const json &variants, const FieldPlace &where) {
         const std::set<std::string> when = condition_texts(field(variants[i], at, "when"), at / "when");
         check_stages(field(variants[i], at, "stages"), at / "stages");
         if (when.empty())
-            (at / "when").fail("schedule.dead-variant", "expected a condition; got none, so that it always applies and neither a later variant nor the stages outside "
-                                                        "variants ever do. State a condition, or move its stages there.");
+            (at / "when")
+                .fail("schedule.dead-variant",
+                      "expected a condition; got none, so that it always applies and neither a later variant nor the stages outside "
+                      "variants ever do. State a condition, or move its stages there.");
         for (size_t j = 0; j < earlier.size(); j++)
             if (std::includes(when.begin(), when.end(), earlier[j].begin(), earlier[j].end()))
-                (at / "when").fail("schedule.dead-variant", "it never applies, since variant " + std::to_string(j) + ", which comes before it, does wherever " +
-                                                                join({earlier[j].begin(), earlier[j].end()}, " and ") + ". Put it first, or remove it.");
+                (at / "when")
+                    .fail("schedule.dead-variant",
+                          "it never applies, since variant " + std::to_string(j) + ", which comes before it, does wherever " +
+                              join({earlier[j].begin(), earlier[j].end()}, " and ") + ". Put it first, or remove it.");
         earlier.push_back(when);
     }
 }
@@ -370,9 +393,11 @@ void check_variants(const json &variants, const FieldPlace &where) {
 std::string name_in(const json &document, const FieldPlace &where, const std::string &key) {
     const std::string name = string(document[key], where / key, "a schedule's name");
     if (!is_schedule_name(name))
-        (where / key).fail(key == "name" ? "schedule.name" : "schedule.outside",
-                           "expected a schedule's name inside the schedule folders: letters, digits, '_', '-', '+' and '.' in parts joined by '/', none of them '.' or '..'; got " +
-                               shortened(document[key]) + ". Name it as in \"linear_gelu/avx512\".");
+        (where / key)
+            .fail(key == "name" ? "schedule.name" : "schedule.outside",
+                  "expected a schedule's name inside the schedule folders: letters, digits, '_', '-', '+' and '.' in parts joined by '/', "
+                  "none of them '.' or '..'; got " +
+                      shortened(document[key]) + ". Name it as in \"linear_gelu/avx512\".");
     return name;
 }
 
@@ -383,11 +408,14 @@ void check_document(const json &document, const std::string &subject) {
     object(document, where, "an object");
     const json &format = field(document, where, "format");
     if (format != "tessera-schedule")
-        (where / "format").fail("schedule.format", "expected \"tessera-schedule\"; got " + shortened(format) + ". Hand in a schedule artifact.");
+        (where / "format")
+            .fail("schedule.format", "expected \"tessera-schedule\"; got " + shortened(format) + ". Hand in a schedule artifact.");
     const json &version = field(document, where, "version");
     want(version.is_number_integer(), version, where / "version", "an integer", "This Tessera reads version 1.");
     if (version != 1)
-        (where / "version").fail("schedule.version", "the artifact has version " + version.dump() + "; this Tessera reads version 1. Use the Tessera that wrote it, or write the artifact anew.");
+        (where / "version")
+            .fail("schedule.version", "the artifact has version " + version.dump() +
+                                          "; this Tessera reads version 1. Use the Tessera that wrote it, or write the artifact anew.");
     field(document, where, "name");
     where.schedule = name_in(document, where, "name");
     if (document.contains("extends")) name_in(document, where, "extends");

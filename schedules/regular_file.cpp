@@ -37,7 +37,8 @@ private:
 
 std::string read_open(const Descriptor &file, const std::string &name, const Handed &handed) {
     struct stat status {};
-    if (file.get() < 0) refuse(handed, name, std::string("opening it failed: ") + std::strerror(errno), "Check its path and its permissions.");
+    if (file.get() < 0)
+        refuse(handed, name, std::string("opening it failed: ") + std::strerror(errno), "Check its path and its permissions.");
     if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
         refuse(handed, name, "it is a folder, a device, a pipe or a socket", "Put the file itself there.");
     std::string text;
@@ -49,7 +50,8 @@ std::string read_open(const Descriptor &file, const std::string &name, const Han
         if (got == 0) return text;
         text.append(part, static_cast<size_t>(got));
         if (text.size() > handed.most_bytes)
-            throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " + std::to_string(handed.most_bytes) + " bytes; got more. " + handed.remedy);
+            throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " +
+                                                          std::to_string(handed.most_bytes) + " bytes; got more. " + handed.remedy);
     }
 }
 
@@ -59,7 +61,9 @@ void refuse(const Handed &handed, const std::string &file, const std::string &wh
     throw UserError(handed.id + ".file", handed.what + " '" + file + "': expected a regular file; " + why + ". " + remedy);
 }
 
-std::string read_regular(const fs::path &file, const Handed &handed) { return read_open(Descriptor(open(file.c_str(), safe)), file.string(), handed); }
+std::string read_regular(const fs::path &file, const Handed &handed) {
+    return read_open(Descriptor(open(file.c_str(), safe)), file.string(), handed);
+}
 
 std::string read_beneath(const fs::path &root, const fs::path &relative, const std::string &shown, const Handed &handed) {
     Descriptor at(open(root.c_str(), safe | O_DIRECTORY));

@@ -18,7 +18,8 @@ std::string read_regular(const std::filesystem::path &file, const Handed &handed
 
 // The same for root/relative, following no link below `root`, so that one that is put there in between is refused too.
 // `shown` names the file in messages.
-std::string read_beneath(const std::filesystem::path &root, const std::filesystem::path &relative, const std::string &shown, const Handed &handed);
+std::string read_beneath(const std::filesystem::path &root, const std::filesystem::path &relative, const std::string &shown,
+                         const Handed &handed);
 
 // UserError <id>.file: "<what> '<file>': expected a regular file; <why>. <remedy>"
 [[noreturn]] void refuse(const Handed &handed, const std::string &file, const std::string &why, const std::string &remedy);

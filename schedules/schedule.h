@@ -89,26 +89,26 @@ struct Directive {
 struct Knobs {
     std::optional<Place> place;
     Extents block, k, micro;
-    std::map<std::string, Extents> levels;        // further tile levels by name; `loops` orders them
-    std::vector<std::string> loops;               // "block.N", "k.K", "micro.M", "K" (point loop)
-    Extents vector, unroll;                       // dim -> lanes; dim -> iterations
-    std::vector<std::string> parallel;            // loops, adjacent and outermost
-    std::map<std::string, Pack> pack;             // operand tensor -> copy
-    std::map<std::string, PrefetchRule> prefetch;     // operand tensor, or one that the stage's dims index -> when; CPU
-    std::vector<LayoutAxis> layout;               // of the stage's own result
-    std::map<std::string, Tail> tail;             // dim -> policy
-    std::map<std::string, Split> split;           // reduced or scanned dim -> split
-    std::optional<std::string> instruction;       // "fma"
-    std::optional<std::string> call;              // "inline" or "once": for the scope of a Call; stages keep their names
-    std::optional<int64_t> warps, stages;         // GPU: warps in a block; depth of the copy pipeline
-    std::optional<std::string> swizzle;           // GPU: "xor"
+    std::map<std::string, Extents> levels;         // further tile levels by name; `loops` orders them
+    std::vector<std::string> loops;                // "block.N", "k.K", "micro.M", "K" (point loop)
+    Extents vector, unroll;                        // dim -> lanes; dim -> iterations
+    std::vector<std::string> parallel;             // loops, adjacent and outermost
+    std::map<std::string, Pack> pack;              // operand tensor -> copy
+    std::map<std::string, PrefetchRule> prefetch;  // operand tensor, or one that the stage's dims index -> when; CPU
+    std::vector<LayoutAxis> layout;                // of the stage's own result
+    std::map<std::string, Tail> tail;              // dim -> policy
+    std::map<std::string, Split> split;            // reduced or scanned dim -> split
+    std::optional<std::string> instruction;        // "fma"
+    std::optional<std::string> call;               // "inline" or "once": for the scope of a Call; stages keep their names
+    std::optional<int64_t> warps, stages;          // GPU: warps in a block; depth of the copy pipeline
+    std::optional<std::string> swizzle;            // GPU: "xor"
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;
 };
 
 // "M <= 16", "N % 16 == 0" over extents, or a CPU feature's name.
 struct Condition {
-    std::string dim;       // empty for a feature
+    std::string dim;  // empty for a feature
     std::string feature;
     int64_t modulus = 0;   // 0: the extent itself is compared
     std::string relation;  // "<=", "<", ">=", ">", "==", "!="
@@ -117,7 +117,7 @@ struct Condition {
 };
 
 struct Variant {
-    std::vector<Condition> when;  // all must hold
+    std::vector<Condition> when;          // all must hold
     std::map<std::string, Knobs> stages;  // whole: what the variant states, merged over the schedule's own stages
     friend bool operator==(const Variant &, const Variant &) = default;
 };
@@ -127,13 +127,13 @@ struct ResolvedSchedule {
     std::string name;
     std::vector<std::string> requires_features;  // CPU features, as in tess_cpu_feature_name
     std::map<std::string, Knobs> stages;
-    std::vector<Variant> variants;               // tried in order; none holds: `stages` alone
-    std::string algorithm, surface;              // the algorithm it was made for and that one's surface hash; "" if not said
-    std::vector<std::string> chain;              // itself, its parent, …: for messages, no part of its meaning
+    std::vector<Variant> variants;   // tried in order; none holds: `stages` alone
+    std::string algorithm, surface;  // the algorithm it was made for and that one's surface hash; "" if not said
+    std::vector<std::string> chain;  // itself, its parent, …: for messages, no part of its meaning
 
     friend bool operator==(const ResolvedSchedule &a, const ResolvedSchedule &b) {
-        return a.name == b.name && a.requires_features == b.requires_features && a.stages == b.stages &&
-               a.variants == b.variants && a.algorithm == b.algorithm && a.surface == b.surface;
+        return a.name == b.name && a.requires_features == b.requires_features && a.stages == b.stages && a.variants == b.variants &&
+               a.algorithm == b.algorithm && a.surface == b.surface;
     }
 };
 

@@ -30,14 +30,14 @@ const std::vector<Target> &built_in() {
 
         Target avx512 = avx2;
         avx512.name = "avx512";
-        for (const char *feature : {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
-            avx512.features.push_back(feature);
+        for (const char *feature : {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}) avx512.features.push_back(feature);
         avx512.vector_bytes = 64, avx512.vector_registers = 32;
         avx512.l1_bytes = 48 << 10, avx512.l2_bytes = 1 << 20, avx512.l3_bytes = 32 << 20;
 
         Target avx512_bf16 = avx512;
         avx512_bf16.name = "avx512_bf16";
-        for (const char *feature : {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16"})
+        for (const char *feature :
+             {"gfni", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg", "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16"})
             avx512_bf16.features.push_back(feature);
         std::vector<std::string> known = known_features();
         std::sort(avx512_bf16.features.begin(), avx512_bf16.features.end(), [&](const std::string &a, const std::string &b) {
@@ -133,8 +133,8 @@ std::string host_arch() {
 
 bool runs_here(const Target &target) {
     const std::vector<std::string> have = host_features();
-    return target.arch == host_arch() && std::all_of(target.features.begin(), target.features.end(),
-                                                     [&](const std::string &feature) { return contains(have, feature); });
+    return target.arch == host_arch() &&
+           std::all_of(target.features.begin(), target.features.end(), [&](const std::string &feature) { return contains(have, feature); });
 }
 
 std::vector<std::string> host_features() {
@@ -161,14 +161,16 @@ Target target_named(const std::string &name) {
     for (std::string feature; std::getline(words, feature, '+');) {
         if (!contains(known, feature))
             throw UserError("target.unknown-feature", "target '" + name + "': " + target.arch + " has no feature '" + feature +
-                                                          "'; its features are " + join(known) + "." +
-                                                          did_you_mean(feature, known));
+                                                          "'; its features are " + join(known) + "." + did_you_mean(feature, known));
         if (!contains(all, feature)) all.push_back(feature);
     }
     for (const std::string &feature : all)
         if (feature.starts_with("avx512") && target.vector_bytes < 64)
-            throw UserError("target.feature-set", "target '" + name + "': " + feature + " by itself; code for AVX-512 uses all that is common to such processors, as the target 'avx512' has it. Expected 'avx512'" +
-                                                      (contains(built_in_named("avx512").features, feature) ? "." : " with it: 'avx512+" + feature + "'."));
+            throw UserError("target.feature-set",
+                            "target '" + name + "': " + feature +
+                                " by itself; code for AVX-512 uses all that is common to such processors, as the target 'avx512' has it. "
+                                "Expected 'avx512'" +
+                                (contains(built_in_named("avx512").features, feature) ? "." : " with it: 'avx512+" + feature + "'."));
     std::vector<std::string> ordered;
     for (const std::string &feature : known) {
         if (!contains(all, feature)) continue;
@@ -183,7 +185,9 @@ std::string name_with(const Target &target, const std::vector<std::string> &feat
     std::string best;
     size_t least = features.size() + 1;
     for (const Target &t : built_in()) {
-        if (t.arch != target.arch || !std::all_of(target.features.begin(), target.features.end(), [&](const std::string &f) { return t.has(f); })) continue;
+        if (t.arch != target.arch ||
+            !std::all_of(target.features.begin(), target.features.end(), [&](const std::string &f) { return t.has(f); }))
+            continue;
         std::string name = t.name;
         size_t added = 0;
         for (const std::string &feature : features)
@@ -200,23 +204,29 @@ std::vector<Target> targets_named(const std::string &list) {
         const Target target = target_named(name);
         for (const Target &other : targets) {
             if (target.is_gpu() && other.is_gpu() && other.name != target.name)
-                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + other.name + "' and '" + target.name + "'. Generate two libraries.");
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + other.name +
+                                                         "' and '" + target.name + "'. Generate two libraries.");
             if (other.features == target.features && other.arch == target.arch)
-                throw UserError("target.repeated", "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
+                throw UserError("target.repeated",
+                                "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
             if (other.arch != target.arch)
-                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" + other.name + "' is for " + other.arch +
-                                                         ", '" + target.name + "' for " + target.arch + ". Generate two libraries.");
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" +
+                                                         other.name + "' is for " + other.arch + ", '" + target.name + "' for " +
+                                                         target.arch + ". Generate two libraries.");
         }
         targets.push_back(target);
     }
-    std::stable_sort(targets.begin(), targets.end(), [](const Target &a, const Target &b) { return a.features.size() > b.features.size(); });
+    std::stable_sort(targets.begin(), targets.end(),
+                     [](const Target &a, const Target &b) { return a.features.size() > b.features.size(); });
     const Target &last = targets.back();
     for (const Target &target : targets)
         for (const std::string &feature : last.features)
             if (!target.has(feature))
-                throw UserError("target.no-baseline", "targets '" + list + "': '" + last.name + "' has " + feature + " and '" + target.name +
-                                                          "' has not, so none of them is the least; expected one whose features all others have. Add it, such as " +
-                                                          target.arch + ".");
+                throw UserError(
+                    "target.no-baseline",
+                    "targets '" + list + "': '" + last.name + "' has " + feature + " and '" + target.name +
+                        "' has not, so none of them is the least; expected one whose features all others have. Add it, such as " +
+                        target.arch + ".");
     return targets;
 }
 
@@ -225,21 +235,19 @@ void check_requires(const ResolvedSchedule &schedule, const Target &target) {
     std::vector<std::string> missing;
     for (const std::string &feature : schedule.requires_features) {
         if (!contains(known, feature))
-            throw UserError("schedule.unknown-feature", "schedule '" + schedule.name + "' at /requires: there is no feature '" +
-                                                            feature + "'; the features are " + join(known) + "." +
-                                                            did_you_mean(feature, known));
+            throw UserError("schedule.unknown-feature", "schedule '" + schedule.name + "' at /requires: there is no feature '" + feature +
+                                                            "'; the features are " + join(known) + "." + did_you_mean(feature, known));
         if (!target.has(feature)) missing.push_back(feature);
     }
     if (missing.empty()) return;
     const std::vector<std::string> own = known_features(target.arch);
     const bool addable = std::all_of(missing.begin(), missing.end(), [&](const std::string &feature) { return contains(own, feature); });
-    throw UserError("schedule.requires",
-                    "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " + join(missing) +
-                        "; its features are " + (target.features.empty() ? "those of every " + target.arch : join(target.features)) +
-                        ". " +
-                        (addable ? "Generate for '" + name_with(target, missing) + "' if the machine has them, or use"
-                                 : "The schedule is for another kind of processor: use") +
-                        " a schedule that does not require them.");
+    throw UserError("schedule.requires", "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " +
+                                             join(missing) + "; its features are " +
+                                             (target.features.empty() ? "those of every " + target.arch : join(target.features)) + ". " +
+                                             (addable ? "Generate for '" + name_with(target, missing) + "' if the machine has them, or use"
+                                                      : "The schedule is for another kind of processor: use") +
+                                             " a schedule that does not require them.");
 }
 
 }  // namespace tessera

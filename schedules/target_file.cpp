@@ -46,7 +46,8 @@ Target read_base(const JsonReader &r) {
     std::vector<std::string> names = target_names();
     std::erase(names, "host");
     if (name == "host" || name.starts_with("host+") || name.ends_with(".json"))
-        r.fail("target.base", "expected a target that is the same on every machine; got '" + r.quotable() + "'. The targets are " + join(names) + ", with features added by +.");
+        r.fail("target.base", "expected a target that is the same on every machine; got '" + r.quotable() + "'. The targets are " +
+                                  join(names) + ", with features added by +.");
     return r.located([&] { return target_named(name); });
 }
 
@@ -54,8 +55,8 @@ std::string rates_text(const std::map<std::string, Rate> &rates, const std::vect
     std::string text;
     for (const std::string &name : order)
         if (auto it = rates.find(name); it != rates.end())
-            text += fmt::format("{}\n      \"{}\": {{\"one_thread\": {:.3e}, \"all_threads\": {:.3e}, \"spread\": {:.3g}}}", text.empty() ? "" : ",", name,
-                                it->second.one_thread, it->second.all_threads, it->second.spread);
+            text += fmt::format("{}\n      \"{}\": {{\"one_thread\": {:.3e}, \"all_threads\": {:.3e}, \"spread\": {:.3g}}}",
+                                text.empty() ? "" : ",", name, it->second.one_thread, it->second.all_threads, it->second.spread);
     return text.empty() ? "{}" : "{" + text + "\n    }";
 }
 
@@ -75,9 +76,11 @@ Target parse_target(std::string_view text, const std::string &subject) {
     const json document = parse_json(text, subject);
     const JsonReader r(document, subject);
     if (const JsonReader format = r.at("format"); format.text() != "tessera-target")
-        format.fail("target.format", "expected \"tessera-target\"; got \"" + format.quotable() + "\". Hand in a target file, as doctor --calibrate writes it.");
+        format.fail("target.format", "expected \"tessera-target\"; got \"" + format.quotable() +
+                                         "\". Hand in a target file, as doctor --calibrate writes it.");
     if (const JsonReader version = r.at("version"); version.integer() != 1)
-        version.fail("target.version", "the target file has version " + version.value().dump() + "; this Tessera reads version 1. Calibrate anew.");
+        version.fail("target.version",
+                     "the target file has version " + version.value().dump() + "; this Tessera reads version 1. Calibrate anew.");
     r.only(target_fields());
     Target target = read_base(r.at("name"));
     if (const auto vector = r.find("vector")) {
@@ -85,7 +88,8 @@ Target parse_target(std::string_view text, const std::string &subject) {
         target.vector_registers = static_cast<int>(vector->at("registers").integer(4, target.vector_registers));
         const JsonReader bytes = vector->at("bytes");
         target.vector_bytes = static_cast<int>(bytes.integer(16, target.vector_bytes));
-        if (target.vector_bytes & (target.vector_bytes - 1)) bytes.fail("json.value", "expected a power of two, got " + bytes.value().dump() + ".");
+        if (target.vector_bytes & (target.vector_bytes - 1))
+            bytes.fail("json.value", "expected a power of two, got " + bytes.value().dump() + ".");
     }
     if (const auto caches = r.find("caches")) {
         caches->only({"l1", "l2", "l3"});
@@ -102,13 +106,16 @@ Target read_target(const std::filesystem::path &file) {
 }
 
 std::string target_text(const Target &t) {
-    std::string text = fmt::format("{{\n  \"format\": \"tessera-target\",\n  \"version\": 1,\n  \"name\": {},\n  \"vector\": {{\"bytes\": {}, \"registers\": {}}},\n"
-                                   "  \"caches\": {{\"l1\": {}, \"l2\": {}, \"l3\": {}}}",
-                                   json(t.name).dump(), t.vector_bytes, t.vector_registers, t.l1_bytes, t.l2_bytes, t.l3_bytes);
+    std::string text = fmt::format(
+        "{{\n  \"format\": \"tessera-target\",\n  \"version\": 1,\n  \"name\": {},\n  \"vector\": {{\"bytes\": {}, \"registers\": {}}},\n"
+        "  \"caches\": {{\"l1\": {}, \"l2\": {}, \"l3\": {}}}",
+        json(t.name).dump(), t.vector_bytes, t.vector_registers, t.l1_bytes, t.l2_bytes, t.l3_bytes);
     if (t.measured) {
         const Measured &m = *t.measured;
-        text += fmt::format(",\n  \"measured\": {{\n    \"processor\": {},\n    \"threads\": {},\n    \"peaks\": {},\n    \"read\": {},\n    \"copy\": {}", json(quotable(m.processor)).dump(),
-                            m.threads, rates_text(m.peaks, peak_names()), rates_text(m.read, memory_names()), rates_text(m.copy, memory_names()));
+        text += fmt::format(
+            ",\n  \"measured\": {{\n    \"processor\": {},\n    \"threads\": {},\n    \"peaks\": {},\n    \"read\": {},\n    \"copy\": {}",
+            json(quotable(m.processor)).dump(), m.threads, rates_text(m.peaks, peak_names()), rates_text(m.read, memory_names()),
+            rates_text(m.copy, memory_names()));
         if (m.threads > 1) text += fmt::format(",\n    \"parallel_loop_s\": {:.3e}", m.parallel_loop_s);
         text += "\n  }";
     }

@@ -10,11 +10,11 @@ static Algorithm attend(const std::string &name, const Numerics &n, bool causal)
     Tile k = f.input("k", {H, T, D});
     Tile v = f.input("v", {H, T, E});
     Tile root(&f, rsqrt(Tile(&f, cast(n.compute, extent("D")), {})).value(), {});
-    Tile scaled = (q * root).named("scaled");               // (H, S, D)
-    Tile scores = dot(scaled, k, {D}).named("scores");      // (H, S, T)
+    Tile scaled = (q * root).named("scaled");           // (H, S, D)
+    Tile scores = dot(scaled, k, {D}).named("scores");  // (H, S, T)
     Tile where = causal ? f.index(T) <= f.index(S) : Tile();
     std::vector<Tile> parts = f.fold(online_softmax_monoid(n.accumulate, "E"), {scores, v}, {"T"}, where);
-    return f.output("o", parts[2] / parts[1]).build();      // (H, S, E)
+    return f.output("o", parts[2] / parts[1]).build();  // (H, S, E)
 }
 
 Algorithm attention(const Numerics &n) { return attend("attention", n, false); }

@@ -7,14 +7,14 @@
 namespace tessera::library {
 
 // products.cpp
-Algorithm matmul(const Numerics &n);       // y[M, N] = x[M, K] w[K, N]
-Algorithm matmul_wide(const Numerics &n);  // the same, y in the accumulate type
-Algorithm matmul_u8s8(const Numerics &n);  // the same of x: u8 and w: i8, y: i32, wrapping
-Algorithm matmul_s8s8(const Numerics &n);  // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
-Algorithm matmul_qint8(const Numerics &n); // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
-Algorithm linear(const Numerics &n);       // y[M, N] = x[M, K] w[K, N] + b[N]
-Algorithm linear_gelu(const Numerics &n);  // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
-Algorithm gemv(const Numerics &n);         // y[M] = a[M, K] x[K]
+Algorithm matmul(const Numerics &n);        // y[M, N] = x[M, K] w[K, N]
+Algorithm matmul_wide(const Numerics &n);   // the same, y in the accumulate type
+Algorithm matmul_u8s8(const Numerics &n);   // the same of x: u8 and w: i8, y: i32, wrapping
+Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
+Algorithm matmul_qint8(const Numerics &n);  // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
+Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
+Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
+Algorithm gemv(const Numerics &n);          // y[M] = a[M, K] x[K]
 
 // normalizations.cpp
 Algorithm softmax(const Numerics &n);             // y[M, N] = softmax of x[M, N] over N
@@ -38,8 +38,8 @@ Algorithm average_pool2d_nhwc(const Numerics &n, const Options &o);    // the sa
 std::vector<Option> pool_options();                                    // with size, the taps along each dim
 
 // folds.cpp
-Algorithm column_sum(const Numerics &n);     // y[N] = sum over M of x[M, N]
-Algorithm cumulative_sum(const Numerics &n); // y[M, N] = inclusive prefix sums of x[M, N] along N
+Algorithm column_sum(const Numerics &n);      // y[N] = sum over M of x[M, N]
+Algorithm cumulative_sum(const Numerics &n);  // y[M, N] = inclusive prefix sums of x[M, N] along N
 // y[M, N] = inclusive suffix sums of x[M, N] along N: from n to the end
 Algorithm reverse_cumulative_sum(const Numerics &n);
 // y[M, N] = inclusive prefix sums of x[M, N] along N, anew wherever segment[N] changes: sequences packed into one row
@@ -54,9 +54,9 @@ Algorithm irfft(const Numerics &n, const Options &o);  // its inverse, y[B, N] o
 std::vector<Option> fourier_options();
 
 // states.cpp
-Algorithm ring_append(const Numerics &n);    // cache[B, (position + t) mod W, D] = x[B, t, D], in place
+Algorithm ring_append(const Numerics &n);  // cache[B, (position + t) mod W, D] = x[B, t, D], in place
 
 // encoder.cpp
-Algorithm feed_forward(const Numerics &n);   // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
+Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
 
 }  // namespace tessera::library

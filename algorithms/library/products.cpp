@@ -45,8 +45,8 @@ Algorithm matmul_qint8(const Numerics &n) {
     Tile x = f.input("x", {M, K});
     Tile w = f.input("w", {K, N}, DType::i8);
     Tile scale = f.input("scale", {N}, DType::f32);
-    Tile weights = cast(n.accumulate, w).named("weights");    // (K, N)
-    Tile acc = dot(x, weights).named("acc");                  // (M, N)
+    Tile weights = cast(n.accumulate, w).named("weights");  // (K, N)
+    Tile acc = dot(x, weights).named("acc");                // (M, N)
     return f.output("y", acc * cast(n.accumulate, scale), n.accumulate).build();
 }
 

@@ -101,15 +101,21 @@ struct Product {
 
 static void products(double peak) {
     fmt::print("{:<22}{:>10}{:>10}{:>8}{:>8}  {}\n", "sgemm MxNxK", "GFLOP/s", "OpenBLAS", "% peak", "ratio", "95% interval");
-    for (auto [m, n, k] : {Product{1344, 1536, 1024}, {1343, 1535, 1023}, {512, 3072, 768}, {512, 768, 3072}, {128, 768, 768}, {197, 192, 192}, {64, 64, 64}}) {
+    for (auto [m, n, k] : {Product{1344, 1536, 1024},
+                           {1343, 1535, 1023},
+                           {512, 3072, 768},
+                           {512, 768, 3072},
+                           {128, 768, 768},
+                           {197, 192, 192},
+                           {64, 64, 64}}) {
         Floats a = random_floats(m * k), b = random_floats(k * n), c(m * n), d(m * n);
         TessTensorDesc x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
         Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return matmul_workspace(&x, &w, &y, context, bytes); });
         std::vector<std::function<void()>> contestants = {
             [&] { check(matmul(&x, &w, &y, &call.context)); },
             [&] {
-                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a.data(),
-                            static_cast<int>(k), b.data(), static_cast<int>(n), 0, d.data(), static_cast<int>(n));
+                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1,
+                            a.data(), static_cast<int>(k), b.data(), static_cast<int>(n), 0, d.data(), static_cast<int>(n));
             }};
         bool fixed = m == 512 && n == 3072;
         Call fixed_call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) {
@@ -119,8 +125,8 @@ static void products(double peak) {
         Contest r = contest(contestants, 30, 2);
         double flops = 2.0 * m * n * k;
         auto row = [&](const std::string &name, double seconds, double ratio, double lower, double upper) {
-            fmt::print("{:<22}{:>10.1f}{:>10.1f}{:>8.1f}{:>8.3f}  {:.3f}..{:.3f}\n", name, flops / seconds * 1e-9, flops / r.seconds[1] * 1e-9,
-                       100 * flops / seconds / peak, ratio, lower, upper);
+            fmt::print("{:<22}{:>10.1f}{:>10.1f}{:>8.1f}{:>8.3f}  {:.3f}..{:.3f}\n", name, flops / seconds * 1e-9,
+                       flops / r.seconds[1] * 1e-9, 100 * flops / seconds / peak, ratio, lower, upper);
         };
         row(fmt::format("{}x{}x{}", m, n, k), r.seconds[0], r.ratio[1], r.lower[1], r.upper[1]);
         if (fixed) {
@@ -130,10 +136,13 @@ static void products(double peak) {
     }
 }
 
-using AttentionKernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessContext *);
-using AttentionQuery = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessContext *, uint64_t *);
+using AttentionKernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *,
+                                const TessContext *);
+using AttentionQuery = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *,
+                               const TessContext *, uint64_t *);
 
-static double attention_seconds(AttentionKernel kernel, AttentionQuery query, int64_t h, int64_t s, int64_t d, int threads, TessPool *pool) {
+static double attention_seconds(AttentionKernel kernel, AttentionQuery query, int64_t h, int64_t s, int64_t d, int threads,
+                                TessPool *pool) {
     Floats q = random_floats(h * s * d), k = random_floats(h * s * d), v = random_floats(h * s * d), o(h * s * d);
     TessTensorDesc dq = desc(q, {h, s, d}), dk = desc(k, {h, s, d}), dv = desc(v, {h, s, d}), out = desc(o, {h, s, d});
     Call call(threads, pool, [&](const TessContext *context, uint64_t *bytes) { return query(&dq, &dk, &dv, &out, context, bytes); });
@@ -147,7 +156,9 @@ static void attention(double peak) {
         AttentionKernel kernel;
         AttentionQuery query;
     };
-    for (Width w : {Width{64, attention_64, attention_64_workspace}, {80, attention_80, attention_80_workspace}, {128, attention_128, attention_128_workspace}})
+    for (Width w : {Width{64, attention_64, attention_64_workspace},
+                    {80, attention_80, attention_80_workspace},
+                    {128, attention_128, attention_128_workspace}})
         for (int64_t s : {17, 197, 1023, 1024}) {
             double seconds = attention_seconds(w.kernel, w.query, 12, s, w.d, 1, nullptr);
             double flops = 4.0 * 12 * s * s * w.d;
@@ -163,7 +174,8 @@ static void attention(double peak) {
 // The peers of a memory-bound kernel copy as many bytes: memcpy, whose stores go past the cache, and a loop of vector loads and stores,
 // which like the kernel reads each line of its result before it writes it.
 static void bandwidth() {
-    fmt::print("\n{:<22}{:>7}{:>9}{:>7}  {:<14}{:>7}{:>7}  {}\n", "bandwidth, GB/s", "", "memcpy", "ratio", "95% interval", "loop", "ratio", "95% interval");
+    fmt::print("\n{:<22}{:>7}{:>9}{:>7}  {:<14}{:>7}{:>7}  {}\n", "bandwidth, GB/s", "", "memcpy", "ratio", "95% interval", "loop", "ratio",
+               "95% interval");
     auto row = [](const std::string &name, double elements, const std::function<void()> &kernel, Floats &to, const Floats &from) {
         const double bytes = 8 * elements;
         const int vector_bytes = peak_run(PEAK_F32, 64, 1) > 0 ? 64 : peak_run(PEAK_F32, 32, 1) > 0 ? 32 : 16;
@@ -172,7 +184,8 @@ static void bandwidth() {
                             20, 3);
         fmt::print("{:<22}{:>7.1f}", name, bytes / c.seconds[0] * 1e-9);
         for (size_t peer : {1, 2})
-            fmt::print("{:>{}.1f}{:>7.3f}  {:<14}", bytes / c.seconds[peer] * 1e-9, peer == 1 ? 9 : 7, c.ratio[peer], fmt::format("{:.3f}..{:.3f}", c.lower[peer], c.upper[peer]));
+            fmt::print("{:>{}.1f}{:>7.3f}  {:<14}", bytes / c.seconds[peer] * 1e-9, peer == 1 ? 9 : 7, c.ratio[peer],
+                       fmt::format("{:.3f}..{:.3f}", c.lower[peer], c.upper[peer]));
         fmt::print("\n");
     };
     for (int64_t m : {1024, 16384}) {
@@ -180,14 +193,18 @@ static void bandwidth() {
         Floats x = random_floats(m * n), y(m * n), z(m * n);
         TessTensorDesc dx = desc(x, {m, n}), dy = desc(y, {m, n});
         Call call(1, nullptr, [&](const TessContext *c, uint64_t *b) { return softmax_workspace(&dx, &dy, c, b); });
-        row(fmt::format("softmax {}x{}", m, n), static_cast<double>(m * n), [&] { check(softmax(&dx, &dy, &call.context)); }, z, x);
+        row(
+            fmt::format("softmax {}x{}", m, n), static_cast<double>(m * n), [&] { check(softmax(&dx, &dy, &call.context)); }, z, x);
     }
     for (int64_t m : {4096, 65536}) {
         int64_t n = 768;
         Floats x = random_floats(m * n), g = random_floats(n), b = random_floats(n), y(m * n), z(m * n);
         TessTensorDesc dx = desc(x, {m, n}), dg = desc(g, {n}), db = desc(b, {n}), dy = desc(y, {m, n});
-        Call call(1, nullptr, [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, 1e-5f, c, bytes); });
-        row(fmt::format("layernorm {}x{}", m, n), static_cast<double>(m * n), [&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, z, x);
+        Call call(1, nullptr,
+                  [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, 1e-5f, c, bytes); });
+        row(
+            fmt::format("layernorm {}x{}", m, n), static_cast<double>(m * n),
+            [&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, z, x);
     }
 }
 
@@ -201,33 +218,40 @@ static void fft() {
         Query query;
     };
     fmt::print("\n{:<22}{:>10}{:>10}{:>10}{:>8}  {}\n", "fft points x batch", "us", "GFLOP/s", "FFTW", "ratio", "95% interval");
-    for (const Points &p : {Points{256, fft_256, fft_256_workspace}, {1000, fft_1000, fft_1000_workspace}, {1024, fft_1024, fft_1024_workspace},
-                            {1500, fft_1500, fft_1500_workspace}, {4096, fft_4096, fft_4096_workspace}, {16384, fft_16384, fft_16384_workspace},
+    for (const Points &p : {Points{256, fft_256, fft_256_workspace},
+                            {1000, fft_1000, fft_1000_workspace},
+                            {1024, fft_1024, fft_1024_workspace},
+                            {1500, fft_1500, fft_1500_workspace},
+                            {4096, fft_4096, fft_4096_workspace},
+                            {16384, fft_16384, fft_16384_workspace},
                             {65536, fft_65536, fft_65536_workspace}})
         for (int64_t batch : {1, 8}) {
             const int n = static_cast<int>(p.n);
-            auto aligned = [&] { return std::unique_ptr<float, decltype(&fftwf_free)>(fftwf_alloc_real(static_cast<size_t>(2 * p.n * batch)), fftwf_free); };
+            auto aligned = [&] {
+                return std::unique_ptr<float, decltype(&fftwf_free)>(fftwf_alloc_real(static_cast<size_t>(2 * p.n * batch)), fftwf_free);
+            };
             const auto a = aligned(), b = aligned(), c = aligned();
             auto *in = reinterpret_cast<fftwf_complex *>(a.get()), *out = reinterpret_cast<fftwf_complex *>(c.get());
-            fftwf_plan plan = fftwf_plan_many_dft(1, &n, static_cast<int>(batch), in, nullptr, 1, n, out, nullptr, 1, n, FFTW_FORWARD, FFTW_MEASURE);
+            fftwf_plan plan =
+                fftwf_plan_many_dft(1, &n, static_cast<int>(batch), in, nullptr, 1, n, out, nullptr, 1, n, FFTW_FORWARD, FFTW_MEASURE);
             const Floats values = random_floats(static_cast<size_t>(2 * p.n * batch));
             std::copy(values.begin(), values.end(), a.get());
             const int64_t shape[] = {batch, 2 * p.n};
             const TessTensorDesc x = tess_dense(a.get(), TESS_F32, 2, shape), y = tess_dense(b.get(), TESS_F32, 2, shape);
             Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return p.query(&x, &y, context, bytes); });
             const int64_t times = std::max<int64_t>(1, 100000 / (p.n * batch));
-            const Contest r = contest(
-                {[&] {
-                     for (int64_t i = 0; i < times; i++) check(p.kernel(&x, &y, &call.context));
-                 },
-                 [&] {
-                     for (int64_t i = 0; i < times; i++) fftwf_execute(plan);
-                 }},
-                30, 1);
+            const Contest r = contest({[&] {
+                                           for (int64_t i = 0; i < times; i++) check(p.kernel(&x, &y, &call.context));
+                                       },
+                                       [&] {
+                                           for (int64_t i = 0; i < times; i++) fftwf_execute(plan);
+                                       }},
+                                      30, 1);
             fftwf_destroy_plan(plan);
             const double flops = 5.0 * static_cast<double>(p.n * batch) * std::log2(static_cast<double>(p.n)) * static_cast<double>(times);
-            fmt::print("{:<22}{:>10.3f}{:>10.1f}{:>10.1f}{:>8.3f}  {:.3f}..{:.3f}\n", fmt::format("{} x {}", p.n, batch), r.seconds[0] / static_cast<double>(times) * 1e6,
-                       flops / r.seconds[0] * 1e-9, flops / r.seconds[1] * 1e-9, r.ratio[1], r.lower[1], r.upper[1]);
+            fmt::print("{:<22}{:>10.3f}{:>10.1f}{:>10.1f}{:>8.3f}  {:.3f}..{:.3f}\n", fmt::format("{} x {}", p.n, batch),
+                       r.seconds[0] / static_cast<double>(times) * 1e6, flops / r.seconds[0] * 1e-9, flops / r.seconds[1] * 1e-9,
+                       r.ratio[1], r.lower[1], r.upper[1]);
         }
 }
 

@@ -1,3 +1,4 @@
+#include <unistd.h>
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -5,7 +6,6 @@
 #include <functional>
 #include <list>
 #include <set>
-#include <unistd.h>
 
 #include "algorithms/error.h"
 #include "compiler/emit/exact_fma.h"
@@ -25,13 +25,15 @@ namespace emit {
 
 static void add_x86_features(H::Target &t, const Target &target) {
     static const std::pair<const char *, H::Target::Feature> known[] = {
-        {"sse4_1", H::Target::SSE41}, {"avx", H::Target::AVX}, {"avx2", H::Target::AVX2}, {"fma", H::Target::FMA}, {"f16c", H::Target::F16C},
+        {"sse4_1", H::Target::SSE41}, {"avx", H::Target::AVX},   {"avx2", H::Target::AVX2},
+        {"fma", H::Target::FMA},      {"f16c", H::Target::F16C},
     };
     for (auto &[name, feature] : known)
         if (target.has(name)) t.set_feature(feature);
     if (!target.has("avx512f")) return;
     t.set_feature(H::Target::AVX512);
-    if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd")) t.set_feature(H::Target::AVX512_Skylake);
+    if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd"))
+        t.set_feature(H::Target::AVX512_Skylake);
     // Halide's name for the processors that have all of the target avx512_bf16.
     static const std::vector<std::string> all = target_named("avx512_bf16").features;
     if (std::all_of(all.begin(), all.end(), [&](const std::string &f) { return target.has(f); }))
@@ -321,7 +323,9 @@ static void compile(H::Module &module, const std::string &object, const std::set
 // buffer for two buffers.
 class Code {
 public:
-    Code(const std::string &archive_stem, const Target &t) : of(t), target(halide_target(t)), stem(archive_stem + "." + word_of(t)) { bodies = &add_module(stem); }
+    Code(const std::string &archive_stem, const Target &t) : of(t), target(halide_target(t)), stem(archive_stem + "." + word_of(t)) {
+        bodies = &add_module(stem);
+    }
 
     EmittedBody add(const std::string &symbol, const std::string &kernel, size_t variant, const TileProgram &program) {
         std::map<std::string, Surroundings::Invoked> invoked;
@@ -340,9 +344,7 @@ public:
             jobs.push_back([&part, object = objects.back(), assembly] {
                 try {
                     compile(part.module, object, {}, assembly != nullptr);
-                } catch (const H::Error &e) {
-                    refused(e);
-                }
+                } catch (const H::Error &e) { refused(e); }
             });
         }
         in_processes(jobs);
@@ -366,14 +368,16 @@ private:
 
     Part &add_module(const std::string &name) { return parts.emplace_back(name, target); }
 
-    EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program, const std::map<std::string, Surroundings::Invoked> &invoked) {
+    EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program,
+                    const std::map<std::string, Surroundings::Invoked> &invoked) {
         EmittedBody body = emit_body(program, {part.constants.add(program), invoked});
         append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);
         return body;
     }
 
     // The body of a program that is invoked; it is emitted the first time.
-    Surroundings::Invoked find(const std::string &kernel, const TileProgram &program, const std::map<std::string, Surroundings::Invoked> &invoked) {
+    Surroundings::Invoked find(const std::string &kernel, const TileProgram &program,
+                               const std::map<std::string, Surroundings::Invoked> &invoked) {
         std::string what = resolved_hash(program);  // which has the names of what it invokes itself
         walk(program.body, [&](const TileNode &n) {
             if (auto *inner = std::get_if<Invoke>(&n)) what += " " + invoked.at(inner->program).symbol;
@@ -391,7 +395,8 @@ static void add_variants(Code &code, H::Module &entry, const TargetKernels &of, 
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &program = kernel.variants[v].program;
             const std::string prefix = symbol_prefix(kernel, of.target, v);
-            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, v, program)), LinkageType::External, base);
+            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, v, program)),
+                   LinkageType::External, base);
         }
 }
 
@@ -422,7 +427,8 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
         for (size_t k = 0; k < least.kernels.size(); k++) {
             const std::string &name = least.kernels[k].name;
             append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
-            append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}), LinkageType::External, base);
+            append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}),
+                   LinkageType::External, base);
             add_entry_points(entry, targets, k, base);
             public_names.insert({name, name + "_workspace"});
             if (is_packing(least.kernels[k].general())) public_names.insert(name + "_size");
@@ -431,11 +437,11 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
         std::string archive = (scratch.path / options.archive.filename()).string();
         create_static_library(objects, base, archive, true);
         std::filesystem::rename(archive, options.archive);
-    } catch (const H::Error &e) {
-        refused(e);
-    }
+    } catch (const H::Error &e) { refused(e); }
 }
 
-void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) { emit_library({{target, kernels}}, options); }
+void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) {
+    emit_library({{target, kernels}}, options);
+}
 
 }  // namespace tessera

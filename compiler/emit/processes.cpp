@@ -30,13 +30,9 @@ struct Child {
     int code = 0;
     try {
         job();
-    } catch (const std::bad_alloc &) {
-        code = out_of_memory;
-    } catch (const UserError &error) {
+    } catch (const std::bad_alloc &) { code = out_of_memory; } catch (const UserError &error) {
         code = refused, why = error.id() + "\n" + error.message();
-    } catch (const std::exception &error) {
-        code = failed, why = error.what();
-    }
+    } catch (const std::exception &error) { code = failed, why = error.what(); }
     for (size_t at = 0; at < why.size();) {
         const ssize_t n = write(words, why.data() + at, why.size() - at);
         if (n <= 0) break;
@@ -101,7 +97,8 @@ private:
     const int code = WIFEXITED(outcome.status) ? WEXITSTATUS(outcome.status) : 0;
     if (code == out_of_memory) throw std::bad_alloc();
     const size_t newline = outcome.words.find('\n');
-    if (code == refused && newline != std::string::npos) throw UserError(outcome.words.substr(0, newline), outcome.words.substr(newline + 1));
+    if (code == refused && newline != std::string::npos)
+        throw UserError(outcome.words.substr(0, newline), outcome.words.substr(newline + 1));
     if (!outcome.words.empty()) throw InternalError(outcome.words);
     throw InternalError("a compiling process ended without saying why; what the back end printed is above; is the disk full?");
 }

@@ -30,8 +30,8 @@ static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cas
 
 class Statements {
 public:
-    Statements(const TileProgram &p, const Surroundings &s) : program(p), around(s), spec(spec_of(p, 0)),
-                                                           values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
+    Statements(const TileProgram &p, const Surroundings &s)
+        : program(p), around(s), spec(spec_of(p, 0)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
@@ -82,7 +82,8 @@ private:
         if (auto *n = std::get_if<Let>(&node)) return emit(*n);
         if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
         if (auto *n = std::get_if<Guard>(&node))
-            return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then), n->otherwise.empty() ? Stmt() : emit(n->otherwise));
+            return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then),
+                                    n->otherwise.empty() ? Stmt() : emit(n->otherwise));
         if (auto *n = std::get_if<Invoke>(&node)) return emit(*n);
         throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
     }
@@ -128,24 +129,29 @@ private:
     Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
         values.enter_statement();
         HExpr predicate = guard.defined() ? name_shared(values.emit(guard)) : const_true();
-        return Store::make(buffer, name_shared(values.stored(value.type(), values.emit(value))), name_shared(values.position(buffer, index)),
-                           addresses.origin(buffer), predicate, ModulusRemainder());
+        return Store::make(buffer, name_shared(values.stored(value.type(), values.emit(value))),
+                           name_shared(values.position(buffer, index)), addresses.origin(buffer), predicate, ModulusRemainder());
     }
 
     // Halide's own prefetch is a non-temporal one, to the first cache alone: of what is needed a row later, much is gone by then. LLVM's
     // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
     Stmt prefetch(const Prefetch &n) {
         HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
-        HExpr line = base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
+        HExpr line =
+            base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
         auto word = [](int value) { return make_const(H::Int(32), value); };
-        return Evaluate::make(Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
+        return Evaluate::make(
+            Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
     }
 
     HExpr stride(const std::string &buffer, size_t axis, size_t rank) {
         auto it = dense.find(buffer);
-        if (it == dense.end()) return axis + 1 == rank ? make_const(H::Int(64), 1) : Cast::make(H::Int(64), Variable::make(H::Int(32), stride_name(buffer, axis)));
+        if (it == dense.end())
+            return axis + 1 == rank ? make_const(H::Int(64), 1)
+                                    : Cast::make(H::Int(64), Variable::make(H::Int(32), stride_name(buffer, axis)));
         HExpr product = make_const(H::Int(64), 1);
-        for (size_t inner = axis + 1; inner < rank; inner++) product = product * Cast::make(H::Int(64), values.emit(it->second.extents[inner]));
+        for (size_t inner = axis + 1; inner < rank; inner++)
+            product = product * Cast::make(H::Int(64), values.emit(it->second.extents[inner]));
         return product;
     }
 
@@ -175,10 +181,12 @@ private:
             auto n = static_cast<int64_t>(i);
             size_t rank = callee.program->arguments[i].tensor.dims.size();
             write(tess_frame_data(own.data(), n), H::reinterpret(H::Int(64), Variable::make(H::Handle(), invoke.buffers[i])));
-            for (size_t axis = 0; axis < rank; axis++) write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride(invoke.buffers[i], axis, rank));
+            for (size_t axis = 0; axis < rank; axis++)
+                write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride(invoke.buffers[i], axis, rank));
         }
         for (size_t p = 0; p < callee.program->parameters.size(); p++)
-            write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)), parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
+            write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)),
+                  parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
         HExpr all_shared = frame_word(tess_frame_shared_bytes(spec.data()));
         write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared_bytes);
         write(tess_frame_shared_bytes(own.data()), all_shared - shared_bytes + worker_bytes);
@@ -186,9 +194,11 @@ private:
         write(tess_frame_workers(own.data()), frame_word(tess_frame_workers(spec.data())));
         shared_bytes = shared_bytes + Halide::Internal::substitute(extents, callee.shared_bytes);
         worker_bytes = worker_bytes + Halide::Internal::substitute(extents, callee.worker_bytes);
-        HExpr call = Call::make(H::Int(32), callee.symbol, {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
+        HExpr call = Call::make(H::Int(32), callee.symbol,
+                                {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
         body.push_back(returning(call));
-        return Allocate::make(frame, H::Int(64), MemoryType::Stack, {make_const(H::Int(32), tess_frame_size(own.data()))}, const_true(), Block::make(body));
+        return Allocate::make(frame, H::Int(64), MemoryType::Stack, {make_const(H::Int(32), tess_frame_size(own.data()))}, const_true(),
+                              Block::make(body));
     }
 
     // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different
@@ -204,16 +214,20 @@ private:
                 count *= e->value.integer;
             }
             count = std::max<int64_t>(count, 1);  // Halide would put storage of no elements on its heap
-            return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(), emit(alloc.body));
+            return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(),
+                                  emit(alloc.body));
         }
-        if (b.space != Space::workspace) throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
+        if (b.space != Space::workspace)
+            throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
         HExpr bytes = values.size(workspace_bytes(b));
-        HExpr rounded = (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
+        HExpr rounded =
+            (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
         HExpr base = frame_word(tess_frame_workspace(spec.data()));
         HExpr offset;
         if (in_task) {
             offset = frame_word(tess_frame_shared_bytes(spec.data())) +
-                     Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) + worker_bytes;
+                     Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) +
+                     worker_bytes;
             worker_bytes = worker_bytes + rounded;
         } else {
             offset = shared_bytes;
@@ -251,19 +265,19 @@ Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_onl
             const Tensor &tensor = program.arguments[t].tensor;
             int64_t n = static_cast<int64_t>(t);
             for (size_t axis = program.arguments[t].packed ? 0 : tensor.dims.size(); axis-- > 0;)
-                body = LetStmt::make(stride_name(tensor.name, axis),
-                                     Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
+                body =
+                    LetStmt::make(stride_name(tensor.name, axis),
+                                  Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
             body = LetStmt::make(tensor.name, pointer(frame_word(tess_frame_data(spec.data(), n))), body);
         }
         for (size_t p = program.parameters.size(); p-- > 0;)
-            body = LetStmt::make(parameter_name(program.parameters[p].name),
-                                 parameter_value(program.parameters[p].dtype,
-                                                 frame_word(tess_frame_parameter(spec.data(), static_cast<int64_t>(p)))), body);
+            body = LetStmt::make(
+                parameter_name(program.parameters[p].name),
+                parameter_value(program.parameters[p].dtype, frame_word(tess_frame_parameter(spec.data(), static_cast<int64_t>(p)))), body);
     }
     int64_t slot = 0;
     for (const Dim &d : spec_dims(program)) {
-        HExpr value = d.kind == DimKind::fixed ? make_const(H::Int(32), d.value)
-                                               : Cast::make(H::Int(32), frame_word(tess_frame_dim(slot)));
+        HExpr value = d.kind == DimKind::fixed ? make_const(H::Int(32), d.value) : Cast::make(H::Int(32), frame_word(tess_frame_dim(slot)));
         body = LetStmt::make(extent_name(d.name), value, body);
         slot++;
     }

@@ -6,7 +6,7 @@ namespace tessera::emit {
 
 // One function body: the program over the frame of runtime/kernel.h.
 struct EmittedBody {
-    Halide::Internal::Stmt body;          // uses the variables "frame" and "__user_context"
+    Halide::Internal::Stmt body;              // uses the variables "frame" and "__user_context"
     Halide::Expr shared_bytes, worker_bytes;  // of workspace, over extent_name(dim); Int(64)
 };
 
@@ -16,9 +16,9 @@ struct Surroundings {
     struct Invoked {
         const TileProgram *program;
         std::string symbol;
-        Halide::Expr shared_bytes, worker_bytes;   // over extent_name(dim) of its own dims
+        Halide::Expr shared_bytes, worker_bytes;  // over extent_name(dim) of its own dims
     };
-    std::map<std::string, Invoked> programs;       // by the name that Invoke gives
+    std::map<std::string, Invoked> programs;  // by the name that Invoke gives
 };
 
 EmittedBody emit_body(const TileProgram &program, const Surroundings &around);

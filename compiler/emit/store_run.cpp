@@ -30,8 +30,8 @@ std::optional<LaneStore> lane_store(const TileNode &node) {
     auto is_vector = [](const Loop &l) { return l.kind == LoopKind::vector && l.count.is_constant() && l.count->value.integer > 1; };
     if (loop && (!is_vector(*loop) || loop->body.size() != 1)) return {};
     auto make = [&](const auto &store) {
-        return LaneStore{loop ? loop->variable : "", store.buffer, loop ? loop->count->value.integer : 1,
-                         store.index, store.value, store.guard};
+        return LaneStore{
+            loop ? loop->variable : "", store.buffer, loop ? loop->count->value.integer : 1, store.index, store.value, store.guard};
     };
     const TileNode &inner = loop ? *loop->body[0] : node;
     if (auto *compute = std::get_if<Compute>(&inner)) return make(*compute);
@@ -98,10 +98,10 @@ private:
     const Addresses &addresses;
     Values &values;
     std::vector<LaneStore> stores;
-    std::vector<Expr> shared;                                // operands first
+    std::vector<Expr> shared;  // operands first
     std::vector<std::pair<std::string, HExpr>> lets;
-    std::vector<Stmt> before, inside, after;                 // the vector loop
-    std::vector<std::pair<std::string, H::Type>> kept;       // vectors between them, which LLVM holds in registers
+    std::vector<Stmt> before, inside, after;            // the vector loop
+    std::vector<std::pair<std::string, H::Type>> kept;  // vectors between them, which LLVM holds in registers
 
     int lanes() const { return static_cast<int>(stores[0].lanes); }
     static HExpr number(int64_t n) { return make_const(H::Int(32), n); }
@@ -115,7 +115,8 @@ private:
     HExpr own_lane() const { return Variable::make(H::Int(32), stores[0].lane); }
 
     void store(const LaneStore &s) {
-        const HExpr guard = s.guard.defined() ? name_shared(values.emit(s.guard)) : const_true(), position = name_shared(values.position(s.buffer, s.index));
+        const HExpr guard = s.guard.defined() ? name_shared(values.emit(s.guard)) : const_true(),
+                    position = name_shared(values.position(s.buffer, s.index));
         inside.push_back(Store::make(s.buffer, stored(s), position, addresses.origin(s.buffer), guard, ModulusRemainder()));
     }
 

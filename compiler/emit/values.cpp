@@ -52,15 +52,13 @@ HExpr Addresses::flat(const std::string &name, const std::vector<HExpr> &index) 
     HExpr position = 0;
     if (b.space == Space::argument && b.extents.empty()) {
         // The last stride is 1: the runtime checked it.
-        for (size_t i = 0; i + 1 < index.size(); i++)
-            position += index[i] * Variable::make(H::Int(32), stride_name(name, i));
+        for (size_t i = 0; i + 1 < index.size(); i++) position += index[i] * Variable::make(H::Int(32), stride_name(name, i));
         if (!index.empty()) position += index.back();
         return position;
     }
     Addresses none;
     Values extents(none);
-    for (size_t i = 0; i < index.size(); i++)
-        position = (i == 0 ? HExpr(0) : position * extents.emit(b.extents[i])) + index[i];
+    for (size_t i = 0; i < index.size(); i++) position = (i == 0 ? HExpr(0) : position * extents.emit(b.extents[i])) + index[i];
     return position;
 }
 
@@ -138,7 +136,8 @@ HExpr Values::in_lanes(const HExpr &v) const {
 
 HExpr Values::in_some_lane(const HExpr &condition) const {
     if (!varies(condition)) return condition;
-    if (const And *both = condition.as<And>(); both && (!varies(both->a) || !varies(both->b))) return in_some_lane(both->a) && in_some_lane(both->b);
+    if (const And *both = condition.as<And>(); both && (!varies(both->a) || !varies(both->b)))
+        return in_some_lane(both->a) && in_some_lane(both->b);
     HExpr some = const_false();
     for (int64_t i = 0; i < lanes; i++) some = some || graph_substitute(lane, make_const(H::Int(32), i), condition);
     return some;
@@ -150,8 +149,7 @@ static HExpr emit_constant(const Scalar &s) {
     bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
     if (s.type == DType::f32 && by_bits)
         return H::reinterpret(H::Float(32), make_const(H::UInt(32), uint64_t{std::bit_cast<uint32_t>(static_cast<float>(s.real))}));
-    if (s.type == DType::f64 && by_bits)
-        return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
+    if (s.type == DType::f64 && by_bits) return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
     if (s.type == DType::f32) return FloatImm::make(H::Float(32), s.real);
     if (s.type == DType::f64) return FloatImm::make(H::Float(64), s.real);
     if (s.type == DType::bf16 || s.type == DType::f16) {
@@ -260,7 +258,8 @@ HExpr Values::count(const Expr &e) {
 HExpr Values::emit_bounded(const Expr &e) {
     const Expr &value = e->args[0];
     const bool loaded = value.kind() == ExprKind::cast && value->args[0].type() == DType::i64;
-    if (!loaded && !data.is_wide(value) && !data.is_wide(e)) return Max::make(Min::make(emit(value), emit(e->args[2]) - 1), emit(e->args[1]));
+    if (!loaded && !data.is_wide(value) && !data.is_wide(e))
+        return Max::make(Min::make(emit(value), emit(e->args[2]) - 1), emit(e->args[1]));
     const HExpr inside = Max::make(Min::make(loaded ? emit(value->args[0]) : widened(value), widened(e->args[2]) - 1), widened(e->args[1]));
     return data.is_wide(e) ? inside : Cast::make(narrow, inside);
 }
@@ -384,7 +383,8 @@ HExpr Values::size(const Expr &e) {
 
 HExpr Values::emit_operation(const Expr &e) {
     DType type = e->args.back().type();
-    const bool in_64 = type == DType::index && (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
+    const bool in_64 = type == DType::index &&
+                       (data.is_wide(e) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr &a) { return data.is_wide(a); }));
     std::vector<HExpr> x;
     for (const Expr &arg : e->args) x.push_back(in_64 && arg.type() == DType::index ? widened(arg) : emit(arg));
     if (e->op == Op::select) return choose(x[0], x[1], x[2]);
@@ -394,9 +394,7 @@ HExpr Values::emit_operation(const Expr &e) {
 }
 
 // f32 bits of a bf16 or f16, and back with round to nearest even, in integer code: the same on every target.
-static HExpr widen_bf16(const HExpr &bits) {
-    return H::reinterpret(H::Float(32), Cast::make(H::UInt(32), bits) << 16);
-}
+static HExpr widen_bf16(const HExpr &bits) { return H::reinterpret(H::Float(32), Cast::make(H::UInt(32), bits) << 16); }
 
 static HExpr narrow_to_bf16(const HExpr &value) {
     HExpr bits = H::reinterpret(H::UInt(32), value);
@@ -411,8 +409,8 @@ static HExpr widen_f16(const HExpr &bits) {
     HExpr wide = Cast::make(H::UInt(32), bits);
     HExpr magnitude = (wide & k(0x7fff)) << 13, sign = (wide & k(0x8000)) << 16;
     // 2^112 moves the exponent's bias, and makes subnormals normal; it is exact.
-    HExpr scaled = intrinsic(H::Float(32), Call::strict_mul,
-                             {H::reinterpret(H::Float(32), magnitude), FloatImm::make(H::Float(32), 0x1p112)});
+    HExpr scaled =
+        intrinsic(H::Float(32), Call::strict_mul, {H::reinterpret(H::Float(32), magnitude), FloatImm::make(H::Float(32), 0x1p112)});
     HExpr special = (wide & k(0x7c00)) == k(0x7c00);
     HExpr out = select(special, magnitude | k(0x7f800000), H::reinterpret(H::UInt(32), scaled));
     return H::reinterpret(H::Float(32), out | sign);
@@ -424,11 +422,10 @@ static HExpr narrow_to_f16(const HExpr &value) {
     HExpr sign = (bits >> 16) & k(0x8000), magnitude = bits & k(0x7fffffff);
     HExpr normal = (magnitude - k(112u << 23) + k(0xfff) + ((magnitude >> 13) & k(1))) >> 13;
     // Adding 0.5 leaves a subnormal's bits, rounded by the addition itself, at the bottom of the mantissa.
-    HExpr shifted = intrinsic(H::Float(32), Call::strict_add,
-                              {H::reinterpret(H::Float(32), magnitude), FloatImm::make(H::Float(32), 0.5)});
+    HExpr shifted = intrinsic(H::Float(32), Call::strict_add, {H::reinterpret(H::Float(32), magnitude), FloatImm::make(H::Float(32), 0.5)});
     HExpr subnormal = H::reinterpret(H::UInt(32), shifted) - k(0x3f000000);
-    HExpr out = select(magnitude > k(0x7f800000), k(0x7e00), magnitude >= k(0x477ff000), k(0x7c00),
-                       magnitude < k(113u << 23), subnormal, normal);
+    HExpr out =
+        select(magnitude > k(0x7f800000), k(0x7e00), magnitude >= k(0x477ff000), k(0x7c00), magnitude < k(113u << 23), subnormal, normal);
     return Cast::make(H::UInt(16), out | sign);
 }
 
@@ -486,8 +483,8 @@ HExpr Values::emit_cast(const Expr &e) {
         HExpr f = float_to_f32(from, v);
         HExpr r = float_operation(e->rounding == Rounding::nearest_even ? Op::round : Op::trunc, f.type(), {f});
         // Compared in the source format: its largest value below the limit converts without overflow.
-        double top = f.type().bits() == 32 && type != DType::i8 && type != DType::u8
-                         ? (t.bits() == 64 ? 9223371487098961920.0 : 2147483520.0) : hi;
+        double top =
+            f.type().bits() == 32 && type != DType::i8 && type != DType::u8 ? (t.bits() == 64 ? 9223371487098961920.0 : 2147483520.0) : hi;
         HExpr low = FloatImm::make(f.type(), lo), high = FloatImm::make(f.type(), top);
         HExpr below = intrinsic(H::Bool(), Call::strict_lt, {r, low}), above = intrinsic(H::Bool(), Call::strict_lt, {high, r});
         HExpr nan = !intrinsic(H::Bool(), Call::strict_eq, {r, r});

@@ -75,14 +75,14 @@ public:
 private:
     const Addresses &addresses;
     bool has_f16c;
-    std::string lane;        // the variable of the vector loop around, and its count
+    std::string lane;  // the variable of the vector loop around, and its count
     int64_t lanes = 0;
     DataPositions data;
-    Halide::Expr context;    // loads happen only where it holds; undefined: everywhere
+    Halide::Expr context;  // loads happen only where it holds; undefined: everywhere
     using Key = std::pair<const Expr::Node *, const Halide::Internal::IRNode *>;
-    std::map<Key, Halide::Expr> done;  // under each context
+    std::map<Key, Halide::Expr> done;                                 // under each context
     std::map<const Halide::Internal::IRNode *, Halide::Expr> around;  // the context outside of each
-    std::vector<std::pair<Expr, Halide::Expr>> kept;  // so that addresses of nodes stay unique while `done` refers to them
+    std::vector<std::pair<Expr, Halide::Expr>> kept;                  // so that addresses of nodes stay unique while `done` refers to them
 
     Halide::Expr emit_node(const Expr &e);
     Halide::Expr emit_operation(const Expr &e);

@@ -28,7 +28,9 @@ public:
         if (!a.defined() || !b.defined() || !to.defined() || !from.defined()) return {};
         HExpr sum = vector_load(operands[0], from), value;
         if (family.first == DType::bf16) {
-            auto wide = [](const HExpr &x) { return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x)); };
+            auto wide = [](const HExpr &x) {
+                return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x));
+            };
             value = Add::make(sum, VectorReduce::make(VectorReduce::Add, Mul::make(wide(a), wide(b)), lanes));
         } else if (multiplies == Multiplies::signed_bytes) {
             value = plus_signed_products(sum, a, b);
@@ -40,7 +42,8 @@ public:
         return Store::make(step.buffer, value, to, addresses.origin(step.buffer), const_true(lanes), ModulusRemainder());
     }
 
-    Stmt emit_copies(const std::string &unrolled, int64_t count, const std::string &buffer, const std::vector<Expr> &index, const Expr &value) {
+    Stmt emit_copies(const std::string &unrolled, int64_t count, const std::string &buffer, const std::vector<Expr> &index,
+                     const Expr &value) {
         HExpr to = flat(buffer, index), from = position_of(value);
         auto at = [&](const HExpr &position, int64_t u) { return substitute(unrolled, make_const(H::Int(32), u), position); };
         HExpr first = at(at_lane(to, 0), 0);
@@ -49,9 +52,11 @@ public:
         if (!inside.defined()) return {};
         for (int64_t u = 0; u < count; u++) {
             HExpr row = contiguous(at(from, u));
-            if (!row.defined() || !apart_by(first, at(at_lane(to, 0), u), u) || !apart_by(first, at(at_lane(to, 1), u), count + u)) return {};
+            if (!row.defined() || !apart_by(first, at(at_lane(to, 0), u), u) || !apart_by(first, at(at_lane(to, 1), u), count + u))
+                return {};
             rows.push_back(vector_load(value, row, at(inside, u)));
-            if (value->guarded) rows.back() = Select::make(at(inside, u), rows.back(), Broadcast::make(values.emit(value->args.back()), lanes));
+            if (value->guarded)
+                rows.back() = Select::make(at(inside, u), rows.back(), Broadcast::make(values.emit(value->args.back()), lanes));
         }
         int all = static_cast<int>(count) * lanes;
         return Store::make(buffer, Shuffle::make_interleave(rows), Ramp::make(first, make_one(H::Int(32)), all), addresses.origin(buffer),
@@ -66,7 +71,8 @@ private:
 
     HExpr plus_products(const HExpr &sum, const HExpr &a, const HExpr &b) const {
         const H::Type narrow = H::Int(16, a.type().lanes());
-        const HExpr product = Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
+        const HExpr product =
+            Cast::make(sum.type().with_lanes(a.type().lanes()), Call::make(narrow, Call::widening_mul, {a, b}, Call::PureIntrinsic));
         return Add::make(sum, VectorReduce::make(VectorReduce::Add, product, lanes));
     }
 
@@ -95,9 +101,7 @@ private:
 
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
 
-    HExpr position_of(const Expr &load) {
-        return flat(load->name, {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)});
-    }
+    HExpr position_of(const Expr &load) { return flat(load->name, {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}); }
 
     // Undefined for what is no plain load.
     HExpr flat(const Expr &e) { return e.kind() == ExprKind::load && !e->guarded ? position_of(e) : HExpr(); }
@@ -123,7 +127,8 @@ private:
     HExpr vector_load(const Expr &e, const HExpr &index, HExpr predicate = {}) {
         int width = index.type().lanes();
         if (!predicate.defined()) predicate = const_true(width);
-        return Load::make(stored_type(e.type()).with_lanes(width), e->name, index, H::Buffer<>(), addresses.origin(e->name), predicate, ModulusRemainder());
+        return Load::make(stored_type(e.type()).with_lanes(width), e->name, index, H::Buffer<>(), addresses.origin(e->name), predicate,
+                          ModulusRemainder());
     }
 
     // One constant, one group for all lanes, or the lanes' groups one after the other.
@@ -166,12 +171,14 @@ Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &featur
 
 Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &values) {
     auto *loop = unrolled.body.size() == 1 ? std::get_if<Loop>(unrolled.body[0].get()) : nullptr;
-    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1) return {};
+    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1)
+        return {};
     if (!unrolled.count.is_constant() || unrolled.count->value.integer < 2 || unrolled.count->value.integer > 4) return {};
     auto *copy = std::get_if<Copy>(loop->body[0].get());
     if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load || copy->value->name == copy->buffer) return {};
     if (copy->value->guarded && std::any_of(copy->value->args.begin(), copy->value->args.end() - 2, has_load)) return {};
-    return VectorLoop(*loop, addresses, values).emit_copies(unrolled.variable, unrolled.count->value.integer, copy->buffer, copy->index, copy->value);
+    return VectorLoop(*loop, addresses, values)
+        .emit_copies(unrolled.variable, unrolled.count->value.integer, copy->buffer, copy->index, copy->value);
 }
 
 }  // namespace tessera::emit

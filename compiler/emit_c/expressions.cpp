@@ -95,7 +95,8 @@ Run::Value Run::emit_node(const Expr &e) {
     case ExprKind::variable: {
         if (lanes_ && e->name == lanes_->variable) return call({DType::index, lanes_->count}, operations_.lanes(lanes_->count), {});
         const size_t stride = e->name.find("\n");  // made by flat()
-        if (stride != std::string::npos) return leaf({DType::index, 0}, scope_.stride(e->name.substr(0, stride), std::stoul(e->name.substr(stride + 1))));
+        if (stride != std::string::npos)
+            return leaf({DType::index, 0}, scope_.stride(e->name.substr(0, stride), std::stoul(e->name.substr(stride + 1))));
         return leaf({e.type(), 0}, scope_.variable(e->name));
     }
     case ExprKind::extent: return leaf({DType::index, 0}, scope_.extent(e->name));
@@ -104,8 +105,11 @@ Run::Value Run::emit_node(const Expr &e) {
     case ExprKind::bounded: {
         Value v = emit(e->args[0]), lo = emit(e->args[1]), hi = emit(minus(e->args[2], Expr(1)));
         const CType type{DType::index, std::max({v.lanes(), lo.lanes(), hi.lanes()})};
-        if (v.type.element == DType::i32 && v.lanes()) v = call({DType::index, v.lanes()}, operations_.cast(DType::index, v.type, Rounding::nearest_even, false), {v});
-        return call(type, operations_.binary(Op::max, type), {call(type, operations_.binary(Op::min, type), {widened(v, type.lanes), widened(hi, type.lanes)}), widened(lo, type.lanes)});
+        if (v.type.element == DType::i32 && v.lanes())
+            v = call({DType::index, v.lanes()}, operations_.cast(DType::index, v.type, Rounding::nearest_even, false), {v});
+        return call(
+            type, operations_.binary(Op::max, type),
+            {call(type, operations_.binary(Op::min, type), {widened(v, type.lanes), widened(hi, type.lanes)}), widened(lo, type.lanes)});
     }
     case ExprKind::operation: return emit_operation(e);
     case ExprKind::cast: return emit_cast(e);
@@ -172,7 +176,9 @@ Run::Value Run::emit_operation(const Expr &e) {
     for (size_t i = e->op == Op::select ? 1 : 0; i < x.size(); i++) x[i] = widened(x[i], lanes);
     if (e->op == Op::select) {
         if (is_float(type.element) && x[0].lanes() == lanes && orders_floats(e->args[0])) return call(type, operations_.choose(type), x);
-        if (!x[0].lanes()) return make(type, {operand(x[0], prefix), {" ? ", -1, 0}, operand(x[1], prefix), {" : ", -1, 0}, operand(x[2], prefix)}, conditional);
+        if (!x[0].lanes())
+            return make(type, {operand(x[0], prefix), {" ? ", -1, 0}, operand(x[1], prefix), {" : ", -1, 0}, operand(x[2], prefix)},
+                        conditional);
         return call(type, operations_.select(type), x);
     }
     if (element == DType::boolean) {
@@ -234,7 +240,8 @@ Run::Value Run::emit_cast(const Expr &e) {
         if (e.type() == DType::i32) return v;
     }
     if (e.type() == DType::boolean) {
-        if (is_float(from) && from != DType::f64 && from != DType::f32) v = call({DType::f32, lanes}, operations_.cast(DType::f32, v.type, Rounding::nearest_even, false), {v}), from = DType::f32;
+        if (is_float(from) && from != DType::f64 && from != DType::f32)
+            v = call({DType::f32, lanes}, operations_.cast(DType::f32, v.type, Rounding::nearest_even, false), {v}), from = DType::f32;
         const Value zero = emit(constant(from, 0));
         if (!lanes) return infix(type, v, " != ", zero, relation, sum, sum);
         return call(type, operations_.compare(Op::ne, {from, lanes}), {v, widened(zero, lanes)});
@@ -247,11 +254,14 @@ Run::Value Run::emit_cast(const Expr &e) {
 void Run::prefetch(const std::string &buffer, const std::vector<Expr> &index) {
     const Place &place = scope_.place(buffer);
     const Expr position = flat(place, buffer, index);
-    std::vector<Piece> statement = {{operations_.prefetch(place.written) + "(" + scope_.pointer(buffer) + ", ", -1, 0}, operand(emit(position)), {", sizeof *" + scope_.pointer(buffer) + ");", -1, 0}};
+    std::vector<Piece> statement = {{operations_.prefetch(place.written) + "(" + scope_.pointer(buffer) + ", ", -1, 0},
+                                    operand(emit(position)),
+                                    {", sizeof *" + scope_.pointer(buffer) + ");", -1, 0}};
     statements_.push_back(std::move(statement));
 }
 
-void Run::store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const std::optional<Lanes> &lanes) {
+void Run::store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard,
+                const std::optional<Lanes> &lanes) {
     if (lanes.has_value() != lanes_.has_value() || (lanes && lanes->variable != lanes_->variable)) done_.clear();
     lanes_ = lanes;
     const Place &place = scope_.place(buffer);

@@ -52,10 +52,12 @@ std::string literal(const Scalar &value);
 
 class Run {
 public:
-    Run(Operations &operations, const Scope &scope, Identifiers &identifiers) : operations_(operations), scope_(scope), identifiers_(identifiers) {}
+    Run(Operations &operations, const Scope &scope, Identifiers &identifiers)
+        : operations_(operations), scope_(scope), identifiers_(identifiers) {}
 
     // buffer[index…] = value where guard. Everything is in terms of what stays a variable in C.
-    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const std::optional<Lanes> &lanes);
+    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard,
+               const std::optional<Lanes> &lanes);
     // Asks for the cache line of buffer[index…].
     void prefetch(const std::string &buffer, const std::vector<Expr> &index);
     // The last line of text() is this expression by itself.
@@ -67,7 +69,7 @@ public:
 
 private:
     struct Piece {
-        std::string text;  // or an operand:
+        std::string text;         // or an operand:
         int term = -1, most = 0;  // it needs parentheses above this precedence
     };
     struct Term {
@@ -96,11 +98,12 @@ private:
     std::map<std::string, int> versions_;
     std::vector<std::vector<Piece>> statements_;
     std::optional<Lanes> lanes_;
-    Value context_;  // loads happen only where it holds; no term: everywhere
+    Value context_;                                             // loads happen only where it holds; no term: everywhere
     std::map<std::pair<const Expr::Node *, int>, Value> done_;  // under each context
     std::vector<Expr> kept_;
 
-    Value make(CType type, std::vector<Piece> pieces, int precedence, bool cheap = false, const std::string &hint = "", const std::string &key = "");
+    Value make(CType type, std::vector<Piece> pieces, int precedence, bool cheap = false, const std::string &hint = "",
+               const std::string &key = "");
     Value leaf(CType type, const std::string &text, int precedence = 0);
     Value call(CType type, const std::string &function, const std::vector<Value> &arguments, const std::string &hint = "");
     Value infix(CType type, const Value &a, const std::string &sign, const Value &b, int precedence, int left, int right);

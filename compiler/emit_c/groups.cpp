@@ -14,13 +14,15 @@ std::optional<Run::Value> Run::words_of(const std::vector<Expr> &elements) {
     const Expr &first = elements[0];
     const CType words{DType::i32, lanes_->count};
     if (first.is_constant()) {
-        if (!is_byte(first.type()) || !std::all_of(elements.begin(), elements.end(), [&](const Expr &e) { return equal(e, first); })) return {};
+        if (!is_byte(first.type()) || !std::all_of(elements.begin(), elements.end(), [&](const Expr &e) { return equal(e, first); }))
+            return {};
         const uint32_t four = (static_cast<uint32_t>(first->value.integer) & 0xffu) * 0x01010101u;
         return widened(emit(constant_int(DType::i32, static_cast<int32_t>(four))), words.lanes);
     }
     auto position = [&](const Expr &e) { return flat(scope_.place(e->name), e->name, e->args); };
     for (const Expr &e : elements)
-        if (e.kind() != ExprKind::load || e->guarded || e->name != first->name || scope_.place(e->name).named || has_load(position(e))) return {};
+        if (e.kind() != ExprKind::load || e->guarded || e->name != first->name || scope_.place(e->name).named || has_load(position(e)))
+            return {};
     for (size_t i = 1; i < elements.size(); i++)
         if (!simplify(position(elements[i]) - position(first), {}).is_constant(static_cast<int64_t>(i))) return {};
     const auto line = linear(position(first));

@@ -89,7 +89,8 @@ Run::Value Run::emit_load(const Expr &e) {
     else scalar_position = emit(position);
     context_ = outer;
     if (!count) {
-        std::vector<Piece> pieces = {{scope_.pointer(e->name) + "[", -1, 0}, operand(scalar_position), {e.type() == DType::boolean ? "] != 0" : "]", -1, 0}};
+        std::vector<Piece> pieces = {
+            {scope_.pointer(e->name) + "[", -1, 0}, operand(scalar_position), {e.type() == DType::boolean ? "] != 0" : "]", -1, 0}};
         const int precedence = e.type() == DType::boolean ? relation : primary;
         if (guard.term < 0) return make(type, std::move(pieces), precedence, false, hint, version);
         g = guard;
@@ -106,7 +107,8 @@ Run::Value Run::emit_load(const Expr &e) {
     if (!guarded) return make(type, std::move(where), primary, false, hint, version);
     if (masked) {
         read = make(type, std::move(where), primary, false, hint, version);
-        const bool zero = fill_expression.is_constant() && fill_expression->value.integer == 0 && fill_expression->value.real == 0 && !std::signbit(fill_expression->value.real);
+        const bool zero = fill_expression.is_constant() && fill_expression->value.integer == 0 && fill_expression->value.real == 0 &&
+                          !std::signbit(fill_expression->value.real);
         return zero ? read : call(type, operations_.select(type), {guard, read, widened(emit(fill_expression), count)});
     }
     where.insert(where.begin(), {operand(guard, prefix), {" ? ", -1, 0}});

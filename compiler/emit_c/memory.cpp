@@ -32,7 +32,8 @@ std::string Operations::masked_access(CType t, bool store) const {
 }
 
 std::string Operations::load(CType t, const std::string &how, bool masked) {
-    const std::string name = "load_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), result = type(t), element = stored_type(t.element);
+    const std::string name = "load_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), result = type(t),
+                      element = stored_type(t.element);
     if (!fresh(name)) return name;
     if (t.element == DType::boolean) {
         // As bytes, then as lanes that are 0 or -1.
@@ -42,7 +43,8 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
         if (how == "strided") parameters += ", int64_t step", arguments += ", step";
         if (how == "indexed") parameters += ", " + type({DType::index, t.lanes}) + " at", arguments += ", at";
         if (masked) parameters += ", " + result + " m", arguments += ", m";
-        define(result, name, parameters, fmt::format("    return ({0})(__builtin_convertvector({1}({2}), {0}) != 0);\n", result, inner, arguments), true);
+        define(result, name, parameters,
+               fmt::format("    return ({0})(__builtin_convertvector({1}({2}), {0}) != 0);\n", result, inner, arguments), true);
         return name;
     }
     std::string parameters = fmt::format("const {} *p", element), body;
@@ -50,8 +52,10 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
     if (how == "indexed") parameters += ", " + type({DType::index, t.lanes}) + " at";
     if (masked) parameters += ", " + mask_type(t.lanes) + " m";
     const std::string at = how.empty() ? "p[i]" : how == "strided" ? "p[i * step]" : "p[at[i]]";
-    const std::string portable = masked ? fmt::format("    {} r = {{0}};\n    for (int i = 0; i < {}; i++)\n        if (m[i]) r[i] = {};\n    return r;\n", result, t.lanes, at)
-                                        : each_lane(t, at);
+    const std::string portable =
+        masked ? fmt::format("    {} r = {{0}};\n    for (int i = 0; i < {}; i++)\n        if (m[i]) r[i] = {};\n    return r;\n", result,
+                             t.lanes, at)
+               : each_lane(t, at);
     const std::string native = masked && how.empty() ? masked_access(t, false) : "";
     if (how.empty() && !masked) body = fmt::format("    {} r;\n    __builtin_memcpy(&r, p, sizeof r);\n    return r;\n", result);
     else if (!native.empty()) body = fmt::format("#ifdef TESS_X86_64\n    return ({}){};\n#else\n{}#endif\n", result, native, portable);
@@ -61,7 +65,8 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
 }
 
 std::string Operations::store(CType t, const std::string &how, bool masked) {
-    const std::string name = "store_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), vector = type(t), element = stored_type(t.element);
+    const std::string name = "store_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), vector = type(t),
+                      element = stored_type(t.element);
     if (!fresh(name)) return name;
     std::string parameters = fmt::format("{} *p", element), body;
     if (how == "strided") parameters += ", int64_t step";
@@ -70,7 +75,8 @@ std::string Operations::store(CType t, const std::string &how, bool masked) {
     if (masked) parameters += ", " + mask_type(t.lanes) + " m";
     const std::string at = how.empty() ? "p[i]" : how == "strided" ? "p[i * step]" : "p[at[i]]";
     const std::string value = t.element == DType::boolean ? "(uint8_t)(v[i] & 1)" : "v[i]";
-    const std::string portable = fmt::format("    for (int i = 0; i < {}; i++)\n        {}{} = {};\n", t.lanes, masked ? "if (m[i]) " : "", at, value);
+    const std::string portable =
+        fmt::format("    for (int i = 0; i < {}; i++)\n        {}{} = {};\n", t.lanes, masked ? "if (m[i]) " : "", at, value);
     const std::string native = masked && how.empty() && t.element != DType::boolean ? masked_access(t, true) : "";
     if (how.empty() && !masked && t.element != DType::boolean) body = "    __builtin_memcpy(p, &v, sizeof v);\n";
     else if (!native.empty()) body = fmt::format("#ifdef TESS_X86_64\n    {};\n#else\n{}#endif\n", native, portable);

@@ -33,8 +33,9 @@ const char *c_element(DType element) {
 }
 
 std::string Operations::raw_type(const std::string &element, int bytes, int lanes) {
-    static const std::map<std::string, std::string> names = {{"float", "f32"},   {"double", "f64"},   {"int8_t", "i8"},   {"uint8_t", "u8"},  {"uint16_t", "u16"},
-                                                             {"int32_t", "i32"}, {"uint32_t", "u32"}, {"int64_t", "i64"}, {"uint64_t", "u64"}};
+    static const std::map<std::string, std::string> names = {{"float", "f32"},    {"double", "f64"},   {"int8_t", "i8"},
+                                                             {"uint8_t", "u8"},   {"uint16_t", "u16"}, {"int32_t", "i32"},
+                                                             {"uint32_t", "u32"}, {"int64_t", "i64"},  {"uint64_t", "u64"}};
     std::string name = names.at(element) + "x" + std::to_string(lanes);
     if (fresh(name)) types_ += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", element, name, bytes * lanes);
     return name;
@@ -52,7 +53,8 @@ std::string Operations::unsigned_type(CType t) {
     return t.lanes ? raw_type(element, bytes_of(t.element), t.lanes) : element;
 }
 
-void Operations::define(const std::string &result, const std::string &name, const std::string &parameters, const std::string &body, bool machine) {
+void Operations::define(const std::string &result, const std::string &name, const std::string &parameters, const std::string &body,
+                        bool machine) {
     functions_ += fmt::format("TESS_INLINE {}{} {}({}) {{\n{}}}\n\n", machine ? "TESS_MACHINE " : "", result, name, parameters, body);
 }
 
@@ -86,13 +88,17 @@ std::string Operations::first(int count) {
     std::string all;
     for (int i = 0; i < count; i++) all += (i ? ", " : "") + std::to_string(i);
     define(result, name, "int64_t n",
-           fmt::format("    const {0} lane = {{{1}}};\n    return ({0})(lane < (int32_t)(n < 0 ? 0 : n > {2} ? {2} : n));\n", result, all, count), true);
+           fmt::format("    const {0} lane = {{{1}}};\n    return ({0})(lane < (int32_t)(n < 0 ? 0 : n > {2} ? {2} : n));\n", result, all,
+                       count),
+           true);
     return name;
 }
 
 std::string Operations::any(int count) {
     const std::string name = "any_boolx" + std::to_string(count), mask = mask_type(count);
-    if (fresh(name)) define("int", name, mask + " m", fmt::format("    int r = 0;\n    for (int i = 0; i < {}; i++) r |= m[i];\n    return r != 0;\n", count), true);
+    if (fresh(name))
+        define("int", name, mask + " m",
+               fmt::format("    int r = 0;\n    for (int i = 0; i < {}; i++) r |= m[i];\n    return r != 0;\n", count), true);
     return name;
 }
 
@@ -101,8 +107,8 @@ static std::string intrinsic(const std::string &operation, DType element, int by
     if ((element != DType::f32 && element != DType::f64) || target.arch != "x86-64") return "";
     const bool fits = bytes == 16 || (bytes == 32 && target.has("avx2")) || (bytes == 64 && target.has("avx512f"));
     if (!fits || (operation == "fmadd" && !target.has("fma")) || (operation == "round" && bytes == 16 && !target.has("sse4_1"))) return "";
-    return fmt::format("_mm{}_{}_{}", bytes == 16 ? "" : std::to_string(8 * bytes), operation == "round" && bytes == 64 ? "roundscale" : operation,
-                       element == DType::f32 ? "ps" : "pd");
+    return fmt::format("_mm{}_{}_{}", bytes == 16 ? "" : std::to_string(8 * bytes),
+                       operation == "round" && bytes == 64 ? "roundscale" : operation, element == DType::f32 ? "ps" : "pd");
 }
 
 // An elementwise operation on floats: an intrinsic where the target has one for this width, two halves where it has one for
@@ -123,7 +129,8 @@ void Operations::define_native(const std::string &name, CType t, int operands, c
     std::string smaller;
     for (int b = bytes / 2; b >= 16 && smaller.empty(); b /= 2) smaller = intrinsic(short_operation, t.element, b, target_);
     if (!one.empty()) {
-        body = fmt::format("#ifdef TESS_X86_64\n    return ({}){}({}{});\n#else\n{}#endif\n", result, one, casts, mode, each_lane(t, portable));
+        body = fmt::format("#ifdef TESS_X86_64\n    return ({}){}({}{});\n#else\n{}#endif\n", result, one, casts, mode,
+                           each_lane(t, portable));
     } else if (bytes > 16 && !smaller.empty()) {
         const std::string half_name = name.substr(0, name.rfind('x') + 1) + std::to_string(halved.lanes), h = type(halved);
         if (fresh(half_name)) define_native(half_name, halved, operands, portable, operation);
@@ -132,11 +139,16 @@ void Operations::define_native(const std::string &name, CType t, int operands, c
         for (int i = 0; i < operands; i++) body += fmt::format(", {0}0, {0}1", "abc"[i]);
         body += ";\n";
         for (int i = 0; i < operands; i++) {
-            body += fmt::format("    __builtin_memcpy(&{0}0, &{0}, sizeof {0}0);\n    __builtin_memcpy(&{0}1, (const char *)&{0} + sizeof {0}0, sizeof {0}1);\n", "abc"[i]);
+            body += fmt::format(
+                "    __builtin_memcpy(&{0}0, &{0}, sizeof {0}0);\n    __builtin_memcpy(&{0}1, (const char *)&{0} + sizeof {0}0, sizeof "
+                "{0}1);\n",
+                "abc"[i]);
             calls[0] += fmt::format("{}{}0", i ? ", " : "", "abc"[i]), calls[1] += fmt::format("{}{}1", i ? ", " : "", "abc"[i]);
         }
         body += fmt::format("    low = {0}({1});\n    high = {0}({2});\n", half_name, calls[0], calls[1]);
-        body += "    __builtin_memcpy(&r, &low, sizeof low);\n    __builtin_memcpy((char *)&r + sizeof low, &high, sizeof high);\n    return r;\n";
+        body +=
+            "    __builtin_memcpy(&r, &low, sizeof low);\n    __builtin_memcpy((char *)&r + sizeof low, &high, sizeof high);\n    return "
+            "r;\n";
     } else {
         body = each_lane(t, portable);
     }
@@ -163,12 +175,15 @@ std::string Operations::unary(Op op, CType t) {
         const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t);
         if (!fresh(name)) return name;
         if (op == Op::abs) {
-            const std::string bits = unsigned_type({t.element, t.lanes}), mask = t.element == DType::f32 ? "0x7fffffffu" : "0x7fffffffffffffffu";
+            const std::string bits = unsigned_type({t.element, t.lanes}),
+                              mask = t.element == DType::f32 ? "0x7fffffffu" : "0x7fffffffffffffffu";
             define(result, name, result + " a", fmt::format("    return ({})(({})a & {});\n", result, bits, mask), true);
             return name;
         }
-        static const std::map<Op, std::string> native = {{Op::sqrt, "sqrt"}, {Op::round, "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC"},
-                                                         {Op::floor, "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC"}, {Op::ceil, "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC"},
+        static const std::map<Op, std::string> native = {{Op::sqrt, "sqrt"},
+                                                         {Op::round, "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC"},
+                                                         {Op::floor, "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC"},
+                                                         {Op::ceil, "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC"},
                                                          {Op::trunc, "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC"}};
         define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native.at(op));
         return name;
@@ -176,8 +191,11 @@ std::string Operations::unary(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), bits = unsigned_type(t);
     if (!fresh(name)) return name;
     if (op == Op::neg) define(result, name, result + " a", fmt::format("    return ({})(0 - ({})a);\n", result, bits), t.lanes > 0);
-    else if (op == Op::abs && !t.lanes) define(result, name, result + " a", fmt::format("    return a < 0 ? ({})(0 - ({})a) : a;\n", result, bits), false);
-    else if (op == Op::abs) define(result, name, result + " a", fmt::format("    const {0} m = ({0})(a < 0);\n    return ({0})((({1})a ^ ({1})m) - ({1})m);\n", result, bits), true);
+    else if (op == Op::abs && !t.lanes)
+        define(result, name, result + " a", fmt::format("    return a < 0 ? ({})(0 - ({})a) : a;\n", result, bits), false);
+    else if (op == Op::abs)
+        define(result, name, result + " a",
+               fmt::format("    const {0} m = ({0})(a < 0);\n    return ({0})((({1})a ^ ({1})m) - ({1})m);\n", result, bits), true);
     else throw InternalError("no such operation on integers");
     return name;
 }
@@ -192,7 +210,9 @@ std::string Operations::binary(Op op, CType t) {
         const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
         if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
         else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), name_of(op));
-        else define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"), true);
+        else
+            define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"),
+                   true);
         return name;
     }
     const std::string bits = unsigned_type(t);
@@ -215,7 +235,10 @@ std::string Operations::binary(Op op, CType t) {
         if (t.lanes) {
             body = each_lane(t, binary(op, scalar) + "(a[i], b[i])");
         } else if (op == Op::div) {
-            body = fmt::format("    if (b == 0) return 0;\n    if (b == -1) return ({0})(0 - ({1})a);\n    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n", result, bits);
+            body = fmt::format(
+                "    if (b == 0) return 0;\n    if (b == -1) return ({0})(0 - ({1})a);\n    return a / b - (a % b != 0 && (a < 0) != (b < "
+                "0));\n",
+                result, bits);
         } else {
             body = "    if (b == 0 || b == -1) return 0;\n    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);\n";
         }
@@ -236,8 +259,8 @@ void Operations::define_exact_fma(const std::string &name, CType t) {
     };
     const std::string bits_of = bitcast(DType::i64, wide), value_of = bitcast(DType::f64, {DType::i64, t.lanes});
     const std::string i64 = type({DType::i64, t.lanes});
-    const std::string off = t.lanes ? fmt::format("({0})(error == error) & ({0})(error != 0)", bits)
-                                    : fmt::format("-({})(error > 0 || error < 0)", bits);
+    const std::string off =
+        t.lanes ? fmt::format("({0})(error == error) & ({0})(error != 0)", bits) : fmt::format("-({})(error > 0 || error < 0)", bits);
     define(result, name, fmt::format("{0} a, {0} b, {0} c", result),
            fmt::format("    /* the product is exact, and its sum rounded to odd is right when it is rounded again */\n"
                        "    const {0} product = {1} * {2}, addend = {3}, sum = product + addend, part = sum - product;\n"
@@ -261,7 +284,8 @@ std::string Operations::fma(CType t) {
         define_native(name, t, 3, scalar_builtin(Op::fma, t.element) + "(a[i], b[i], c[i])", "fmadd");
     } else {
         const std::string bits = unsigned_type(t);
-        define(result, name, fmt::format("{0} a, {0} b, {0} c", result), fmt::format("    return ({0})(({1})a * ({1})b + ({1})c);\n", result, bits), t.lanes > 0);
+        define(result, name, fmt::format("{0} a, {0} b, {0} c", result),
+               fmt::format("    return ({0})(({1})a * ({1})b + ({1})c);\n", result, bits), t.lanes > 0);
     }
     return name;
 }
@@ -300,7 +324,9 @@ std::string Operations::compare(Op op, CType t) {
 std::string Operations::bitcast(DType to, CType from) {
     const CType result{to, from.lanes};
     const std::string name = short_name({to, 0}) + "_bits_of_" + short_name(from), t = type(result), operand = type(from);
-    if (fresh(name)) define(t, name, operand + " x", fmt::format("    {} r;\n    __builtin_memcpy(&r, &x, sizeof r);\n    return r;\n", t), from.lanes > 0);
+    if (fresh(name))
+        define(t, name, operand + " x", fmt::format("    {} r;\n    __builtin_memcpy(&r, &x, sizeof r);\n    return r;\n", t),
+               from.lanes > 0);
     return name;
 }
 
@@ -312,11 +338,14 @@ std::string Operations::prefetch(bool for_store) {
 }
 
 std::string Operations::round_up() {
-    if (fresh("rounded_up")) define("int64_t", "rounded_up", "int64_t bytes", fmt::format("    return (bytes + {0}) / {1} * {1};\n", TESS_WORKSPACE_ALIGNMENT - 1, TESS_WORKSPACE_ALIGNMENT), false);
+    if (fresh("rounded_up"))
+        define("int64_t", "rounded_up", "int64_t bytes",
+               fmt::format("    return (bytes + {0}) / {1} * {1};\n", TESS_WORKSPACE_ALIGNMENT - 1, TESS_WORKSPACE_ALIGNMENT), false);
     return "rounded_up";
 }
 
-static const char *const unseen_macros = R"(/* clang 14 takes x < 0 ? 0 : x for a maximum with -0 before 0, unless it cannot see where the condition is from */
+static const char *const unseen_macros =
+    R"(/* clang 14 takes x < 0 ? 0 : x for a maximum with -0 before 0, unless it cannot see where the condition is from */
 #if defined(__clang__) && (defined(__aarch64__) || defined(__wasm__))
 #define TESS_UNSEEN(where, condition) __asm__("" : where(condition))
 #else

@@ -18,9 +18,9 @@ struct CType {
     int lanes = 0;
 };
 
-int bytes_of(DType element);               // of a lane
-const char *c_element(DType element);      // "float"
-std::string short_name(CType type);        // "f32", "f32x16"
+int bytes_of(DType element);                    // of a lane
+const char *c_element(DType element);           // "float"
+std::string short_name(CType type);             // "f32", "f32x16"
 std::string scalar_builtin(Op op, DType type);  // "__builtin_fmaf", where C has a function for it
 
 // The definitions that were asked for, in an order in which C can read them. Every function gives the name to call.
@@ -31,9 +31,9 @@ public:
     std::string type(CType type);         // "float", "f32x16"
     std::string stored_type(DType type);  // of an element in memory: "float", "uint8_t"
     std::string splat(CType vector);
-    std::string lanes(int count);         // the vector of indices 0, 1, …
-    std::string first(int count);         // of bools: the first n are true
-    std::string any(int count);           // whether one of the bools is true
+    std::string lanes(int count);  // the vector of indices 0, 1, …
+    std::string first(int count);  // of bools: the first n are true
+    std::string any(int count);    // whether one of the bools is true
     std::string unary(Op op, CType type);
     std::string binary(Op op, CType type);
     std::string fma(CType type);

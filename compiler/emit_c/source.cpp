@@ -15,8 +15,9 @@ namespace emit_c {
 
 // As gcc's and clang's target attribute names them.
 static std::string compiler_feature(const std::string &feature) {
-    static const std::map<std::string, std::string> names = {{"sse4_1", "sse4.1"}, {"sse4_2", "sse4.2"}, {"abm", "lzcnt"},         {"bmi1", "bmi"},
-                                                             {"amx_tile", "amx-tile"}, {"amx_int8", "amx-int8"}, {"amx_bf16", "amx-bf16"}};
+    static const std::map<std::string, std::string> names = {{"sse4_1", "sse4.1"},    {"sse4_2", "sse4.2"},     {"abm", "lzcnt"},
+                                                             {"bmi1", "bmi"},         {"amx_tile", "amx-tile"}, {"amx_int8", "amx-int8"},
+                                                             {"amx_bf16", "amx-bf16"}};
     if (auto it = names.find(feature); it != names.end()) return it->second;
     std::string out;
     for (char c : feature)
@@ -27,7 +28,8 @@ static std::string compiler_feature(const std::string &feature) {
 static std::string preamble(const Target &target) {
     std::string features;
     for (const std::string &f : target.features) features += (features.empty() ? "" : ",") + compiler_feature(f);
-    const std::string machine = features.empty() || target.arch != "x86-64" ? "" : fmt::format(" __attribute__((target(\"{}\")))", features);
+    const std::string machine =
+        features.empty() || target.arch != "x86-64" ? "" : fmt::format(" __attribute__((target(\"{}\")))", features);
     std::string text = R"(#include <stdint.h>
 
 #include "runtime/kernel.h"
@@ -52,21 +54,26 @@ static std::string preamble(const Target &target) {
 
 )";
     if (target.arch == "x86-64")
-        text += fmt::format("#if defined(__x86_64__) && !defined(TESS_PORTABLE)\n#include <immintrin.h>\n#define TESS_X86_64 1\n#define TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
-                            "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n#endif\n", machine, feature_mask(target.features));
+        text += fmt::format(
+            "#if defined(__x86_64__) && !defined(TESS_PORTABLE)\n#include <immintrin.h>\n#define TESS_X86_64 1\n#define "
+            "TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
+            "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n#endif\n",
+            machine, feature_mask(target.features));
     else if (target.has("asimddp"))
-        text += fmt::format("#if defined(__aarch64__) && !defined(TESS_PORTABLE) && (defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__))\n#ifndef __ARM_FEATURE_DOTPROD\n"
-                            "#pragma GCC target(\"arch=armv8.2-a+dotprod\")\n#endif\n#include <arm_neon.h>\n#define TESS_DOTPROD 1\n"
-                            "#define TESS_CPU_FEATURES INT64_C(0x{:x})\n#else\n#define TESS_CPU_FEATURES 0\n#endif\n#define TESS_MACHINE\n",
-                            feature_mask({"asimddp"}));
-    else
-        text += "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n";
+        text += fmt::format(
+            "#if defined(__aarch64__) && !defined(TESS_PORTABLE) && (defined(__ARM_FEATURE_DOTPROD) || !defined(__clang__))\n#ifndef "
+            "__ARM_FEATURE_DOTPROD\n"
+            "#pragma GCC target(\"arch=armv8.2-a+dotprod\")\n#endif\n#include <arm_neon.h>\n#define TESS_DOTPROD 1\n"
+            "#define TESS_CPU_FEATURES INT64_C(0x{:x})\n#else\n#define TESS_CPU_FEATURES 0\n#endif\n#define TESS_MACHINE\n",
+            feature_mask({"asimddp"}));
+    else text += "#define TESS_MACHINE\n#define TESS_CPU_FEATURES 0\n";
     return text + "#define TESS_INLINE static inline __attribute__((always_inline, unused))\n\n";
 }
 
 static std::string table(const Kernel &kernel) {
     const std::vector<int64_t> spec = spec_of(kernel.general(), 0);
-    std::string text = fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n", kernel.name);
+    std::string text =
+        fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n", kernel.name);
     auto row = [&](size_t from, size_t n) {
         text += "    ";
         for (size_t i = from; i < from + n; i++) {
@@ -101,9 +108,10 @@ static std::string dispatch(const Kernel &kernel) {
         for (size_t d = 0; d < dims.size(); d++) extents[dims[d].name] = fmt::format("frame[{}]", d);
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             std::string all, said;
-            for (const Condition &c : kernel.variants[v].when) all += (all.empty() ? "" : " && ") + condition_text(c, extents), said += (said.empty() ? "" : " and ") + to_string(c);
-            text += fmt::format("    {}return {}_variant{}_{}({}frame);{}\n", all.empty() ? "" : "if (" + all + ") ", kernel.name, v, what, body ? "call, " : "",
-                                said.empty() ? "" : " /* " + said + " */");
+            for (const Condition &c : kernel.variants[v].when)
+                all += (all.empty() ? "" : " && ") + condition_text(c, extents), said += (said.empty() ? "" : " and ") + to_string(c);
+            text += fmt::format("    {}return {}_variant{}_{}({}frame);{}\n", all.empty() ? "" : "if (" + all + ") ", kernel.name, v, what,
+                                body ? "call, " : "", said.empty() ? "" : " /* " + said + " */");
         }
         text += "}\n\n";
     }
@@ -124,8 +132,8 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
         else words += q.dtype == DType::boolean ? name + " != 0" : name;
     }
     const std::string arguments = c_arguments(p);
-    const std::string shared = fmt::format("{}_spec, (const TessTensorDesc *const[]){{{}}}, {}, context, {}_plan, ", kernel.name, descriptors,
-                                           words.empty() ? "0" : "(const int64_t[]){" + words + "}", kernel.name);
+    const std::string shared = fmt::format("{}_spec, (const TessTensorDesc *const[]){{{}}}, {}, context, {}_plan, ", kernel.name,
+                                           descriptors, words.empty() ? "0" : "(const int64_t[]){" + words + "}", kernel.name);
     const std::string text = fmt::format(
         "int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
         "int {0}({1}const TessContext *context) {{\n    return tess_abi1_run({2}{0}_body);\n}}\n\n"
@@ -144,10 +152,12 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
 // Which options of the compiler the target wants.
 static std::string options_text(const Target &target) {
     if (target.arch == "x86-64")
-        return "It needs no -m option: what uses the target's instructions is marked\n * TESS_MACHINE, and a processor without them is refused with a status. -DTESS_PORTABLE leaves "
+        return "It needs no -m option: what uses the target's instructions is marked\n * TESS_MACHINE, and a processor without them is "
+               "refused with a status. -DTESS_PORTABLE leaves "
                "out the intrinsics and asks\n * for nothing.";
     if (target.has("asimddp"))
-        return "gcc needs no -m option; clang has dot products with\n * -march=armv8.2-a+dotprod, and plain C in their place without. Where they are in, a processor without them is "
+        return "gcc needs no -m option; clang has dot products with\n * -march=armv8.2-a+dotprod, and plain C in their place without. "
+               "Where they are in, a processor without them is "
                "refused with a\n * status. -DTESS_PORTABLE leaves them out and asks for nothing.";
     if (target.arch == "wasm32") return "-msimd128 gives it vectors.";
     return "It needs no -m option.";
@@ -156,7 +166,8 @@ static std::string options_text(const Target &target) {
 static std::string about_text(const std::vector<Kernel> &kernels, const Target &target, const std::vector<std::string> &about) {
     std::string names, text;
     for (const Kernel &k : kernels) names += (names.empty() ? "" : ", ") + k.name;
-    text = fmt::format("/* Generated by Tessera: {}, for {}{}.\n *\n", names, target.name, target.features.empty() ? "" : " (" + join(target.features) + ")");
+    text = fmt::format("/* Generated by Tessera: {}, for {}{}.\n *\n", names, target.name,
+                       target.features.empty() ? "" : " (" + join(target.features) + ")");
     for (const std::string &line : about) text += " * " + line + "\n";
     for (const Kernel &k : kernels)
         for (const KernelVariant &v : k.variants) {
@@ -169,7 +180,8 @@ static std::string about_text(const std::vector<Kernel> &kernels, const Target &
  *
  *     cc -std=c11 -O2 -Wno-psabi -c <this file> -I<the folder that holds Tessera's runtime/kernel.h>
  *
- * and link it with Tessera's runtime and libm. )" + options_text(target) + R"(
+ * and link it with Tessera's runtime and libm. )" +
+           options_text(target) + R"(
  * -ffast-math and its parts are not for this file; no other option changes a bit of a result, NaN's payload aside.
  *
  * A comment before straight-line code is the statement of the tile program that it carries out. */

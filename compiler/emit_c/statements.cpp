@@ -40,7 +40,8 @@ struct Around {
 
 class Program {
 public:
-    Program(const TileProgram &p, const std::string &stem, Operations &operations) : program_(p), stem_(stem), operations_(operations), writer_(p, stem, operations) {}
+    Program(const TileProgram &p, const std::string &stem, Operations &operations)
+        : program_(p), stem_(stem), operations_(operations), writer_(p, stem, operations) {}
 
     std::string text() {
         std::string constants;
@@ -69,10 +70,12 @@ private:
     Identifiers field_names_;
 
     std::string constant_table(const Tensor &t) {
-        if (t.values.empty()) throw UserError("emit.constant", program_.name + ": the constant '" + t.name + "' has no values; pass it as an input.");
+        if (t.values.empty())
+            throw UserError("emit.constant", program_.name + ": the constant '" + t.name + "' has no values; pass it as an input.");
         std::string values;
         for (size_t i = 0; i < t.values.size(); i++) values += (i == 0 ? "" : i % 8 ? ", " : ",\n    ") + literal(t.values[i]);
-        return fmt::format("static const {} {}_{}[] = {{\n    {}}};\n\n", operations_.stored_type(t.dtype), stem_, identifier(t.name), values);
+        return fmt::format("static const {} {}_{}[] = {{\n    {}}};\n\n", operations_.stored_type(t.dtype), stem_, identifier(t.name),
+                           values);
     }
 
     // Where each buffer begins, in the order of the program.
@@ -82,7 +85,8 @@ private:
         writer_.begin();
         for (const Allocated &a : allocated_) {
             const char *sum = a.of_worker ? "worker" : "shared";
-            lines += fmt::format("    layout.{0} = layout.{1}_bytes, layout.{1}_bytes += {2}({3});\n", a.field, sum, operations_.round_up(), writer_.scalar(a.bytes));
+            lines += fmt::format("    layout.{0} = layout.{1}_bytes, layout.{1}_bytes += {2}({3});\n", a.field, sum, operations_.round_up(),
+                                 writer_.scalar(a.bytes));
             fields += fmt::format("    int64_t {};\n", a.field);
         }
         const std::string bound = writer_.bound();
@@ -90,10 +94,12 @@ private:
         needed = needed.substr(needed.find('\n') + 1);
         needed.resize(needed.rfind("    return 0;"));
         if (bound.empty()) needed = "    (void)frame;\n";
-        return fmt::format("/* Where each buffer begins in the workspace that all share, or in that of each worker. */\n"
-                           "typedef struct {0}_layout {{\n    int64_t shared_bytes, worker_bytes;\n{1}}} {0}_layout;\n\n"
-                           "static inline {0}_layout {0}_layout_of(const int64_t *frame) {{\n{2}    {0}_layout layout = {{0}};\n{3}    return layout;\n}}\n\n",
-                           stem_, fields, needed, lines);
+        return fmt::format(
+            "/* Where each buffer begins in the workspace that all share, or in that of each worker. */\n"
+            "typedef struct {0}_layout {{\n    int64_t shared_bytes, worker_bytes;\n{1}}} {0}_layout;\n\n"
+            "static inline {0}_layout {0}_layout_of(const int64_t *frame) {{\n{2}    {0}_layout layout = {{0}};\n{3}    return "
+            "layout;\n}}\n\n",
+            stem_, fields, needed, lines);
     }
 
     std::string plan() {
@@ -105,7 +111,8 @@ private:
                 for (size_t x = 0; x < carried_dims(program_.arguments[a]).size() && argument < 0; x++)
                     if (carried_dims(program_.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
             const std::string size = writer_.scalar(max(d.size, Expr(0)));
-            writer_.line(fmt::format("if ({0} != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});", writer_.extent(d.name), size, argument, axis));
+            writer_.line(fmt::format("if ({0} != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});", writer_.extent(d.name),
+                                     size, argument, axis));
         }
         const int64_t *spec = writer_.spec().data();
         if (!allocated_.empty()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
@@ -164,8 +171,10 @@ private:
     void declaration(const TileNode &node, const Known &known) {
         if (auto *n = std::get_if<Alloc>(&node)) return alloc(*n, known);
         if (auto *n = std::get_if<Invoke>(&node))
-            throw UserError("emit.call", fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has it. Leave out the knob 'call' of that scope, or "
-                                                     "emit a library.", program_.name, n->program));
+            throw UserError("emit.call", fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has "
+                                                     "it. Leave out the knob 'call' of that scope, or "
+                                                     "emit a library.",
+                                                     program_.name, n->program));
         auto *n = std::get_if<Let>(&node);
         if (!n) throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target.");
         const std::string value = writer_.scalar(at(n->value, known)), type = operations_.type({n->value.type(), 0});
@@ -181,15 +190,19 @@ private:
         writer_.line("/* " + cut + (cut.size() < text.size() ? " … */" : " */"));
     }
 
-    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const Around &around, Pending &pending) {
+    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const Around &around,
+               Pending &pending) {
         if (++pending.statements > most_statements)
-            throw UserError("emit.unrolled", fmt::format("{}: it has more than {} unrolled statements in a row around '{}'; expected fewer, so that a C compiler can be given them. "
-                                                         "Choose a smaller 'micro' tile.", program_.name, most_statements, buffer));
+            throw UserError("emit.unrolled", fmt::format("{}: it has more than {} unrolled statements in a row around '{}'; expected "
+                                                         "fewer, so that a C compiler can be given them. "
+                                                         "Choose a smaller 'micro' tile.",
+                                                         program_.name, most_statements, buffer));
         if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
         std::string indices;
         auto text = [](const Expr &e) { return brief(e, comment_width); };
         for (const Expr &e : index) indices += (indices.empty() ? "" : ", ") + text(e);
-        const std::string what = fmt::format("{}[{}] = {}", buffer, indices, text(value)) + (guard.defined() ? " where " + text(guard) : "");
+        const std::string what =
+            fmt::format("{}[{}] = {}", buffer, indices, text(value)) + (guard.defined() ? " where " + text(guard) : "");
         if (pending.said.emplace(what, value->hash).second) say(what, around);
         std::vector<Expr> where;
         for (const Expr &e : index) where.push_back(at(e, around.known));
@@ -242,7 +255,9 @@ private:
             }
             const int lanes = named_lanes(b, n.body, known).value_or(-1);
             if (lanes >= 0 && count / std::max(1, lanes) <= most_named) named(b, lanes);
-            else writer_.line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", element, writer_.declare_pointer(b), std::max<int64_t>(1, count)));
+            else
+                writer_.line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", element, writer_.declare_pointer(b),
+                                         std::max<int64_t>(1, count)));
         } else if (b.space == Space::workspace) {
             const bool of_worker = writer_.in_task();
             if (!fields_.count(&n)) {
@@ -250,7 +265,8 @@ private:
                 allocated_.push_back({fields_[&n], of_worker, workspace_bytes(b)});
             }
             writer_.use_workspace(of_worker);
-            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", element, writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
+            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", element,
+                                     writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
         } else {
             throw UserError("emit.cpu", program_.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
         }
@@ -290,20 +306,26 @@ private:
             writer_.line(fmt::format("const int64_t {} = index;", writer_.declare_variable(n.variable, "int64_t")));
             emit(n.body, known, true);
         }
-        const Writer::Finished task = writer_.finish(fmt::format("static TESS_MACHINE int {}(void *call, int index, uint8_t *closure)", name), name);
+        const Writer::Finished task =
+            writer_.finish(fmt::format("static TESS_MACHINE int {}(void *call, int index, uint8_t *closure)", name), name);
         std::string fields, values;
-        for (const auto &[id, type] : task.captured) fields += fmt::format("    {}{}{};\n", type, type.back() == '*' ? "" : " ", id), values += ", " + id;
-        tasks_ += fmt::format("typedef struct {0}_closure {{\n    int64_t *frame;\n{1}}} {0}_closure;\n\n/* parallel {2} < {3} */\n{4}", name, fields, n.variable, to_string(n.count), task.text);
+        for (const auto &[id, type] : task.captured)
+            fields += fmt::format("    {}{}{};\n", type, type.back() == '*' ? "" : " ", id), values += ", " + id;
+        tasks_ += fmt::format("typedef struct {0}_closure {{\n    int64_t *frame;\n{1}}} {0}_closure;\n\n/* parallel {2} < {3} */\n{4}",
+                              name, fields, n.variable, to_string(n.count), task.text);
         writer_.use_call();
         const std::string closure = writer_.take("task" + number + "_closure"), status = writer_.take("task" + number + "_status");
         writer_.line(fmt::format("{}_closure {} = {{frame{}}};", name, closure, values));
-        writer_.line(fmt::format("const int {} = tess_abi1_do_par_for(call, {}, 0, (int)({}), (uint8_t *)&{});", status, name, count, closure));
+        writer_.line(
+            fmt::format("const int {} = tess_abi1_do_par_for(call, {}, 0, (int)({}), (uint8_t *)&{});", status, name, count, closure));
         writer_.line(fmt::format("if ({0}) return {0};", status));
     }
 };
 
 }  // namespace
 
-std::string functions_of(const TileProgram &program, const std::string &stem, Operations &operations) { return Program(program, stem, operations).text(); }
+std::string functions_of(const TileProgram &program, const std::string &stem, Operations &operations) {
+    return Program(program, stem, operations).text();
+}
 
 }  // namespace tessera::emit_c

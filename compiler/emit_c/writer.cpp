@@ -71,14 +71,19 @@ Writer::Finished Writer::finish(const std::string &head, const std::string &task
     for (const auto &[slot, binding] : f.frame) add(binding);
     if (f.layout) add(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
     // Numbers, since there is no memory where none is needed, and nothing may be added to a null pointer.
-    if (f.shared_memory || f.worker_memory) add(fmt::format("const uintptr_t shared_memory = (uintptr_t)frame[{}];", tess_frame_workspace(spec_.data())));
+    if (f.shared_memory || f.worker_memory)
+        add(fmt::format("const uintptr_t shared_memory = (uintptr_t)frame[{}];", tess_frame_workspace(spec_.data())));
     if (f.worker_memory)
-        add(fmt::format("const uintptr_t worker_memory = shared_memory + (uintptr_t)frame[{}] + (uintptr_t)tess_abi1_worker(call) * (uintptr_t)frame[{}];",
+        add(
+            fmt::format("const uintptr_t worker_memory = shared_memory + (uintptr_t)frame[{}] + (uintptr_t)tess_abi1_worker(call) * "
+                        "(uintptr_t)frame[{}];",
                         tess_frame_shared_bytes(spec_.data()), tess_frame_worker_bytes(spec_.data())));
     return {text + f.lines + "    return 0;\n}\n\n", f.captured};
 }
 
-void Writer::line(const std::string &text) { functions_.back().lines += std::string(static_cast<size_t>(4 * functions_.back().depth), ' ') + text + "\n"; }
+void Writer::line(const std::string &text) {
+    functions_.back().lines += std::string(static_cast<size_t>(4 * functions_.back().depth), ' ') + text + "\n";
+}
 
 void Writer::use_workspace(bool of_worker) {
     Function &f = functions_.back();
@@ -183,7 +188,11 @@ std::string Writer::scalar(const Expr &e) {
 }
 
 Writer::Block::Block(Writer &writer)
-    : writer_(writer), outer_(std::move(writer.kept_)), variables_(writer.variables_), pointers_(writer.pointers_), places_(writer.places_) {
+    : writer_(writer),
+      outer_(std::move(writer.kept_)),
+      variables_(writer.variables_),
+      pointers_(writer.pointers_),
+      places_(writer.places_) {
     writer_.kept_.clear();
 }
 

@@ -41,8 +41,8 @@ public:
     const std::vector<int64_t> &spec() const { return spec_; }
     std::string extent(const std::string &dim);
     Run run() { return Run(operations_, scope_, functions_.back().identifiers); }
-    void write(Run &run);                 // its lines
-    std::string scalar(const Expr &e);    // an expression, after the lines that it needs
+    void write(Run &run);               // its lines
+    std::string scalar(const Expr &e);  // an expression, after the lines that it needs
 
     // Declarations last until the block ends.
     class Block {

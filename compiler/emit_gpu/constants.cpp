@@ -15,7 +15,8 @@ Constants::Constants(const std::vector<Kernel> &kernels) {
         for (const auto &variant : kernel.variants)
             for (const Tensor &table : variant.program.constants) {
                 if (table.values.empty())
-                    throw UserError("emit.constant", kernel.name + ": the constant '" + table.name + "' has no values; pass it as an input.");
+                    throw UserError("emit.constant",
+                                    kernel.name + ": the constant '" + table.name + "' has no values; pass it as an input.");
                 const std::string bytes = constant_bytes(table);
                 if (!where_.emplace(bytes, static_cast<int64_t>(bytes_.size())).second) continue;
                 bytes_ += bytes;

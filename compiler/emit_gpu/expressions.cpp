@@ -100,10 +100,13 @@ FN float odd_f32(double x) {
 )";
 
 std::string definitions(bool cuda, bool uses_double) {
-    std::string text = cuda ? "#define FN static __device__ __forceinline__\n#pragma nv_diag_suppress 177, 550 /* not every kernel needs every function */\n"
-                              "typedef unsigned char uchar;\ntypedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
-                              "#define as_int __float_as_int\n#define as_float __int_as_float\n#define as_long __double_as_longlong\n#define as_double __longlong_as_double\n"
-                            : "#pragma OPENCL FP_CONTRACT OFF\n#define FN static inline\n";
+    std::string text =
+        cuda ? "#define FN static __device__ __forceinline__\n#pragma nv_diag_suppress 177, 550 /* not every kernel needs every function "
+               "*/\n"
+               "typedef unsigned char uchar;\ntypedef unsigned short ushort;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
+               "#define as_int __float_as_int\n#define as_float __int_as_float\n#define as_long __double_as_longlong\n#define as_double "
+               "__longlong_as_double\n"
+             : "#pragma OPENCL FP_CONTRACT OFF\n#define FN static inline\n";
     if (uses_double && !cuda) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
     text += common;
     if (uses_double) text += with_double;
@@ -184,7 +187,11 @@ std::vector<std::string> Expressions::texts(const std::vector<Expr> &roots, std:
         if (loads.count(n) && !always.count(n)) continue;
         const Expr e = table_.expr(n);
         const std::string value = piece(e).text, name = temporaries_.take("t");
-        lines.push_back(fmt::format("const {} {} = {};", data.is_wide(e) ? "long" : e.type() == DType::index ? position_type : value_type(e.type()), name, value));
+        lines.push_back(fmt::format("const {} {} = {};",
+                                    data.is_wide(e)            ? "long"
+                                    : e.type() == DType::index ? position_type
+                                                               : value_type(e.type()),
+                                    name, value));
         named_[n] = name;
     }
     std::vector<std::string> result;
@@ -216,11 +223,18 @@ Expressions::Piece Expressions::node(const Expr &e) {
         if (!e->guarded) return read;
         return {inner(e->args[rank], comparison) + " ? " + read.text + " : " + inner(e->args[rank + 1], prefix), conditional};
     }
-    case ExprKind::bounded: return {call(data.is_wide(e) ? "bounded_i64" : "bounded", {e->args[0]->kind == ExprKind::cast && e->args[0]->args[0].type() == DType::i64 ? e->args[0]->args[0] : e->args[0], e->args[1], e->args[2]}), primary};
+    case ExprKind::bounded:
+        return {call(data.is_wide(e) ? "bounded_i64" : "bounded",
+                     {e->args[0]->kind == ExprKind::cast && e->args[0]->args[0].type() == DType::i64 ? e->args[0]->args[0] : e->args[0],
+                      e->args[1], e->args[2]}),
+                primary};
     case ExprKind::operation: return operation(e);
     case ExprKind::cast: return conversion(e);
     case ExprKind::bitcast: {
-        const char *name = e.type() == DType::f32 ? "as_float" : e.type() == DType::i32 ? "as_int" : e.type() == DType::f64 ? "as_double" : "as_long";
+        const char *name = e.type() == DType::f32   ? "as_float"
+                           : e.type() == DType::i32 ? "as_int"
+                           : e.type() == DType::f64 ? "as_double"
+                                                    : "as_long";
         return {call(name, {e->args[0]}), primary};
     }
     default: throw InternalError("a monoid's operand in a tile program");
@@ -278,7 +292,9 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     bool position = type == DType::index;
     std::string suffix = type == DType::i64 || wide || (position && position_type == "int64_t") ? "_i64" : "_i32";
     if (wide) {
-        auto infix_in_64 = [&](const char *sign, int precedence) { return Piece{extended(x[0], precedence) + sign + extended(x[1], precedence - 1), precedence}; };
+        auto infix_in_64 = [&](const char *sign, int precedence) {
+            return Piece{extended(x[0], precedence) + sign + extended(x[1], precedence - 1), precedence};
+        };
         if (e->op == Op::neg) return {"-" + extended(x[0], primary), prefix};
         if (e->op == Op::add) return infix_in_64(" + ", sum);
         if (e->op == Op::sub) return infix_in_64(" - ", sum);
@@ -287,7 +303,9 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     auto zero = [&] { return constant_int(type, 0); };
     switch (e->op) {
     case Op::neg: return position ? Piece{"-" + inner(x[0], primary), prefix} : Piece{call("sub" + suffix, {zero(), x[0]}), primary};
-    case Op::abs: return {"(" + inner(x[0] < zero(), comparison) + " ? " + call("sub" + suffix, {zero(), x[0]}) + " : " + inner(x[0], primary) + ")", primary};
+    case Op::abs:
+        return {"(" + inner(x[0] < zero(), comparison) + " ? " + call("sub" + suffix, {zero(), x[0]}) + " : " + inner(x[0], primary) + ")",
+                primary};
     case Op::logical_not: return {"~" + inner(x[0], primary), prefix};
     case Op::add: return position ? infix(x[0], " + ", x[1], sum) : Piece{call("add" + suffix, x), primary};
     case Op::sub: return position ? infix(x[0], " - ", x[1], sum) : Piece{call("sub" + suffix, x), primary};
@@ -297,10 +315,12 @@ Expressions::Piece Expressions::operation(const Expr &e) {
         return {"add" + suffix + "(" + whole + ", " + inner(x[2], anything) + ")", primary};
     }
     case Op::div:
-        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "/", x[1], product);
+        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0]))
+            return infix(x[0], "/", x[1], product);
         return {call("div" + suffix, x), primary};
     case Op::mod:
-        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0])) return infix(x[0], "%", x[1], product);
+        if (position && !wide && x[1].is_constant() && x[1]->value.integer > 0 && not_negative(x[0]))
+            return infix(x[0], "%", x[1], product);
         return {call("mod" + suffix, x), primary};
     case Op::bit_and: return {inner(x[0], primary) + " & " + inner(x[1], primary), comparison};
     case Op::bit_or: return {inner(x[0], primary) + " | " + inner(x[1], primary), comparison};
@@ -338,10 +358,14 @@ Expressions::Piece Expressions::conversion(const Expr &e) {
     if (is_float(from)) {
         bool narrow = from == DType::f32;
         // The largest value of the source format that fits.
-        double hi = highest == INT64_MAX ? (narrow ? 9223371487098961920.0 : 9223372036854774784.0) : highest == INT32_MAX && narrow ? 2147483520.0 : static_cast<double>(highest);
+        double hi = highest == INT64_MAX             ? (narrow ? 9223371487098961920.0 : 9223372036854774784.0)
+                    : highest == INT32_MAX && narrow ? 2147483520.0
+                                                     : static_cast<double>(highest);
         const char *round = e->rounding == Rounding::nearest_even ? "rint" : "trunc";
-        return {fmt::format("{}whole_{}({}{}, {}, {}, {}, {}, {})", type == DType::i64 ? "" : target, name_of(from), round, v, decimal(static_cast<double>(lowest), narrow), decimal(hi, narrow),
-                            number(lowest), number(highest), e->saturate ? 1 : 0), type == DType::i64 ? primary : prefix};
+        return {fmt::format("{}whole_{}({}{}, {}, {}, {}, {}, {})", type == DType::i64 ? "" : target, name_of(from), round, v,
+                            decimal(static_cast<double>(lowest), narrow), decimal(hi, narrow), number(lowest), number(highest),
+                            e->saturate ? 1 : 0),
+                type == DType::i64 ? primary : prefix};
     }
     bool clamps = e->saturate || (type == DType::index && from == DType::i64);
     if (clamps && type != DType::i64) return {fmt::format("{}clamp_i64({}, {}, {})", target, v, number(lowest), number(highest)), prefix};

@@ -50,7 +50,7 @@ private:
     Piece infix(const Expr &a, const char *sign, const Expr &b, int precedence);
     std::string call(const std::string &function, const std::vector<Expr> &args);
     std::string extended(const Expr &e, int most);  // to long
-    std::string inner(const Expr &e, int most);  // with parentheses where it binds less than that
+    std::string inner(const Expr &e, int most);     // with parentheses where it binds less than that
 };
 
 }  // namespace tessera::emit_gpu

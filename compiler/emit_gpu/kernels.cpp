@@ -81,7 +81,9 @@ private:
         names_.bind(kind, name);
         names_.bind("passed " + kind, name + "_argument");
     }
-    const std::string &passed(const std::string &kind, const std::string &name) const { return names_.of("passed " + kind, name + "_argument"); }
+    const std::string &passed(const std::string &kind, const std::string &name) const {
+        return names_.of("passed " + kind, name + "_argument");
+    }
 
     static std::string stride(const std::string &buffer, size_t axis) { return buffer + ".stride" + std::to_string(axis); }
 
@@ -114,7 +116,8 @@ private:
         for (size_t i = 0; i < index.size(); i++) {
             auto grouped = [](const std::string &t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };
             if (d.buffer.space == Space::argument) {
-                position = total(position, i + 1 < index.size() ? product(grouped(index[i]), names_.of("stride", stride(name, i))) : index[i]);
+                position =
+                    total(position, i + 1 < index.size() ? product(grouped(index[i]), names_.of("stride", stride(name, i))) : index[i]);
                 continue;
             }
             std::vector<std::string> none;
@@ -156,7 +159,8 @@ private:
     std::string parameters() {
         std::string text;
         for (const Argument &a : program_.arguments)
-            text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict", names_.of("memory", a.tensor.name + ".memory"));
+            text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict",
+                                names_.of("memory", a.tensor.name + ".memory"));
         text += space(false) + "uchar *workspace";
         if (!constants_.empty()) text += ", " + space(true) + "uchar *constants";
         auto number = [&](const std::string &name) { text += ", const long " + name; };
@@ -182,8 +186,8 @@ private:
     // The pointer to the first element of an argument, which negative strides put behind the begin of its memory.
     std::string pointer(const Argument &a) const {
         const std::string &name = a.tensor.name;
-        return fmt::format("{}{} *const {} = {} + {};", space(!a.written), stored_type(a.tensor.dtype), names_.of("buffer", name), names_.of("memory", name + ".memory"),
-                           names_.of("first", name + ".first"));
+        return fmt::format("{}{} *const {} = {} + {};", space(!a.written), stored_type(a.tensor.dtype), names_.of("buffer", name),
+                           names_.of("memory", name + ".memory"), names_.of("first", name + ".first"));
     }
 
     // The pointer to a buffer in the workspace, where the body uses it.
@@ -204,14 +208,19 @@ private:
         std::vector<Buffer> shared;
         std::map<std::string, Buffer> own;
         std::set<std::string> used;
-        walk(blocks.count, [&](const Expr &x) { if (x.kind() == ExprKind::load) used.insert(x->name); });
+        walk(blocks.count, [&](const Expr &x) {
+            if (x.kind() == ExprKind::load) used.insert(x->name);
+        });
         walk(blocks.body, [&](const TileNode &n) {
             if (auto *l = std::get_if<Loop>(&n); l && l->kind == LoopKind::thread) f.threads = std::max(f.threads, l->count->value.integer);
             if (auto *a = std::get_if<Alloc>(&n)) {
                 if (a->buffer.space == Space::shared) shared.push_back(a->buffer);
                 if (a->buffer.space == Space::workspace) own[a->buffer.name] = a->buffer, f.in_turns = true;
             }
-            for (const Expr &e : expressions_of(n)) walk(e, [&](const Expr &x) { if (x.kind() == ExprKind::load) used.insert(x->name); });
+            for (const Expr &e : expressions_of(n))
+                walk(e, [&](const Expr &x) {
+                    if (x.kind() == ExprKind::load) used.insert(x->name);
+                });
             if (auto *c = std::get_if<Compute>(&n)) used.insert(c->buffer);
             if (auto *c = std::get_if<Copy>(&n)) used.insert(c->buffer);
         });
@@ -219,17 +228,22 @@ private:
         parted_ = false;
         body_.clear();
         depth_ = 1;
-        for (const Dim &d : spec_dims(program_)) line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
+        for (const Dim &d : spec_dims(program_))
+            line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
         for (const Argument &a : program_.arguments)
-            for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++) line(fmt::format("const int {} = (int){};", names_.of("stride", stride(a.tensor.name, axis)), passed("stride", stride(a.tensor.name, axis))));
-        for (const Parameter &q : program_.parameters) line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
+            for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++)
+                line(fmt::format("const int {} = (int){};", names_.of("stride", stride(a.tensor.name, axis)),
+                                 passed("stride", stride(a.tensor.name, axis))));
+        for (const Parameter &q : program_.parameters)
+            line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
         for (const Argument &a : program_.arguments)
             if (used.count(a.tensor.name)) line(pointer(a));
         for (const Buffer &b : shared) {
             declare(b, b.extents.size());
             int64_t count = 1;
             for (const Expr &e : b.extents) count *= e->value.integer;
-            line(fmt::format("{} {} {}[{}];", cuda_ ? "__shared__" : "__local", stored_type(b.dtype), names_.of("buffer", b.name), std::max<int64_t>(1, count)));
+            line(fmt::format("{} {} {}[{}];", cuda_ ? "__shared__" : "__local", stored_type(b.dtype), names_.of("buffer", b.name),
+                             std::max<int64_t>(1, count)));
         }
         for (const Room &room : result_.rooms) {
             if (own.count(room.buffer)) declare(own.at(room.buffer), own.at(room.buffer).extents.size());
@@ -237,7 +251,8 @@ private:
         }
         for (const Tensor &t : program_.constants)
             if (used.count(t.name)) line(table(t));
-        const std::string thread = cuda_ ? "(int)threadIdx.x" : "(int)get_local_id(0)", block = cuda_ ? "(int)blockIdx.x" : "(int)get_group_id(0)";
+        const std::string thread = cuda_ ? "(int)threadIdx.x" : "(int)get_local_id(0)",
+                          block = cuda_ ? "(int)blockIdx.x" : "(int)get_group_id(0)";
         const std::string step = cuda_ ? "(int)gridDim.x" : "(int)get_num_groups(0)";
         line("const int thread_id = " + thread + ";");
         const Bounds outside = facts_;
@@ -255,8 +270,9 @@ private:
             emit(blocks.body);
         }
         facts_ = outside;
-        const std::string head = cuda_ ? fmt::format("extern \"C\" __global__ __launch_bounds__({}) void {}(", f.threads, f.name)
-                                       : fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, f.name);
+        const std::string head = cuda_
+                                     ? fmt::format("extern \"C\" __global__ __launch_bounds__({}) void {}(", f.threads, f.name)
+                                     : fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, f.name);
         result_.text += "\n" + head + "\n    " + parameters() + ") {\n" + body_ + "}\n";
         result_.functions.push_back(f);
     }
@@ -305,7 +321,8 @@ private:
             in_thread_ = false;
             parted_ |= may_part(n);
         } else {
-            if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp) throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
+            if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp)
+                throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
             std::string count = text(n.count);
             if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
             const std::string v = names_.bind("variable", n.variable);
@@ -341,7 +358,8 @@ private:
     void emit(const Let &n) {
         const Bounds outside = facts_;
         const std::string value = text(n.value);
-        line(fmt::format("const {} {} = {};", expressions_.data.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable), value));
+        line(fmt::format("const {} {} = {};", expressions_.data.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable),
+                         value));
         expressions_.data.bind(n.variable, n.value);
         auto range = constant_range(n.value, facts_);
         if (range) facts_.set(n.variable, Expr(range->first), Expr(range->second));
@@ -394,7 +412,9 @@ private:
         if (n.asynchronous) throw UserError("emit.gpu", program_.name + ": asynchronous copies are not for " + program_.target + ".");
         store(n.buffer, n.index, n.value, n.guard);
     }
-    void emit(const Invoke &) { throw UserError("emit.gpu", program_.name + ": calls of other programs are not for " + program_.target + "."); }
+    void emit(const Invoke &) {
+        throw UserError("emit.gpu", program_.name + ": calls of other programs are not for " + program_.target + ".");
+    }
 
     void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
         if (guard.defined()) {

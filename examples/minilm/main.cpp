@@ -101,9 +101,12 @@ static int run(const std::string &folder) {
     Weights weights(folder + "/model.safetensors");
     std::vector<int64_t> ids = Vocabulary(folder + "/vocab.txt").encode(text);
     const std::string layer = "encoder.layer.0.";
-    FeedForward ff{transposed(weights.tensor(layer + "intermediate.dense.weight")), weights.tensor(layer + "intermediate.dense.bias"),
-                   transposed(weights.tensor(layer + "output.dense.weight")), weights.tensor(layer + "output.dense.bias"),
-                   weights.tensor(layer + "output.LayerNorm.weight"), weights.tensor(layer + "output.LayerNorm.bias")};
+    FeedForward ff{transposed(weights.tensor(layer + "intermediate.dense.weight")),
+                   weights.tensor(layer + "intermediate.dense.bias"),
+                   transposed(weights.tensor(layer + "output.dense.weight")),
+                   weights.tensor(layer + "output.dense.bias"),
+                   weights.tensor(layer + "output.LayerNorm.weight"),
+                   weights.tensor(layer + "output.LayerNorm.bias")};
 
     // The encoder's input: word, position and type embeddings, normalised.
     Matrix words = weights.tensor("embeddings.word_embeddings.weight"), places = weights.tensor("embeddings.position_embeddings.weight");
@@ -143,14 +146,16 @@ static int run(const std::string &folder) {
                     static_cast<int>(width), 1, x.values.data(), static_cast<int>(width), ff.w_up.values.data(),
                     static_cast<int>(ff.w_up.columns), 0, product.values.data(), static_cast<int>(ff.w_up.columns));
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(tokens), static_cast<int>(width),
-                    static_cast<int>(ff.w_up.columns), 1, product.values.data(), static_cast<int>(ff.w_up.columns),
-                    ff.w_down.values.data(), static_cast<int>(width), 0, result.values.data(), static_cast<int>(width));
+                    static_cast<int>(ff.w_up.columns), 1, product.values.data(), static_cast<int>(ff.w_up.columns), ff.w_down.values.data(),
+                    static_cast<int>(width), 0, result.values.data(), static_cast<int>(width));
         ours.push_back(middle - start);
         theirs.push_back(seconds() - middle);
     }
     double flops = 4.0 * tokens * width * ff.w_up.columns;
-    std::printf("  whole layer, generated kernels           %.3f ms  (%.0f GFLOP/s in the products)\n", median(ours) * 1e3, flops / median(ours) * 1e-9);
-    std::printf("  the two products alone, OpenBLAS         %.3f ms  (%.0f GFLOP/s)\n", median(theirs) * 1e3, flops / median(theirs) * 1e-9);
+    std::printf("  whole layer, generated kernels           %.3f ms  (%.0f GFLOP/s in the products)\n", median(ours) * 1e3,
+                flops / median(ours) * 1e-9);
+    std::printf("  the two products alone, OpenBLAS         %.3f ms  (%.0f GFLOP/s)\n", median(theirs) * 1e3,
+                flops / median(theirs) * 1e-9);
     std::printf("  one thread each, median of %zu interleaved runs\n", ours.size());
     bool right = error < 1e-4;
     if (!right) std::fprintf(stderr, "the error is larger than 1e-4: the kernels are wrong\n");
@@ -161,7 +166,5 @@ int main(int argc, char **argv) {
     if (argc != 2) return std::fprintf(stderr, "usage: minilm <folder with model.safetensors and vocab.txt>\n"), 2;
     try {
         return run(argv[1]);
-    } catch (const std::exception &e) {
-        return std::fprintf(stderr, "minilm: %s\n", e.what()), 1;
-    }
+    } catch (const std::exception &e) { return std::fprintf(stderr, "minilm: %s\n", e.what()), 1; }
 }

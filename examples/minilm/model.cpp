@@ -7,9 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
-Matrix zeros(int64_t rows, int64_t columns) {
-    return {rows, columns, std::vector<float>(static_cast<size_t>(rows * columns))};
-}
+Matrix zeros(int64_t rows, int64_t columns) { return {rows, columns, std::vector<float>(static_cast<size_t>(rows * columns))}; }
 
 Matrix transposed(const Matrix &m) {
     Matrix t = zeros(m.columns, m.rows);

@@ -1,7 +1,7 @@
 // What is computed: y[M, N] = silu(x[M, K] w[K, N] + b[N]). How is in schedules/linear_silu/.
+#include "generators/generator.h"
 #include "algorithms/builder.h"
 #include "algorithms/tile_functions.h"
-#include "generators/generator.h"
 
 using namespace tessera;
 
@@ -11,8 +11,8 @@ static Algorithm linear_silu(const Numerics &numerics) {
     Tile x = f.input("x", {M, K});
     Tile w = f.input("w", {K, N});
     Tile b = f.input("b", {N});
-    Tile acc = dot(x, w).named("acc");               // (M, N)
-    return f.output("y", silu(acc + b)).build();     // (M, N)
+    Tile acc = dot(x, w).named("acc");            // (M, N)
+    return f.output("y", silu(acc + b)).build();  // (M, N)
 }
 
 int main(int argc, char **argv) {

@@ -67,10 +67,12 @@ std::vector<Law> laws() {
         double eps = type == DType::f32 ? 1e-5 : 1e-13;
         all.push_back({sum_monoid(type), eps}), all.push_back({product_monoid(type), eps}), all.push_back({dot_monoid(type), eps});
         all.push_back({welford_monoid(type), eps * 10}), all.push_back({online_softmax_monoid(type, "V"), eps * 10});
-        all.push_back({max_monoid(type), 0}), all.push_back({maximum_monoid(type), 0}), all.push_back({min_monoid(type), 0}), all.push_back({argmax_monoid(type), 0});
+        all.push_back({max_monoid(type), 0}), all.push_back({maximum_monoid(type), 0}), all.push_back({min_monoid(type), 0}),
+            all.push_back({argmax_monoid(type), 0});
     }
     for (DType type : {DType::i32, DType::i64})
-        for (auto make : {sum_monoid, product_monoid, max_monoid, maximum_monoid, min_monoid, dot_monoid, argmax_monoid}) all.push_back({make(type), 0});
+        for (auto make : {sum_monoid, product_monoid, max_monoid, maximum_monoid, min_monoid, dot_monoid, argmax_monoid})
+            all.push_back({make(type), 0});
     for (size_t i = 0, n = all.size(); i < n; i++) all.push_back({segmented_monoid(all[i].monoid), all[i].tolerance});
     return all;
 }
@@ -136,7 +138,9 @@ TEST_CASE("algorithm: folds of nothing, and of masked scores, are not NaN") {
 
 TEST_CASE("algorithm: argmax gives the first of equals, in any order of combining") {
     Monoid m = argmax_monoid(DType::f32);
-    auto at = [](double value, int64_t position) { return Element{Scalar::of_real(DType::f32, value), Scalar::of_integer(DType::i64, position)}; };
+    auto at = [](double value, int64_t position) {
+        return Element{Scalar::of_real(DType::f32, value), Scalar::of_integer(DType::i64, position)};
+    };
     CHECK(combine(m, at(1, 7), at(1, 3)) == at(1, 3));
     CHECK(combine(m, at(1, 3), at(1, 7)) == at(1, 3));
     CHECK(step(m, at(2, 3), at(1, 0)) == at(2, 3));
@@ -216,7 +220,8 @@ TEST_CASE("algorithm: numerics are found by name") {
     CHECK(numerics_named("bf16").storage == DType::bf16);
     CHECK(numerics_named("bf16").accumulate == DType::f32);
     CHECK(join(numerics_names()) == "f32, f64, bf16, f16");
-    CHECK_THROWS_WITH(numerics_named("bf61"), "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16.");
+    CHECK_THROWS_WITH(numerics_named("bf61"),
+                      "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16.");
 }
 
 TEST_CASE("algorithm: inlining replaces calls by stages in the caller's names") {
@@ -239,11 +244,16 @@ TEST_CASE("algorithm: inlining carries what the callee has of its own, its param
     auto callee = std::make_shared<Algorithm>(segmented_sum());
     callee->parameters = {{"scale", DType::f32}};
     callee->effects = {Effect::random};
-    std::get<Reduce>(callee->stages[0].body).inputs[0] = std::get<Reduce>(callee->stages[0].body).inputs[0] * parameter("scale", DType::f32);
+    std::get<Reduce>(callee->stages[0].body).inputs[0] =
+        std::get<Reduce>(callee->stages[0].body).inputs[0] * parameter("scale", DType::f32);
     Algorithm a;
     a.name = "caller", a.dims = {symbolic_dim("A"), symbolic_dim("A1"), symbolic_dim("B")};
     a.tensors = {{"rows", DType::i32, {"A1"}, Role::input, {}}, {"data", DType::f32, {"B"}, Role::input, {}}};
-    a.calls = {{"sums", callee, {{"S", "A"}, {"S1", "A1"}, {"T", "B"}}, {{"offsets", "rows"}, {"x", "data"}}, {{"scale", constant(DType::f32, 2)}}}};
+    a.calls = {{"sums",
+                callee,
+                {{"S", "A"}, {"S1", "A1"}, {"T", "B"}},
+                {{"offsets", "rows"}, {"x", "data"}},
+                {{"scale", constant(DType::f32, 2)}}}};
     a.outputs = {"sums.y"};
     Algorithm inlined = inline_calls(a);
     REQUIRE(inlined.find_dim("sums.R"));
@@ -256,7 +266,9 @@ TEST_CASE("algorithm: a cycle between a call and a stage is refused") {
     Algorithm a = feed_forward();
     a.stages.push_back({"x2", {"B", "E"}, Map{load("second.y", DType::f32, {variable("B"), variable("E")})}});
     a.calls[0].tensors["x"] = "x2";
-    CHECK_THROWS_WITH(inline_calls(a), "error[algorithm.cycle]: feed_forward: the stages y and those it loads form a cycle; a stage may load only earlier ones.");
+    CHECK_THROWS_WITH(
+        inline_calls(a),
+        "error[algorithm.cycle]: feed_forward: the stages y and those it loads form a cycle; a stage may load only earlier ones.");
 }
 
 TEST_CASE("algorithm: derived dims say their sizes") {

@@ -12,9 +12,7 @@ using namespace tessera;
 static std::string words(const std::function<void()> &action) {
     try {
         action();
-    } catch (const UserError &e) {
-        return e.what();
-    }
+    } catch (const UserError &e) { return e.what(); }
     return "accepted";
 }
 
@@ -28,9 +26,11 @@ TEST_CASE("builder: ids of segments say where one begins, from either end") {
         return all.substr(at, all.find("  outputs") - at);
     };
     CHECK(text(ScanDirection::forward) ==
-          "  y[M, N]: f32 = inclusive scan of sum along N of (x[M, N]) anew where not(1 <= N) | (id[N] != load_or(id[N - 1], 1 <= N, 0:i32))\n");
+          "  y[M, N]: f32 = inclusive scan of sum along N of (x[M, N]) anew where not(1 <= N) | (id[N] != load_or(id[N - 1], 1 <= N, "
+          "0:i32))\n");
     CHECK(text(ScanDirection::backward) ==
-          "  y[M, N]: f32 = inclusive scan of sum backward along N of (x[M, N]) anew where not($0) | (id[N] != load_or(id[N + 1], $0, 0:i32))\n"
+          "  y[M, N]: f32 = inclusive scan of sum backward along N of (x[M, N]) anew where not($0) | (id[N] != load_or(id[N + 1], $0, "
+          "0:i32))\n"
           "    $0 = N + 1 < |N|\n");
 }
 
@@ -38,10 +38,15 @@ TEST_CASE("builder: segments of a scan are of its dims, and bool or integers") {
     Builder f("scans");
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
     Tile x = f.input("x", {M, N}), w = f.input("w", {K}), b = f.input("b", {N});
-    auto scan = [&](const Tile &segments) { return words([&] { f.scan(sum_monoid(DType::f32), x, N, true, ScanDirection::forward, segments); }); };
+    auto scan = [&](const Tile &segments) {
+        return words([&] { f.scan(sum_monoid(DType::f32), x, N, true, ScanDirection::forward, segments); });
+    };
     CHECK(scan(w < f.scalar(DType::f32, 0)) ==
-          "error[shape.scan]: scans: the segments w[K] < 0.0[K] of a scan have the dim 'K', which x[M, N] lacks; broadcast the scanned tile.");
-    CHECK(scan(b) == "error[shape.type]: scans: the segments b[N] of a scan are f32; give bool (an element begins a segment) or integers (its segment's id).");
+          "error[shape.scan]: scans: the segments w[K] < 0.0[K] of a scan have the dim 'K', which x[M, N] lacks; broadcast the scanned "
+          "tile.");
+    CHECK(scan(b) ==
+          "error[shape.type]: scans: the segments b[N] of a scan are f32; give bool (an element begins a segment) or integers (its "
+          "segment's id).");
     CHECK(scan(b < f.scalar(DType::f32, 0)) == "accepted");
     CHECK(words([&] { f.scan(sum_monoid(DType::f32), x, K); }) ==
           "error[shape.fold]: scans: a scan along 'K' needs that dim; x[M, N] has M, N.");
@@ -51,18 +56,25 @@ TEST_CASE("builder: mistakes of a first hour say what they are") {
     Builder f("f");
     const Dim M = f.dim("M"), N = f.dim("N");
     const Tile x = f.input("x", {M, N}), none;
-    CHECK(words([&] { none * 2.0; }) == "error[algorithm.tile]: a tile that no builder made is used; expected one of a Builder, such as an input, or a result of tile functions.");
-    CHECK(words([&] { x + Tile(&f, Expr(), {"M"}); }) == "error[algorithm.tile]: a tile without a value, an undefined expression, is used; expected one of a Builder, such as an input, or a result of tile functions.");
+    CHECK(words([&] { none * 2.0; }) ==
+          "error[algorithm.tile]: a tile that no builder made is used; expected one of a Builder, such as an input, or a result of tile "
+          "functions.");
+    CHECK(words([&] { x + Tile(&f, Expr(), {"M"}); }) ==
+          "error[algorithm.tile]: a tile without a value, an undefined expression, is used; expected one of a Builder, such as an input, "
+          "or a result of tile functions.");
     CHECK(words([&] { f.output("y", none); }).starts_with("error[algorithm.tile]: "));
     CHECK(words([&] { f.scatter(sum_monoid(DType::f32), x, {}, {f.dim("K")}); }) ==
           "error[algorithm.scatter]: f: scatter of x[M, N] has 0 positions for a result of 1 dims; expected one for each of K.");
     CHECK(words([&] { cast(DType::bf16, x, Rounding::toward_zero); }) ==
-          "error[expr.cast]: a cast to bf16 rounds to nearest even and overflows to infinity; got rounding toward zero, which is for integers. Leave it out.");
+          "error[expr.cast]: a cast to bf16 rounds to nearest even and overflows to infinity; got rounding toward zero, which is for "
+          "integers. Leave it out.");
     CHECK(words([&] { cast(DType::f16, x, Rounding::nearest_even, true); }) ==
-          "error[expr.cast]: a cast to f16 rounds to nearest even and overflows to infinity; got saturation, which is for integers. Leave it out.");
+          "error[expr.cast]: a cast to f16 rounds to nearest even and overflows to infinity; got saturation, which is for integers. Leave "
+          "it out.");
     softmax(x, N);
     CHECK(words([&] { softmax(x, N); }) ==
-          "error[algorithm.name]: f: there is already a stage or tensor 'max'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
+          "error[algorithm.name]: f: there is already a stage or tensor 'max'; choose another name, or hold a scope() while one of the two "
+          "is made, if tile functions name their stages.");
     const auto second = f.scope("second");
     CHECK(softmax(x, N).dims() == std::vector<std::string>{"M", "N"});
 }

@@ -47,7 +47,8 @@ TEST_CASE("butterfly: every length is the sum that defines it") {
             for (int64_t k = 0; k < n; k++) {
                 std::complex<double> sum = 0;
                 for (int64_t j = 0; j < n; j++) {
-                    const double angle = static_cast<double>(sign) * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n);
+                    const double angle =
+                        static_cast<double>(sign) * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n);
                     sum += std::complex<double>(x[static_cast<size_t>(2 * j)], x[static_cast<size_t>(2 * j + 1)]) * std::polar(1.0, angle);
                 }
                 INFO("n " << n << " k " << k);

@@ -19,7 +19,9 @@ TEST_CASE("convolution: windows step, spread and see what lies outside, as the l
     const int64_t H = 5, W = 6, C = 2, R = 3, S = 2, O = 3;
     for (Window window : {Window{1, 0, 1}, Window{2, 3, 1}, Window{1, 2, 2}, Window{3, 1, 2}}) {
         Options options{{"stride", window.stride}, {"padding", window.padding}, {"dilation", window.dilation}};
-        auto positions = [&](int64_t in, int64_t taps) { return (in + 2 * window.padding - window.dilation * (taps - 1) - 1) / window.stride + 1; };
+        auto positions = [&](int64_t in, int64_t taps) {
+            return (in + 2 * window.padding - window.dilation * (taps - 1) - 1) / window.stride + 1;
+        };
         const int64_t P = positions(H, R), Q = positions(W, S);
         std::vector<double> x = counted(H * W * C), w = counted(R * S * C * O), expected, most;
         auto at = [&](int64_t h, int64_t v, int64_t c, double outside) {
@@ -32,10 +34,13 @@ TEST_CASE("convolution: windows step, spread and see what lies outside, as the l
                     double sum = 0;
                     for (int64_t r = 0; r < R; r++)
                         for (int64_t s = 0; s < S; s++)
-                            for (int64_t c = 0; c < C; c++) sum += at(tap(p, r), tap(q, s), c, 0) * w[static_cast<size_t>(((r * S + s) * C + c) * O + o)];
+                            for (int64_t c = 0; c < C; c++)
+                                sum += at(tap(p, r), tap(q, s), c, 0) * w[static_cast<size_t>(((r * S + s) * C + c) * O + o)];
                     expected.push_back(sum);
                 }
-        Array y = evaluate(library::conv2d_nhwc({}, options), {{"x", Array(DType::f32, {1, H, W, C}, x)}, {"w", Array(DType::f32, {R, S, C, O}, w)}}).at("y");
+        Array y = evaluate(library::conv2d_nhwc({}, options),
+                           {{"x", Array(DType::f32, {1, H, W, C}, x)}, {"w", Array(DType::f32, {R, S, C, O}, w)}})
+                      .at("y");
         CHECK(y.extents == std::vector<int64_t>{1, P, Q, O});
         CHECK(y.values() == expected);
     }
@@ -68,6 +73,8 @@ TEST_CASE("convolution: a dim that the tile lacks") {
     Builder f("lost");
     Dim L = f.dim("L"), M = f.dim("M"), R = f.dim("R");
     Tile x = f.input("x", {L});
-    CHECK_THROWS_WITH(windows(x, M, positions_dim("P", M, R, {}), R, {}), "error[shape.window]: windows: x[L] has no dim 'M'; its dims are L. Did you mean 'L'?");
-    CHECK_THROWS_WITH(pad(x, {M}, {padded_dim("MP", M, {})}, {}), "error[shape.window]: pad: x[L] has no dim 'M'; its dims are L. Did you mean 'L'?");
+    CHECK_THROWS_WITH(windows(x, M, positions_dim("P", M, R, {}), R, {}),
+                      "error[shape.window]: windows: x[L] has no dim 'M'; its dims are L. Did you mean 'L'?");
+    CHECK_THROWS_WITH(pad(x, {M}, {padded_dim("MP", M, {})}, {}),
+                      "error[shape.window]: pad: x[L] has no dim 'M'; its dims are L. Did you mean 'L'?");
 }

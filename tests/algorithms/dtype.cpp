@@ -13,10 +13,14 @@ TEST_CASE("dtype: names, sizes and kinds") {
         int bytes;
         bool is_float, is_integer, is_arithmetic;
     };
-    for (const Row &r : {Row{DType::f32, "f32", 4, true, false, true}, {DType::f64, "f64", 8, true, false, true},
-                         {DType::bf16, "bf16", 2, true, false, false}, {DType::f16, "f16", 2, true, false, false},
-                         {DType::i8, "i8", 1, false, true, false}, {DType::u8, "u8", 1, false, true, false},
-                         {DType::i32, "i32", 4, false, true, true}, {DType::i64, "i64", 8, false, true, true},
+    for (const Row &r : {Row{DType::f32, "f32", 4, true, false, true},
+                         {DType::f64, "f64", 8, true, false, true},
+                         {DType::bf16, "bf16", 2, true, false, false},
+                         {DType::f16, "f16", 2, true, false, false},
+                         {DType::i8, "i8", 1, false, true, false},
+                         {DType::u8, "u8", 1, false, true, false},
+                         {DType::i32, "i32", 4, false, true, true},
+                         {DType::i64, "i64", 8, false, true, true},
                          {DType::boolean, "bool", 1, false, false, true}}) {
         CHECK(std::string(name_of(r.type)) == r.name);
         CHECK(dtype_named(r.name) == r.type);
@@ -35,8 +39,9 @@ TEST_CASE("dtype: an index is an arithmetic integer without a size") {
 }
 
 TEST_CASE("dtype: an unknown name lists the known ones") {
-    CHECK_THROWS_WITH(dtype_named("fp32"), "error[dtype.unknown]: there is no element type 'fp32'; the types are f32, f64, "
-                                           "bf16, f16, i8, u8, i32, i64, bool, index. Did you mean 'f32'?");
+    CHECK_THROWS_WITH(dtype_named("fp32"),
+                      "error[dtype.unknown]: there is no element type 'fp32'; the types are f32, f64, "
+                      "bf16, f16, i8, u8, i32, i64, bool, index. Did you mean 'f32'?");
     CHECK_THROWS_WITH(dtype_named("complex"), Catch::EndsWith("bool, index."));
     CHECK_THROWS_AS(dtype_named(""), UserError);
 }

@@ -17,8 +17,7 @@ TEST_CASE("error: what a message quotes does nothing to a terminal") {
 }
 
 TEST_CASE("error: an internal error asks for a report") {
-    CHECK(std::string(InternalError("lost a loop").what()) ==
-          "internal error: lost a loop (this is a bug in Tessera; please report it)");
+    CHECK(std::string(InternalError("lost a loop").what()) == "internal error: lost a loop (this is a bug in Tessera; please report it)");
     CHECK_NOTHROW(require(true, "never seen"));
     CHECK_THROWS_WITH(require(false, "operand count"), Catch::Contains("internal error: operand count"));
     CHECK_THROWS_AS(require(false, ""), InternalError);

@@ -178,10 +178,12 @@ TEST_CASE("expr: types") {
 }
 
 TEST_CASE("expr: mistaken operands are named") {
-    CHECK_THROWS_WITH(x + i, "error[expr.type]: add wants operands of one type, got (f32 $x, index i); convert with an "
-                             "explicit cast.");
-    CHECK_THROWS_WITH(select(i, x, y), "error[expr.type]: select wants a bool condition, got (index i, f32 $x, f32 $y); "
-                                       "convert with an explicit cast.");
+    CHECK_THROWS_WITH(x + i,
+                      "error[expr.type]: add wants operands of one type, got (f32 $x, index i); convert with an "
+                      "explicit cast.");
+    CHECK_THROWS_WITH(select(i, x, y),
+                      "error[expr.type]: select wants a bool condition, got (index i, f32 $x, f32 $y); "
+                      "convert with an explicit cast.");
     Expr narrow = load("t", DType::bf16, {i});
     CHECK_THROWS_WITH(narrow * narrow,
                       "error[expr.type]: mul wants operands of an arithmetic type (f32, f64, i32, i64, bool, index), got "
@@ -190,8 +192,9 @@ TEST_CASE("expr: mistaken operands are named") {
     CHECK_THROWS_WITH(x % y, Catch::StartsWith("error[expr.type]: mod wants an integer or bool operand"));
     CHECK_THROWS_WITH(yes + no, Catch::StartsWith("error[expr.type]: add wants numbers, got (bool $yes, bool $no)"));
     CHECK_THROWS_WITH(operation(Op::shl, {yes, no}), Catch::StartsWith("error[expr.type]: shl wants numbers"));
-    CHECK_THROWS_WITH(bitcast(DType::i64, x), "error[expr.bitcast]: bitcast goes between f32 and i32 or f64 and i64, got f32 "
-                                              "to i64.");
+    CHECK_THROWS_WITH(bitcast(DType::i64, x),
+                      "error[expr.bitcast]: bitcast goes between f32 and i32 or f64 and i64, got f32 "
+                      "to i64.");
     CHECK_THROWS_AS(operation(Op::add, {x}), InternalError);
 }
 

@@ -47,7 +47,7 @@ F32Blocks::F32Blocks(const Expr &e) {
 using Block = F32Blocks::Block;
 
 // Inlined into each of the two functions below, so that the second is compiled for fused multiply-add.
-#define EACH(destination, expression) \
+#define EACH(destination, expression)                                           \
     for (int i = 0; i < F32Blocks::lanes; i++) out.destination[i] = expression; \
     return true
 [[gnu::always_inline]] static inline bool step_real(Op op, Block &out, const Block &a, const Block &b, const Block &c) {
@@ -87,9 +87,7 @@ static bool step_integer(Op op, Block &out, const Block &a, const Block &b, cons
 }
 #undef EACH
 
-static bool step_plain(Op op, Block &out, const Block &a, const Block &b, const Block &c) {
-    return step_real(op, out, a, b, c);
-}
+static bool step_plain(Op op, Block &out, const Block &a, const Block &b, const Block &c) { return step_real(op, out, a, b, c); }
 #if defined(__x86_64__)
 [[gnu::target("avx2,fma")]] static bool step_fused(Op op, Block &out, const Block &a, const Block &b, const Block &c) {
     return step_real(op, out, a, b, c);

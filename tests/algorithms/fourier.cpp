@@ -19,7 +19,8 @@ static Numbers transformed(const Numbers &x, int sign) {
     const size_t n = x.size();
     Numbers y(n);
     for (size_t k = 0; k < n; k++)
-        for (size_t j = 0; j < n; j++) y[k] += x[j] * std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n));
+        for (size_t j = 0; j < n; j++)
+            y[k] += x[j] * std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) / static_cast<double>(n));
     return y;
 }
 
@@ -73,8 +74,8 @@ TEST_CASE("fourier: in an algorithm of one's own, over any dims, of any expressi
     Builder f("power");
     Dim H = f.dim("H"), W = f.dim("W"), N = f.dim("N", 12), K = f.dim("K", 14);
     Tile x = f.input("x", {H, W, N});
-    Tile spectrum = rfft(x * 2.0, N, K).named("spectrum");                                    // (H, W, K)
-    const Algorithm a = f.output("y", sum(spectrum * spectrum, K)).build();                   // (H, W)
+    Tile spectrum = rfft(x * 2.0, N, K).named("spectrum");                   // (H, W, K)
+    const Algorithm a = f.output("y", sum(spectrum * spectrum, K)).build();  // (H, W)
     const std::vector<double> values = counted(2 * 3 * 12);
     const Array y = evaluate(a, {{"x", Array(DType::f32, {2, 3, 12}, values)}}).at("y");
     for (size_t row = 0; row < 6; row++) {
@@ -107,7 +108,8 @@ TEST_CASE("fourier: several transforms in one algorithm") {
     Tile x = rfft(f.input("x", {N}), N, K).named("xs"), w = rfft(f.input("w", {N}), N, K).named("ws");
     const Expr k = variable("K"), real = k - k % Expr(2);
     auto part = [&](const Tile &t, int which) { return t.at({{"K", real + which}}, {"K"}); };
-    Tile product = select(f.tile(k % Expr(2) == Expr(0), {K}), part(x, 0) * part(w, 0) - part(x, 1) * part(w, 1), part(x, 0) * part(w, 1) + part(x, 1) * part(w, 0));
+    Tile product = select(f.tile(k % Expr(2) == Expr(0), {K}), part(x, 0) * part(w, 0) - part(x, 1) * part(w, 1),
+                          part(x, 0) * part(w, 1) + part(x, 1) * part(w, 0));
     const Algorithm a = f.output("y", irfft(product, K, N)).build();
     CHECK(a.find_stage("fft3.pairs") != nullptr);
     const std::vector<double> u = counted(12), v = counted(24);
@@ -131,7 +133,9 @@ TEST_CASE("fourier: transforms of reals have the range of those of pairs") {
         for (size_t i = 0; i < bins; i++) CHECK(y.values()[i] == (i % 2 ? 0 : large));
         if (points % 2 || points == 60) continue;
         spectrum[0] = spectrum[bins - 2] = large;  // an impulse at every second point
-        const Array x = evaluate(library::irfft({}, {{"points", points}}), {{"x", Array(DType::f32, {1, static_cast<int64_t>(bins)}, spectrum)}}).at("y");
+        const Array x =
+            evaluate(library::irfft({}, {{"points", points}}), {{"x", Array(DType::f32, {1, static_cast<int64_t>(bins)}, spectrum)}})
+                .at("y");
         for (size_t i = 0; i < n; i++) CHECK(x.values()[i] == (i % 2 ? 0 : large / static_cast<double>(n) * 2));
     }
 }
@@ -150,19 +154,30 @@ TEST_CASE("fourier: radices") {
 }
 
 TEST_CASE("fourier: what cannot be transformed: the words") {
-    CHECK_THROWS_WITH(fourier_radices(14), "error[shape.fft]: a Fourier transform of 14 points: it has the prime factor 7; expected a product of 2, 3 and 5. "
-                                           "The nearest are 12 and 15: pad the data with zeros, or cut it.");
-    CHECK_THROWS_WITH(fourier_radices(2 * 3 * 121), Catch::Contains("it has the prime factor 11; expected a product of 2, 3 and 5. The nearest are 720 and 729:"));
+    CHECK_THROWS_WITH(fourier_radices(14),
+                      "error[shape.fft]: a Fourier transform of 14 points: it has the prime factor 7; expected a product of 2, 3 and 5. "
+                      "The nearest are 12 and 15: pad the data with zeros, or cut it.");
+    CHECK_THROWS_WITH(fourier_radices(2 * 3 * 121),
+                      Catch::Contains("it has the prime factor 11; expected a product of 2, 3 and 5. The nearest are 720 and 729:"));
     CHECK_THROWS_WITH(fourier_radices(0), "error[shape.fft]: a Fourier transform of 0 points: expected 1 ..= 262144 of them.");
     CHECK_THROWS_WITH(fourier_radices(262145), Catch::Contains("of 262145 points: expected 1 ..= 262144 of them."));
     Builder f("wrong");
     Dim B = f.dim("B"), N = f.dim("N", 15), K = f.dim("K", 12);
     Tile x = f.input("x", {B, N});
-    CHECK_THROWS_WITH(fft(x, B), "error[shape.fft]: fft: dim 'B' is not fixed; expected an extent that is known here, since the radices follow from it: declare it as dim(\"B\", 256).");
-    CHECK_THROWS_WITH(fft(x, N), "error[shape.fft]: fft: dim 'N' has extent 15; expected an even one, since a real part and an imaginary part follow each other.");
+    CHECK_THROWS_WITH(fft(x, B),
+                      "error[shape.fft]: fft: dim 'B' is not fixed; expected an extent that is known here, since the radices follow from "
+                      "it: declare it as dim(\"B\", 256).");
+    CHECK_THROWS_WITH(
+        fft(x, N),
+        "error[shape.fft]: fft: dim 'N' has extent 15; expected an even one, since a real part and an imaginary part follow each other.");
     CHECK_THROWS_WITH(rfft(x, N, K), "error[shape.fft]: rfft: dim 'K' has extent 12; expected 16.");
     CHECK_THROWS_WITH(ifft(x, K), "error[shape.unknown-dim]: ifft: x[B, N] has no dim 'K'; its dims are B, N. Did you mean 'B'?");
-    CHECK_THROWS_WITH(fft(f.input("i", {B, K}, DType::i32), K), "error[shape.fft]: fft: i[B, K] is i32; expected floats: convert with cast.");
-    CHECK_THROWS_WITH(stack({x, x}, N), "error[shape.stack]: stack: dim 'N' has extent 15, and there are 2 tiles; expected one for each element: declare it as dim(\"N\", 2).");
-    CHECK_THROWS_WITH(stack({x}, B), "error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it as dim(\"B\", 1).");
+    CHECK_THROWS_WITH(fft(f.input("i", {B, K}, DType::i32), K),
+                      "error[shape.fft]: fft: i[B, K] is i32; expected floats: convert with cast.");
+    CHECK_THROWS_WITH(stack({x, x}, N),
+                      "error[shape.stack]: stack: dim 'N' has extent 15, and there are 2 tiles; expected one for each element: declare it "
+                      "as dim(\"N\", 2).");
+    CHECK_THROWS_WITH(stack({x}, B),
+                      "error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it "
+                      "as dim(\"B\", 1).");
 }

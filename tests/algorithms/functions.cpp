@@ -28,8 +28,8 @@ struct Case {
     Function build;
     long double (*reference)(long double);
     double (*reference_f64)(double);
-    double ulps;          // largest error, in units in the last place of the exact result, in f32
-    double from = all;    // where that holds; below, the absolute error is at most:
+    double ulps;        // largest error, in units in the last place of the exact result, in f32
+    double from = all;  // where that holds; below, the absolute error is at most:
     double absolute = 0;
     double ulps_f64 = 2.1;
     double from_f64 = all;
@@ -45,8 +45,7 @@ T sigmoid_of(T x) {
     return 1 / (1 + std::exp(-x));
 }
 
-#define BOTH(expression) \
-    [](long double x) -> long double { return expression; }, [](double x) -> double { return expression; }
+#define BOTH(expression) [](long double x) -> long double { return expression; }, [](double x) -> double { return expression; }
 
 const Case cases[] = {
     {"exp", exp, BOTH(std::exp(x)), 1},
@@ -56,9 +55,9 @@ const Case cases[] = {
     {"sigmoid", sigmoid, BOTH(sigmoid_of(x)), 2},
     {"rsqrt", rsqrt, BOTH(1 / std::sqrt(x)), 1},
     {"relu", relu, BOTH(x < 0 ? 0 : x), 0},
-    {"gelu", gelu, BOTH(x * std::erfc(-x * 0.70710678118654752440L) / 2), 2.5, -4.5, 2e-8, 5.5, -37.5, 1e-306},
-    {"gelu_tanh", gelu_tanh, BOTH(x * sigmoid_of(linear(x))), 2.5},
-    {"silu", silu, BOTH(x * sigmoid_of(x)), 2.5},
+    {"gelu", gelu, BOTH(x *std::erfc(-x * 0.70710678118654752440L) / 2), 2.5, -4.5, 2e-8, 5.5, -37.5, 1e-306},
+    {"gelu_tanh", gelu_tanh, BOTH(x *sigmoid_of(linear(x))), 2.5},
+    {"silu", silu, BOTH(x *sigmoid_of(x)), 2.5},
 };
 
 struct Worst {
@@ -117,8 +116,8 @@ Worst sweep(const Case &c, const std::vector<uint32_t> &first, uint64_t count, u
 }
 
 void check(const Case &c, const Worst &worst) {
-    INFO(c.name << ": " << worst.ulps << " ULP at " << worst.at << ", below " << c.from << " absolute "
-                << worst.absolute << " at " << worst.absolute_at);
+    INFO(c.name << ": " << worst.ulps << " ULP at " << worst.at << ", below " << c.from << " absolute " << worst.absolute << " at "
+                << worst.absolute_at);
     CHECK(worst.wrong_nan == 0);
     CHECK(worst.ulps <= c.ulps);
     CHECK(worst.absolute <= c.absolute);
@@ -127,9 +126,7 @@ void check(const Case &c, const Worst &worst) {
 float at(Function function, float x) {
     return static_cast<float>(evaluate(function(input(0, DType::f32)), Scalar::of_real(DType::f32, x)).real);
 }
-double at64(Function function, double x) {
-    return evaluate(function(input(0, DType::f64)), Scalar::of_real(DType::f64, x)).real;
-}
+double at64(Function function, double x) { return evaluate(function(input(0, DType::f64)), Scalar::of_real(DType::f64, x)).real; }
 
 }  // namespace
 
@@ -139,20 +136,18 @@ TEST_CASE("functions: a sample of f32 is within the stated error") {
 
 TEST_CASE("functions: f32 around the special values is within the stated error") {
     std::vector<uint32_t> starts;
-    for (float centre : {0.0f, 0x1p-126f, 0x1p-24f, 0.34657359f, 0.625f, 0.70710678f, 0.84f, 1.0f, 1.41421356f, 3.9f,
-                         5.0f, 9.0f, 10.5f, 13.0f, 17.3f, 20.0f, 86.6f, 87.3f, 88.7228f, 103.97f, 0x1p127f, inf})
+    for (float centre : {0.0f, 0x1p-126f, 0x1p-24f, 0.34657359f, 0.625f, 0.70710678f, 0.84f, 1.0f,     1.41421356f, 3.9f,     5.0f,
+                         9.0f, 10.5f,     13.0f,    17.3f,       20.0f,  86.6f,       87.3f, 88.7228f, 103.97f,     0x1p127f, inf})
         for (uint32_t sign : {0u, 0x80000000u}) starts.push_back((std::bit_cast<uint32_t>(centre) | sign) - 2048);
     for (const Case &c : cases) check(c, sweep(c, starts, 4096, 1));
 }
 
 // Minutes for each function; -c <name> runs one.
 TEST_CASE("functions: every f32 is within the stated error", "[.exhaustive]") {
-    for (const Case &c : cases)
-        DYNAMIC_SECTION(c.name) {
+    for (const Case &c : cases) DYNAMIC_SECTION(c.name) {
             Worst worst = sweep(c, {0}, uint64_t{1} << 32, 1);
             printf("%-10s %.4f ULP at %a", c.name, worst.ulps, worst.at);
-            if (c.absolute > 0)
-                printf(", and %.3g absolute at %g (below %g)", worst.absolute, worst.absolute_at, c.from);
+            if (c.absolute > 0) printf(", and %.3g absolute at %g (below %g)", worst.absolute, worst.absolute_at, c.from);
             printf("\n");
             fflush(stdout);
             check(c, worst);

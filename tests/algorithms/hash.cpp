@@ -78,7 +78,8 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).at = {v("M"), v("N")}; }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.parts[0].identity = Scalar::of_real(DType::f32, -0.0); }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.commutative = false; }));
-    CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.step[0] = left(0, DType::f32) + input(0, DType::f32) * input(1, DType::f32); }));
+    CHECK(
+        differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.step[0] = left(0, DType::f32) + input(0, DType::f32) * input(1, DType::f32); }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.batch[0].monoid = "sum"; }));
     CHECK(differs(m, [](Algorithm &a) {
         a.stages[1].body = Map{gelu_tanh(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))};
@@ -176,14 +177,15 @@ TEST_CASE("hash: hashes stay what they are") {
     a.tensors = {{"x", DType::f32, {"M"}, Role::input, {}}};
     a.stages = {{"y", {"M"}, Map{load("x", DType::f32, {v("M")}) * parameter("by", DType::f32)}}};
     a.outputs = {"y"};
-    CHECK(semantic_text(a) == "numerics f32 f32 f32 nearest_even 0\n"
-                              "parameter f32\n"
-                              "d0 = dim 1 0 2147483647\n"
-                              "input f32 [d0 ]\n"
-                              "e0 = variable d0\n"
-                              "e1 = load f32 input0 e0\n"
-                              "e2 = parameter f32 0\n"
-                              "e3 = mul e1 e2\n"
-                              "s0 = map [d0 ] e3\n"
-                              "results s0.0\n");
+    CHECK(semantic_text(a) ==
+          "numerics f32 f32 f32 nearest_even 0\n"
+          "parameter f32\n"
+          "d0 = dim 1 0 2147483647\n"
+          "input f32 [d0 ]\n"
+          "e0 = variable d0\n"
+          "e1 = load f32 input0 e0\n"
+          "e2 = parameter f32 0\n"
+          "e3 = mul e1 e2\n"
+          "s0 = map [d0 ] e3\n"
+          "results s0.0\n");
 }

@@ -14,9 +14,7 @@ using nlohmann::json;
 static std::string words(const json &j) {
     try {
         algorithm_from_json(j);
-    } catch (const UserError &e) {
-        return e.what();
-    }
+    } catch (const UserError &e) { return e.what(); }
     return "accepted";
 }
 
@@ -69,22 +67,30 @@ TEST_CASE("json: mistakes are refused with their place") {
     json j = to_json(matmul());
     CHECK(words(j) == "accepted");
     CHECK(words(json::array()) == "error[json.type]: algorithm: the whole value: expected an object, got an array.");
-    CHECK(words(with(j, "/format", "onnx")) == "error[json.version]: algorithm: /format: expected the format \"tessera-algorithm\", got \"onnx\".");
+    CHECK(words(with(j, "/format", "onnx")) ==
+          "error[json.version]: algorithm: /format: expected the format \"tessera-algorithm\", got \"onnx\".");
     CHECK(words(with(j, "/version", 2)) ==
-          "error[json.version]: algorithm: /version: this build reads version 1, the text has version 2; write it again with this build or read "
+          "error[json.version]: algorithm: /version: this build reads version 1, the text has version 2; write it again with this build or "
+          "read "
           "it with the one that wrote it.");
     CHECK(words(with(j, "/stagess", 2)) ==
-          "error[json.unknown-field]: algorithm: /stagess: there is no field of this name; the fields are name, dims, parameters, tensors, stages, "
+          "error[json.unknown-field]: algorithm: /stagess: there is no field of this name; the fields are name, dims, parameters, tensors, "
+          "stages, "
           "calls, outputs, numerics, effects, format, version, callees. Did you mean 'stages'?");
     json missing = j;
     missing["dims"][0].erase("name");
     CHECK(words(missing) == "error[json.missing]: algorithm: /dims/0: the field 'name' is missing; the fields here are max, min. Add it.");
-    CHECK(words(with(j, "/dims/1/multiple_of", 0)) == "error[json.value]: algorithm: /dims/1/multiple_of: expected an integer in 1 ..= 2147483647, got 0.");
-    CHECK(words(with(j, "/dims/2/size", 1)) == "error[json.value]: algorithm: /dims/2: a dim has \"fixed\" or \"size\", got both; remove one.");
+    CHECK(words(with(j, "/dims/1/multiple_of", 0)) ==
+          "error[json.value]: algorithm: /dims/1/multiple_of: expected an integer in 1 ..= 2147483647, got 0.");
+    CHECK(words(with(j, "/dims/2/size", 1)) ==
+          "error[json.value]: algorithm: /dims/2: a dim has \"fixed\" or \"size\", got both; remove one.");
     CHECK(words(with(j, "/tensors/0/role", "inputs")) ==
-          "error[json.value]: algorithm: /tensors/0/role: there is no role 'inputs'; expected one of input, state, constant. Did you mean 'input'?");
-    CHECK(words(with(j, "/tensors/0/dtype", "f31")).find("error[dtype.unknown]: algorithm: /tensors/0/dtype: there is no element type 'f31'; ") == 0);
-    CHECK(words(with(j, "/stages/1/scan", json::object())).find("error[json.missing]: algorithm: /stages/1/scan: the field 'monoid' is missing; ") == 0);
+          "error[json.value]: algorithm: /tensors/0/role: there is no role 'inputs'; expected one of input, state, constant. Did you mean "
+          "'input'?");
+    CHECK(words(with(j, "/tensors/0/dtype", "f31"))
+              .find("error[dtype.unknown]: algorithm: /tensors/0/dtype: there is no element type 'f31'; ") == 0);
+    CHECK(words(with(j, "/stages/1/scan", json::object()))
+              .find("error[json.missing]: algorithm: /stages/1/scan: the field 'monoid' is missing; ") == 0);
     json scan = to_json(prefix_sums());
     CHECK_FALSE(scan["stages"][0]["scan"].contains("direction"));
     CHECK_FALSE(scan["stages"][0]["scan"].contains("segments"));
@@ -97,17 +103,21 @@ TEST_CASE("json: mistakes are refused with their place") {
           "error[json.value]: algorithm: /stages/0/reduce/monoid/lift: expected one expression for each of the 1 parts, got 0.");
     CHECK(words(with(j, "/stages/0/reduce/monoid/batch_parts/0", 7)) ==
           "error[json.value]: algorithm: /stages/0/reduce/monoid/batch_parts/0: expected an integer in 0 ..= 0, got 7.");
-    CHECK(words(with(j, "/stages/0/reduce/inputs/1", json::array({"ad", 1, 2}))).find("error[json.expression]: algorithm: /stages/0/reduce/inputs/1/0: ") == 0);
+    CHECK(words(with(j, "/stages/0/reduce/inputs/1", json::array({"ad", 1, 2})))
+              .find("error[json.expression]: algorithm: /stages/0/reduce/inputs/1/0: ") == 0);
     CHECK(words(with(j, "/effects", {"noise"})) ==
           "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected one of random, io, memory, collective.");
-    CHECK(words(with(j, "/numerics/saturate", 1)) == "error[json.type]: algorithm: /numerics/saturate: expected true or false, got an integer.");
+    CHECK(words(with(j, "/numerics/saturate", 1)) ==
+          "error[json.type]: algorithm: /numerics/saturate: expected true or false, got an integer.");
 }
 
 TEST_CASE("json: a callee stands before its callers") {
     json j = to_json(feed_forward());
     CHECK(words(with(j, "/calls/0/callee", 1)) == "error[json.value]: algorithm: /calls/0/callee: expected an integer in 0 ..= 0, got 1.");
     json self = with(j, "/callees/0/calls", j["calls"]);
-    CHECK(words(self) == "error[json.value]: algorithm: /callees/0/calls/0/callee: \"callees\" lists no algorithm before this one; a callee stands before its callers.");
+    CHECK(words(self) ==
+          "error[json.value]: algorithm: /callees/0/calls/0/callee: \"callees\" lists no algorithm before this one; a callee stands before "
+          "its callers.");
 }
 
 TEST_CASE("json: any field replaced by another kind of value is read or refused") {

@@ -24,9 +24,7 @@ static Expr round_trip(const Expr &e) { return expr_from_json(parse_json(to_json
 static std::string words(const std::string &text) {
     try {
         expr_from_json(parse_json(text, "e"));
-    } catch (const UserError &e) {
-        return e.what();
-    }
+    } catch (const UserError &e) { return e.what(); }
     return "accepted";
 }
 
@@ -45,13 +43,14 @@ TEST_CASE("json expr: the encoding is compact") {
 
 TEST_CASE("json expr: constants round-trip bit by bit") {
     for (DType type : {DType::f32, DType::f64, DType::bf16, DType::f16})
-        for (double value : {0.0, -0.0, 0.1, -3.0, 1e-40, 0x1p-1074, 0x1p-149, 65504.0, 1.7976931348623157e308, static_cast<double>(INFINITY),
-                             -static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+        for (double value : {0.0, -0.0, 0.1, -3.0, 1e-40, 0x1p-1074, 0x1p-149, 65504.0, 1.7976931348623157e308,
+                             static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
             Scalar s = Scalar::of_real(type, value);
             CHECK(round_trip(constant(s))->value == s);
         }
     for (DType type : {DType::i8, DType::u8, DType::i32, DType::i64, DType::index, DType::boolean})
-        for (int64_t value : {INT64_MIN, INT64_MIN + 1, int64_t{-129}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{(1LL << 53) + 1}, INT64_MAX}) {
+        for (int64_t value :
+             {INT64_MIN, INT64_MIN + 1, int64_t{-129}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{(1LL << 53) + 1}, INT64_MAX}) {
             Scalar s = Scalar::of_integer(type, value);
             CHECK(round_trip(constant(s))->value == s);
         }
@@ -79,19 +78,25 @@ TEST_CASE("json expr: sharing is kept, depth is cut") {
 }
 
 TEST_CASE("json expr: mistakes are refused with their place") {
-    CHECK(words(R"(["ad", 1, 2])").find("error[json.expression]: expression: /0: there is no kind of expression 'ad'; the kinds are extent, ") == 0);
+    CHECK(words(R"(["ad", 1, 2])")
+              .find("error[json.expression]: expression: /0: there is no kind of expression 'ad'; the kinds are extent, ") == 0);
     CHECK(words(R"(["ad", 1, 2])").find("Did you mean 'add'?") != std::string::npos);
     CHECK(words(R"(["add", 1, ["mul", 2]])") == "error[json.expression]: expression: /2: 'mul' is an array of 3 items, got 2.");
-    CHECK(words(R"(["load", "x"])") == "error[json.expression]: expression: the whole value: 'load' is an array of 3 or more items, got 2.");
-    CHECK(words(R"(["cast", "f32", 1, 2, 3, 4])") == "error[json.expression]: expression: the whole value: 'cast' is an array of 3 to 5 items, got 6.");
-    CHECK(words(R"(["cast", "f32", 1, "up"])") == "error[json.value]: expression: /3: expected \"toward_zero\" or \"saturate\", got \"up\".");
+    CHECK(words(R"(["load", "x"])") ==
+          "error[json.expression]: expression: the whole value: 'load' is an array of 3 or more items, got 2.");
+    CHECK(words(R"(["cast", "f32", 1, 2, 3, 4])") ==
+          "error[json.expression]: expression: the whole value: 'cast' is an array of 3 to 5 items, got 6.");
+    CHECK(words(R"(["cast", "f32", 1, "up"])") ==
+          "error[json.value]: expression: /3: expected \"toward_zero\" or \"saturate\", got \"up\".");
     CHECK(words(R"(["extent", 1])") == "error[json.type]: expression: /1: expected a string, got an integer.");
     CHECK(words(R"(["load", "x", "f33"])").find("error[dtype.unknown]: expression: /2: there is no element type 'f33'; ") == 0);
     CHECK(words(R"(["neg", ["add", 1, ["f32", "0x1p+0"]]])") ==
-          "error[expr.type]: expression: /1: add wants operands of one type, got (index $operand0, f32 $operand1); convert with an explicit cast.");
+          "error[expr.type]: expression: /1: add wants operands of one type, got (index $operand0, f32 $operand1); convert with an "
+          "explicit cast.");
     CHECK(words(R"(["bitcast", "f64", "M"])") ==
           "error[expr.bitcast]: expression: the whole value: bitcast goes between f32 and i32 or f64 and i64, got index to f64.");
-    CHECK(words("[]") == "error[json.expression]: expression: the whole value: expected an expression such as [\"add\", a, b], got an empty array.");
+    CHECK(words("[]") ==
+          "error[json.expression]: expression: the whole value: expected an expression such as [\"add\", a, b], got an empty array.");
     CHECK(words("{}") == "error[json.type]: expression: the whole value: expected an array, got an object.");
     CHECK(words("1.5") == "error[json.type]: expression: the whole value: expected an array, got a float.");
     CHECK(words("[1]") == "error[json.type]: expression: /0: expected a string, got an integer.");
@@ -99,11 +104,13 @@ TEST_CASE("json expr: mistakes are refused with their place") {
     CHECK(words(R"(["i8", 128])") == "error[json.value]: expression: /1: expected an integer in -128 ..= 127, got 128.");
     for (const char *text : {"0.1", "0x", "0x1.8p", "1", "0x1.000001p+0", "0x1p+128", "0x-1p+0", "-", "--inf", "infinity", "0x1p+0 ", ""})
         CHECK(words(json::array({"f32", text}).dump()) ==
-              "error[json.value]: expression: /1: expected a hexadecimal float such as \"0x1.8p+0\", exact in f32, or \"inf\", \"-inf\", \"nan\".");
+              "error[json.value]: expression: /1: expected a hexadecimal float such as \"0x1.8p+0\", exact in f32, or \"inf\", \"-inf\", "
+              "\"nan\".");
 }
 
 TEST_CASE("json expr: references point back only") {
-    CHECK(words(R"(["@", 0])") == "error[json.expression]: expression: the whole value: \"@\" refers to a definition of \"let\", and there is none before it.");
+    CHECK(words(R"(["@", 0])") ==
+          "error[json.expression]: expression: the whole value: \"@\" refers to a definition of \"let\", and there is none before it.");
     CHECK(words(R"(["let", [["@", 0]], 1])").find("/1/0: \"@\" refers") != std::string::npos);
     CHECK(words(R"(["let", [1], ["@", 1]])") == "error[json.value]: expression: /2/1: expected an integer in 0 ..= 0, got 1.");
     CHECK(words(R"(["let", [1]])") == "error[json.expression]: expression: the whole value: 'let' is an array of 3 items, got 2.");
@@ -118,7 +125,8 @@ TEST_CASE("json expr: a text that shares or nests without measure is read or ref
         definitions.push_back(json::array({"min", again, json::array({"select", json::array({"lt", again, again}), again, {"@", i}})}));
     }
     auto start = std::chrono::steady_clock::now();
-    CHECK(words(json::array({"let", definitions, {"@", 800}}).dump()).find("more than 1000 levels; make stages of its parts.") != std::string::npos);
+    CHECK(words(json::array({"let", definitions, {"@", 800}}).dump()).find("more than 1000 levels; make stages of its parts.") !=
+          std::string::npos);
     definitions.erase(definitions.begin() + 240, definitions.end());
     json wide = json::array({"let", definitions, {"@", 239}});
     CHECK(words(wide.dump()) == "accepted");

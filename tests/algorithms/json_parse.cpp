@@ -10,14 +10,13 @@ using namespace tessera;
 static std::string words(const std::string &text) {
     try {
         parse_json(text, "a.json");
-    } catch (const UserError &e) {
-        return e.what();
-    }
+    } catch (const UserError &e) { return e.what(); }
     return "accepted";
 }
 
 TEST_CASE("json parse: JSON of every kind is read as it stands") {
-    auto j = parse_json(R"( {"a": [1, -2, 1.5, true, null, "\u00e9\n"], "b": {"a": {}}, "c": 9223372036854775807, "d": -9223372036854775808} )", "a.json");
+    auto j = parse_json(
+        R"( {"a": [1, -2, 1.5, true, null, "\u00e9\n"], "b": {"a": {}}, "c": 9223372036854775807, "d": -9223372036854775808} )", "a.json");
     CHECK(j["a"] == nlohmann::json::array({1, -2, 1.5, true, nullptr, "é\n"}));
     CHECK(j["b"]["a"].empty());
     CHECK(j["c"].is_number_integer());
@@ -41,10 +40,12 @@ TEST_CASE("json parse: what nlohmann would take is refused") {
     CHECK(words("[\"a\\u0000b\"]") == "error[json.encoding]: a.json:1:2: a string holds the character \\u0000; remove it.");
     for (const char *text : {"[\"\\ud83d\"]", "[\"\\ud83d\\u0041\"]", "[\"\\ude00\"]"}) {
         CHECK_THAT(words(text), Catch::StartsWith("error[json.encoding]: a.json:1:") &&
-                                    Catch::EndsWith(": half of a pair of surrogates stands here without the other; write both, as in \\ud83d\\ude00, or the character itself."));
+                                    Catch::EndsWith(": half of a pair of surrogates stands here without the other; write both, as in "
+                                                    "\\ud83d\\ude00, or the character itself."));
     }
     CHECK(words("[1,\n18446744073709551615]") ==
-          "error[json.number]: a.json:2:1: the integer 18446744073709551615 is outside -9223372036854775808 ..= 9223372036854775807; use a smaller one.");
+          "error[json.number]: a.json:2:1: the integer 18446744073709551615 is outside -9223372036854775808 ..= 9223372036854775807; use a "
+          "smaller one.");
     CHECK(words("[9223372036854775808]").find("a.json:1:2: the integer 9223372036854775808 is outside") != std::string::npos);
     CHECK(words("-9223372036854775809").find("a.json:1:1: the integer -9223372036854775809 is outside") != std::string::npos);
     CHECK(words("99999999999999999999999").find("json.number") != std::string::npos);
@@ -65,8 +66,9 @@ TEST_CASE("json parse: depth is bounded before it costs anything") {
 
 TEST_CASE("json parse: size is bounded") {
     std::string text = "[\"" + std::string(json_max_bytes, 'x') + "\"]";
-    CHECK(words(text) == "error[json.size]: a.json: 16777220 bytes are more than the 16777216 that a JSON text may have; "
-                         "split it or remove what is not needed.");
+    CHECK(words(text) ==
+          "error[json.size]: a.json: 16777220 bytes are more than the 16777216 that a JSON text may have; "
+          "split it or remove what is not needed.");
 }
 
 TEST_CASE("json parse: what is not JSON is refused with its place") {
@@ -76,7 +78,8 @@ TEST_CASE("json parse: what is not JSON is refused with its place") {
     CHECK(words("{} {}").find("error[json.syntax]: a.json:1:4: ") == 0);
     CHECK(words("[1,]").find("error[json.syntax]: a.json:1:4: unexpected ']'") == 0);
     CHECK(words("[1,]").find("write strict JSON: no comments, no trailing commas, double quotes.") != std::string::npos);
-    for (const char *text : {"{'a': 1}", "// c\n1", "[01]", "[+1]", "[.5]", "[1.]", "[0x10]", "\"\\x\"", "\"\n\"", "tru", "{1: 2}", "{\"a\" 1}", "\"\\ud800\"", "]", ",", "\"a"})
+    for (const char *text : {"{'a': 1}", "// c\n1", "[01]", "[+1]", "[.5]", "[1.]", "[0x10]", "\"\\x\"", "\"\n\"", "tru", "{1: 2}",
+                             "{\"a\" 1}", "\"\\ud800\"", "]", ",", "\"a"})
         CHECK(words(text).find("error[json.") == 0);
     for (const char *text : {"NaN", "[-Infinity]", "[Infinity]", "[nan]", "[-NaN]", "{\"a\": -inf}"})
         CHECK(words(text).find("NaN and Infinity are not JSON; write a finite number or null.") != std::string::npos);

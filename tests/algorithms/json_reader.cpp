@@ -12,13 +12,12 @@ template <typename F>
 static std::string words(F f) {
     try {
         f();
-    } catch (const UserError &e) {
-        return e.what();
-    }
+    } catch (const UserError &e) { return e.what(); }
     return "accepted";
 }
 
-static const json value = {{"n", 3}, {"s", "text"}, {"b", true}, {"f", 1.5}, {"z", nullptr}, {"list", {"a", 1}}, {"a/b~c", {{"k", 1}}}, {"o", json::object()}};
+static const json value = {{"n", 3},       {"s", "text"},      {"b", true},           {"f", 1.5},
+                           {"z", nullptr}, {"list", {"a", 1}}, {"a/b~c", {{"k", 1}}}, {"o", json::object()}};
 static const JsonReader reader(value, "x.json");
 
 TEST_CASE("json reader: values of the right kind are read") {

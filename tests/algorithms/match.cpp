@@ -4,7 +4,8 @@
 
 using namespace tessera;
 
-static const Expr a = input(0, DType::f32), b = input(1, DType::f32), x = load("x", DType::f32, {variable("i")}), y = parameter("y", DType::f32);
+static const Expr a = input(0, DType::f32), b = input(1, DType::f32), x = load("x", DType::f32, {variable("i")}),
+                  y = parameter("y", DType::f32);
 
 TEST_CASE("inputs and lefts stand for any expression of their type") {
     Matcher m;

@@ -14,5 +14,6 @@ TEST_CASE("option: what is not given has its standard value") {
                       "error[option.unknown]: conv: there is no option 'strides'; the options are stride, padding. Did you mean 'stride'?");
     CHECK_THROWS_WITH(complete_options("conv", declared, {{"stride", 0}}),
                       "error[option.range]: conv: option stride (step between windows) = 0: expected 1 ..= 16; the standard value is 1.");
-    CHECK_THROWS_WITH(complete_options("matmul", {}, {{"stride", 2}}), "error[option.unknown]: matmul: there is no option 'stride'; it has no options.");
+    CHECK_THROWS_WITH(complete_options("matmul", {}, {{"stride", 2}}),
+                      "error[option.unknown]: matmul: there is no option 'stride'; it has no options.");
 }

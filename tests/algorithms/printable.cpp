@@ -19,7 +19,7 @@ TEST_CASE("printable: letters of any script stay, what acts on a terminal is esc
 
 TEST_CASE("printable: bytes that are not UTF-8 are escaped one by one") {
     CHECK(printable("a\xff\xc3") == "a\\xff\\xc3");
-    CHECK(printable("\xc0\x9b") == "\\xc0\\x9b");              // an escape in two bytes where one will do
+    CHECK(printable("\xc0\x9b") == "\\xc0\\x9b");           // an escape in two bytes where one will do
     CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
     CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
     CHECK(printable("\xe2\x82") == "\\xe2\\x82");

@@ -304,8 +304,7 @@ TEST_CASE("law: simplify keeps the value and is idempotent") {
         INFO(to_string(e) << "  ->  " << to_string(s));
         CHECK(to_string(simplify(s, domain(n).bounds)) == to_string(s));
         for (size_t p = n % 7; p < domain(n).points.size(); p += 7)
-            if (evaluate(e, domain(n).points[p]).integer != evaluate(s, domain(n).points[p]).integer)
-                FAIL("differs");
+            if (evaluate(e, domain(n).points[p]).integer != evaluate(s, domain(n).points[p]).integer) FAIL("differs");
     }
 }
 

@@ -60,14 +60,19 @@ struct Writer {
 Expr at(const std::string &tensor, const std::vector<Expr> &index, DType type = f32) { return load(tensor, type, index); }
 
 Algorithm matmul() {
-    return Writer("matmul").dims({"M", "N", "K"}).tensor("x", f32, {"M", "K"}).tensor("w", f32, {"K", "N"})
+    return Writer("matmul")
+        .dims({"M", "N", "K"})
+        .tensor("x", f32, {"M", "K"})
+        .tensor("w", f32, {"K", "N"})
         .reduce("y", {"M", "N"}, {dot_monoid(f32), {"K"}, {at("x", {v("M"), v("K")}), at("w", {v("K"), v("N")})}, {}, {}})
         .outputs({"y"});
 }
 
 Algorithm softmax() {
     Expr x = at("x", {v("M"), v("N")});
-    return Writer("softmax").dims({"M", "N"}).tensor("x", f32, {"M", "N"})
+    return Writer("softmax")
+        .dims({"M", "N"})
+        .tensor("x", f32, {"M", "N"})
         .reduce("m", {"M"}, {max_monoid(f32), {"N"}, {x}, {}, {}})
         .map("p", {"M", "N"}, exp(x - at("m", {v("M")})))
         .reduce("l", {"M"}, {sum_monoid(f32), {"N"}, {at("p", {v("M"), v("N")})}, {}, {}})
@@ -80,8 +85,11 @@ Algorithm attention() {
     Expr q = at("q", {v("T"), v("D")}), k = at("k", {v("S"), v("D")});
     Expr score = at("score", {v("T"), v("S")}), value = at("v", {v("S"), v("E")});
     Expr acc = at("o.acc", {v("T"), v("E")}), l = at("o.l", {v("T")});
-    return Writer("attention").dims({"T", "S", "D", "E"})
-        .tensor("q", f32, {"T", "D"}).tensor("k", f32, {"S", "D"}).tensor("v", f32, {"S", "E"})
+    return Writer("attention")
+        .dims({"T", "S", "D", "E"})
+        .tensor("q", f32, {"T", "D"})
+        .tensor("k", f32, {"S", "D"})
+        .tensor("v", f32, {"S", "E"})
         .reduce("score", {"T", "S"}, {dot_monoid(f32), {"D"}, {q, k}, {}, {}})
         .reduce("o", {"T"}, {online_softmax_monoid(f32, "E"), {"S"}, {score, value}, v("S") <= v("T"), {}})
         .map("y", {"T", "E"}, acc / l)
@@ -132,11 +140,13 @@ TEST_CASE("layernorm by Welford equals its loops") {
     size_t M = 4, N = 33;
     auto x = random_values(4 * 33, 4);
     Expr load_x = at("x", {v("M"), v("N")});
-    Algorithm a = Writer("layernorm").dims({"M", "N"}).tensor("x", f32, {"M", "N"})
-        .reduce("s", {"M"}, {welford_monoid(f32), {"N"}, {load_x}, {}, {}})
-        .map("y", {"M", "N"}, (load_x - at("s.mean", {v("M")})) /
-                                  sqrt(at("s.m2", {v("M")}) / cast(f32, extent("N")) + constant(f32, 1e-5)))
-        .outputs({"y"});
+    Algorithm a = Writer("layernorm")
+                      .dims({"M", "N"})
+                      .tensor("x", f32, {"M", "N"})
+                      .reduce("s", {"M"}, {welford_monoid(f32), {"N"}, {load_x}, {}, {}})
+                      .map("y", {"M", "N"},
+                           (load_x - at("s.mean", {v("M")})) / sqrt(at("s.m2", {v("M")}) / cast(f32, extent("N")) + constant(f32, 1e-5)))
+                      .outputs({"y"});
     Arrays in{{"x", Array(f32, {4, 33}, x)}};
     auto y = evaluate(a, in).at("y").values(), wide = evaluate(a, in, {}, Precision::f64).at("y").values();
     for (size_t m = 0; m < M; m++) {
@@ -221,7 +231,8 @@ TEST_CASE("a segmented sum over a ragged dim") {
     w.dim(ragged_dim("R", "offsets", DType::i32, "B"));
     Expr row = cast(DType::index, at("offsets", {v("B")}, DType::i32)) + v("R");
     Algorithm a = w.reduce("y", {"B"}, {sum_monoid(f32), {"R"}, {at("x", {bounded(row, 0, extent("T"))})}, {}, {}})
-                      .map("size", {"B"}, at("y", {v("B")}) * constant(f32, 2)).outputs({"y", "size"});
+                      .map("size", {"B"}, at("y", {v("B")}) * constant(f32, 2))
+                      .outputs({"y", "size"});
     Arrays in{{"x", Array(f32, {6}, {1, 2, 4, 8, 16, 32})}, {"offsets", Array(DType::i32, {5}, integers({0, 2, 2, 5, 4}))}};
     EvaluationOptions options;
     options.extents["B"] = 4;
@@ -270,9 +281,13 @@ TEST_CASE("an update reads its state as it was before") {
 
 TEST_CASE("a histogram drops what falls outside, and where excludes points") {
     Expr bin = cast(DType::index, at("x", {v("T")}, DType::i32));
-    Algorithm a = Writer("histogram").dims({"T"}).dim(fixed_dim("BINS", 4)).tensor("x", DType::i32, {"T"})
-        .reduce("y", {"BINS"}, {sum_monoid(DType::i32), {"T"}, {constant_int(DType::i32, 1)}, v("T") < extent("T") - 1, {bin}})
-        .outputs({"y"});
+    Algorithm a =
+        Writer("histogram")
+            .dims({"T"})
+            .dim(fixed_dim("BINS", 4))
+            .tensor("x", DType::i32, {"T"})
+            .reduce("y", {"BINS"}, {sum_monoid(DType::i32), {"T"}, {constant_int(DType::i32, 1)}, v("T") < extent("T") - 1, {bin}})
+            .outputs({"y"});
     Arrays in{{"x", Array(DType::i32, {8}, integers({0, 3, 3, -1, 4, 1, 3, 0}))}};
     CHECK(evaluate(a, in).at("y").values() == std::vector<double>{1, 1, 0, 3});
 }
@@ -283,9 +298,14 @@ TEST_CASE("a convolution pads by load_or, over a derived dim") {
     Dim p = derived_dim("P", (extent("H") + 1) / 2);
     Expr place = v("P") * 2 + v("R") - 1;
     Expr padded = load_or("x", f32, {place}, place >= 0 && place < extent("H"), constant(f32, 0));
-    Algorithm a = Writer("conv").dims({"H"}).dim(fixed_dim("R", 3)).dim(p).tensor("x", f32, {"H"}).tensor("k", f32, {"R"})
-        .reduce("y", {"P"}, {dot_monoid(f32), {"R"}, {padded, at("k", {v("R")})}, {}, {}})
-        .outputs({"y"});
+    Algorithm a = Writer("conv")
+                      .dims({"H"})
+                      .dim(fixed_dim("R", 3))
+                      .dim(p)
+                      .tensor("x", f32, {"H"})
+                      .tensor("k", f32, {"R"})
+                      .reduce("y", {"P"}, {dot_monoid(f32), {"R"}, {padded, at("k", {v("R")})}, {}, {}})
+                      .outputs({"y"});
     auto y = evaluate(a, {{"x", Array(f32, {6}, x)}, {"k", Array(f32, {3}, k)}}).at("y").values();
     REQUIRE(y.size() == 3);
     for (size_t i = 0; i < 3; i++) {
@@ -299,9 +319,11 @@ TEST_CASE("a convolution pads by load_or, over a derived dim") {
 }
 
 TEST_CASE("argmax finds the first of equals") {
-    Algorithm a = Writer("argmax").dims({"M", "N"}).tensor("x", f32, {"M", "N"})
-        .reduce("y", {"M"}, {argmax_monoid(f32), {"N"}, {at("x", {v("M"), v("N")}), cast(DType::i64, v("N"))}, {}, {}})
-        .outputs({"y.value", "y.position"});
+    Algorithm a = Writer("argmax")
+                      .dims({"M", "N"})
+                      .tensor("x", f32, {"M", "N"})
+                      .reduce("y", {"M"}, {argmax_monoid(f32), {"N"}, {at("x", {v("M"), v("N")}), cast(DType::i64, v("N"))}, {}, {}})
+                      .outputs({"y.value", "y.position"});
     Arrays out = evaluate(a, {{"x", Array(f32, {2, 4}, {1, 5, 5, 2, -3, -4, -3, -9})}});
     CHECK(out.at("y.position").values() == std::vector<double>{1, 0});
     CHECK(out.at("y.value").values() == std::vector<double>{5, -3});
@@ -309,10 +331,12 @@ TEST_CASE("argmax finds the first of equals") {
 
 TEST_CASE("narrow storage is rounded at every cast, and not at all in f64") {
     Expr x = cast(f32, at("x", {v("N")}, DType::bf16));
-    Algorithm a = Writer("narrow").dims({"N"}).tensor("x", DType::bf16, {"N"})
-        .map("t", {"N"}, cast(DType::bf16, x * constant(f32, 1.01)))
-        .map("y", {"N"}, cast(f32, at("t", {v("N")}, DType::bf16)) + constant(f32, 1))
-        .outputs({"y"});
+    Algorithm a = Writer("narrow")
+                      .dims({"N"})
+                      .tensor("x", DType::bf16, {"N"})
+                      .map("t", {"N"}, cast(DType::bf16, x * constant(f32, 1.01)))
+                      .map("y", {"N"}, cast(f32, at("t", {v("N")}, DType::bf16)) + constant(f32, 1))
+                      .outputs({"y"});
     Arrays in{{"x", Array(DType::bf16, {1}, {1.5})}};
     CHECK(evaluate(a, in).at("y").values()[0] == 2.515625);
     CHECK(evaluate(a, in, {}, Precision::f64).at("y").values()[0] == Approx(1.5 * f(1.01) + 1).epsilon(1e-15));
@@ -348,8 +372,7 @@ TEST_CASE("errors of the reference interpreter name what is wanted") {
     Array x(f32, {2, 3}), w(f32, {4, 5});
     CHECK_THROWS_WITH(evaluate(matmul(), {{"x", x}, {"w", w}}),
                       "error[reference.extent]: matmul.K: the extent is 4, but 3 in x of shape (2, 3).");
-    CHECK_THROWS_WITH(evaluate(matmul(), {{"x", x}}),
-                      "error[reference.tensor]: matmul wants x, w; 'w' is not given.");
+    CHECK_THROWS_WITH(evaluate(matmul(), {{"x", x}}), "error[reference.tensor]: matmul wants x, w; 'w' is not given.");
     CHECK_THROWS_WITH(evaluate(matmul(), {{"x", x}, {"ww", w}}),
                       "error[reference.tensor]: matmul has no input or state 'ww'; it has x, w. Did you mean 'w'?");
     CHECK_THROWS_WITH(evaluate(matmul(), {{"x", Array(DType::f64, {2, 3})}, {"w", w}}),
@@ -361,13 +384,13 @@ TEST_CASE("errors of the reference interpreter name what is wanted") {
     a = matmul();
     a.parameters = {{"scale", f32}};
     Arrays good{{"x", x}, {"w", Array(f32, {3, 5})}};
-    CHECK_THROWS_WITH(evaluate(a, good),
-                      "error[reference.parameter]: matmul wants the parameter 'scale' of type f32; it is not given.");
+    CHECK_THROWS_WITH(evaluate(a, good), "error[reference.parameter]: matmul wants the parameter 'scale' of type f32; it is not given.");
     CHECK_THROWS_WITH(evaluate(a, good, {{"scale", Scalar::of_real(DType::f64, 1)}}),
                       "error[reference.parameter]: matmul wants the parameter 'scale' of type f32; got f64.");
     Algorithm free = Writer("iota").dims({"N"}).map("y", {"N"}, cast(DType::i32, v("N"))).outputs({"y"});
-    CHECK_THROWS_WITH(evaluate(free, {}), "error[reference.extent]: iota.N: no given tensor has this dim; give its extent in "
-                                          "EvaluationOptions::extents.");
+    CHECK_THROWS_WITH(evaluate(free, {}),
+                      "error[reference.extent]: iota.N: no given tensor has this dim; give its extent in "
+                      "EvaluationOptions::extents.");
     CHECK_THROWS_AS(Array(f32, {2}, {1}), InternalError);
 }
 

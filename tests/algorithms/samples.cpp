@@ -22,7 +22,8 @@ Tensor tensor(const std::string &name, DType type, std::vector<std::string> dims
     return {name, type, std::move(dims), role, {}};
 }
 
-Stage reduce(const std::string &name, std::vector<std::string> dims, Monoid monoid, std::vector<std::string> over, std::vector<Expr> inputs) {
+Stage reduce(const std::string &name, std::vector<std::string> dims, Monoid monoid, std::vector<std::string> over,
+             std::vector<Expr> inputs) {
     return {name, std::move(dims), Reduce{std::move(monoid), std::move(over), std::move(inputs), {}, {}}};
 }
 
@@ -87,7 +88,11 @@ Algorithm prefix_sums() {
 Algorithm suffix_maxima() {
     Algorithm a = named("suffix_maxima", {symbolic_dim("M"), symbolic_dim("N")},
                         {tensor("x", DType::f32, {"M", "N"}), tensor("begins", DType::boolean, {"N"})});
-    Scan scan{max_monoid(DType::f32), "N", true, {load("x", DType::f32, {v("M"), v("N")})}, ScanDirection::backward,
+    Scan scan{max_monoid(DType::f32),
+              "N",
+              true,
+              {load("x", DType::f32, {v("M"), v("N")})},
+              ScanDirection::backward,
               load("begins", DType::boolean, {v("N")})};
     a.stages.push_back({"y", {"M", "N"}, scan});
     a.outputs = {"y"};
@@ -95,12 +100,12 @@ Algorithm suffix_maxima() {
 }
 
 Algorithm segmented_sum() {
-    Algorithm a = named("segmented_sum",
-                        {symbolic_dim("S"), symbolic_dim("S1"), symbolic_dim("T"), ragged_dim("R", "offsets", DType::i32, "S")},
-                        {tensor("offsets", DType::i32, {"S1"}), tensor("x", DType::f32, {"T"})});
+    Algorithm a =
+        named("segmented_sum", {symbolic_dim("S"), symbolic_dim("S1"), symbolic_dim("T"), ragged_dim("R", "offsets", DType::i32, "S")},
+              {tensor("offsets", DType::i32, {"S1"}), tensor("x", DType::f32, {"T"})});
     Expr first = cast(DType::index, load("offsets", DType::i32, {v("S")}));
-    a.stages.push_back(reduce("y", {"S"}, sum_monoid(DType::f32), {"R"},
-                              {load("x", DType::f32, {bounded(first + v("R"), 0, extent("T"))})}));
+    a.stages.push_back(
+        reduce("y", {"S"}, sum_monoid(DType::f32), {"R"}, {load("x", DType::f32, {bounded(first + v("R"), 0, extent("T"))})}));
     a.outputs = {"y"};
     return a;
 }
@@ -120,8 +125,12 @@ Algorithm ring_buffer() {
 }
 
 Algorithm histogram() {
-    Algorithm a = named("histogram", {symbolic_dim("T"), fixed_dim("N", 256)}, {tensor("x", DType::u8, {"T"}), tensor("keep", DType::boolean, {"T"})});
-    Reduce body{sum_monoid(DType::i32), {"T"}, {constant_int(DType::i32, 1)}, load("keep", DType::boolean, {v("T")}),
+    Algorithm a = named("histogram", {symbolic_dim("T"), fixed_dim("N", 256)},
+                        {tensor("x", DType::u8, {"T"}), tensor("keep", DType::boolean, {"T"})});
+    Reduce body{sum_monoid(DType::i32),
+                {"T"},
+                {constant_int(DType::i32, 1)},
+                load("keep", DType::boolean, {v("T")}),
                 {cast(DType::index, load("x", DType::u8, {v("T")}))}};
     a.stages.push_back({"y", {"N"}, body});
     a.outputs = {"y"};
@@ -131,8 +140,8 @@ Algorithm histogram() {
 Algorithm argmax() {
     Algorithm a = named("argmax", {symbolic_dim("M"), symbolic_dim("N")}, {tensor("x", DType::f32, {"M", "N"})});
     a.dims[1].equals = "M";
-    a.stages.push_back(reduce("best", {"M"}, argmax_monoid(DType::f32), {"N"},
-                              {load("x", DType::f32, {v("M"), v("N")}), cast(DType::i64, v("N"))}));
+    a.stages.push_back(
+        reduce("best", {"M"}, argmax_monoid(DType::f32), {"N"}, {load("x", DType::f32, {v("M"), v("N")}), cast(DType::i64, v("N"))}));
     a.outputs = {"best.value", "best.position"};
     return a;
 }
@@ -141,7 +150,8 @@ Algorithm every_expression() {
     Algorithm a = named("every_expression", {symbolic_dim("M")},
                         {tensor("f", DType::f32, {"M"}), tensor("i", DType::i32, {"M"}), tensor("t", DType::f16, {"M"}, Role::constant)});
     a.parameters = {{"p", DType::i64}};
-    for (double value : {0.0, -0.0, 1.0 / 3, 65504.0, 0x1p-24, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)})
+    for (double value :
+         {0.0, -0.0, 1.0 / 3, 65504.0, 0x1p-24, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)})
         a.tensors[2].values.push_back(Scalar::of_real(DType::f16, value));
     Expr f = load("f", DType::f32, {v("M")}), i = load("i", DType::i32, {v("M")}), b = f < constant(DType::f32, 0.1);
     auto add = [&](const Expr &e) { a.stages.push_back({"s" + std::to_string(a.stages.size()), {"M"}, Map{e}}); };
@@ -155,7 +165,8 @@ Algorithm every_expression() {
         add(operation(op, operands));
     }
     for (DType type : {DType::f32, DType::f64, DType::bf16, DType::f16})
-        for (double value : {0.0, -0.0, 0.1, 1e-40, 0x1p-1074, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)})
+        for (double value :
+             {0.0, -0.0, 0.1, 1e-40, 0x1p-1074, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)})
             add(select(b, constant(type, value), cast(type, f)));
     for (DType type : {DType::i8, DType::u8, DType::i32, DType::i64, DType::index, DType::boolean})
         for (int64_t value : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1}, INT64_MAX}) add(constant_int(type, value));
@@ -186,8 +197,8 @@ Algorithm feed_forward() {
 }
 
 std::vector<Algorithm> samples() {
-    return {matmul(),        softmax(),   layernorm(), attention(), prefix_sums(),      suffix_maxima(), segmented_sum(),
-            ring_buffer(), histogram(), argmax(),    every_expression(), feed_forward()};
+    return {matmul(),        softmax(),     layernorm(), attention(), prefix_sums(),      suffix_maxima(),
+            segmented_sum(), ring_buffer(), histogram(), argmax(),    every_expression(), feed_forward()};
 }
 
 Expr random_expr(std::mt19937 &random, DType type, int depth) {
@@ -220,12 +231,14 @@ Expr random_expr(std::mt19937 &random, DType type, int depth) {
         }
     }
     if (type == DType::index && pick(4) == 0) return bounded(sub(DType::i32), 0, extent("K"));
-    if (type == DType::i32 && pick(4) == 0) return cast(type, sub(DType::f32), pick(2) ? Rounding::toward_zero : Rounding::nearest_even, pick(2));
+    if (type == DType::i32 && pick(4) == 0)
+        return cast(type, sub(DType::f32), pick(2) ? Rounding::toward_zero : Rounding::nearest_even, pick(2));
     Op whole[] = {Op::add, Op::sub, Op::mul, Op::div, Op::mod, Op::min, Op::max, Op::bit_xor, Op::shl, Op::shr};
     return operation(whole[pick(10)], {sub(type), sub(type)});
 }
 
-static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix, std::map<const Algorithm *, std::shared_ptr<const Algorithm>> &callees) {
+static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
+                         std::map<const Algorithm *, std::shared_ptr<const Algorithm>> &callees) {
     Algorithm a = algorithm;
     auto n = [&](std::string &name) { name = name.empty() ? name : prefix + name; };
     auto all = [&](std::vector<std::string> &names) {
@@ -315,12 +328,14 @@ struct Same {
         return a.name == b.name && a.monoid == b.monoid && (*this)(a.values, b.values) && a.dims == b.dims;
     }
     bool operator()(const Monoid &a, const Monoid &b) {
-        return a.name == b.name && (*this)(a.parts, b.parts) && a.inputs == b.inputs && (*this)(a.lift, b.lift) && (*this)(a.combine, b.combine) &&
-               (*this)(a.step, b.step) && a.commutative == b.commutative && (*this)(a.batch, b.batch) && a.batch_parts == b.batch_parts;
+        return a.name == b.name && (*this)(a.parts, b.parts) && a.inputs == b.inputs && (*this)(a.lift, b.lift) &&
+               (*this)(a.combine, b.combine) && (*this)(a.step, b.step) && a.commutative == b.commutative && (*this)(a.batch, b.batch) &&
+               a.batch_parts == b.batch_parts;
     }
     bool operator()(const Map &a, const Map &b) { return (*this)(a.value, b.value); }
     bool operator()(const Reduce &a, const Reduce &b) {
-        return (*this)(a.monoid, b.monoid) && a.dims == b.dims && (*this)(a.inputs, b.inputs) && (*this)(a.where, b.where) && (*this)(a.at, b.at);
+        return (*this)(a.monoid, b.monoid) && a.dims == b.dims && (*this)(a.inputs, b.inputs) && (*this)(a.where, b.where) &&
+               (*this)(a.at, b.at);
     }
     bool operator()(const Scan &a, const Scan &b) {
         return (*this)(a.monoid, b.monoid) && a.dim == b.dim && a.inclusive == b.inclusive && (*this)(a.inputs, b.inputs) &&
@@ -341,7 +356,8 @@ struct Same {
     }
     bool operator()(const Algorithm &a, const Algorithm &b) {
         return a.name == b.name && (*this)(a.dims, b.dims) && (*this)(a.parameters, b.parameters) && (*this)(a.tensors, b.tensors) &&
-               (*this)(a.stages, b.stages) && (*this)(a.calls, b.calls) && a.outputs == b.outputs && a.numerics == b.numerics && a.effects == b.effects;
+               (*this)(a.stages, b.stages) && (*this)(a.calls, b.calls) && a.outputs == b.outputs && a.numerics == b.numerics &&
+               a.effects == b.effects;
     }
 };
 

@@ -8,18 +8,18 @@
 
 namespace tessera::test {
 
-Algorithm matmul();              // dot
-Algorithm softmax();             // max, sum and maps
-Algorithm layernorm();           // welford, a parameter
-Algorithm attention();           // online softmax, a mask
-Algorithm prefix_sums();         // an exclusive scan
-Algorithm suffix_maxima();       // a backward scan with segments
-Algorithm segmented_sum();       // a ragged dim
-Algorithm ring_buffer();         // two updates of one state, a read between
-Algorithm histogram();           // a computed destination, where
+Algorithm matmul();         // dot
+Algorithm softmax();        // max, sum and maps
+Algorithm layernorm();      // welford, a parameter
+Algorithm attention();      // online softmax, a mask
+Algorithm prefix_sums();    // an exclusive scan
+Algorithm suffix_maxima();  // a backward scan with segments
+Algorithm segmented_sum();  // a ragged dim
+Algorithm ring_buffer();    // two updates of one state, a read between
+Algorithm histogram();      // a computed destination, where
 Algorithm argmax();
-Algorithm every_expression();    // every kind, every operation, every constant type
-Algorithm feed_forward();        // two calls of one callee, a shared constant
+Algorithm every_expression();      // every kind, every operation, every constant type
+Algorithm feed_forward();          // two calls of one callee, a shared constant
 std::vector<Algorithm> samples();  // all of them
 
 // A random legal expression of that type over x[M, K] of f32, n[K] of i32, dims M and K and the parameter "p".

@@ -16,8 +16,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t i64_lowest = std::numeric_limits<int64_t>::min(), i64_highest = std::numeric_limits<int64_t>::max();
-const DType every_type[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8,
-                            DType::u8,  DType::i32, DType::i64,  DType::boolean};
+const DType every_type[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean};
 
 Scalar f32(double v) { return Scalar::of_real(DType::f32, v); }
 Scalar f64(double v) { return Scalar::of_real(DType::f64, v); }
@@ -44,8 +43,8 @@ std::vector<float> many_floats() {
     std::vector<float> values;
     std::mt19937 random(7);
     for (int i = 0; i < 200000; i++) values.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
-    for (float edge : {0x1p-24f, 0x1p-25f, 0x1.8p-24f, 0x1p-14f, 65504.0f, 65520.0f, 0x1p-126f, 0x1p-133f, 0x1p-134f, 1.0f,
-                       0.0f, 0x1.fep127f, 0x1.ffp127f})
+    for (float edge : {0x1p-24f, 0x1p-25f, 0x1.8p-24f, 0x1p-14f, 65504.0f, 65520.0f, 0x1p-126f, 0x1p-133f, 0x1p-134f, 1.0f, 0.0f,
+                       0x1.fep127f, 0x1.ffp127f})
         for (int step = -3; step <= 3; step++)
             for (uint32_t sign : {0u, 1u << 31})
                 values.push_back(std::bit_cast<float>((std::bit_cast<uint32_t>(edge) + static_cast<uint32_t>(step)) ^ sign));
@@ -218,8 +217,13 @@ TEST_CASE("scalar: rounding operations") {
     struct Row {
         double x, round, floor, ceil, trunc;
     };
-    for (Row r : {Row{0.5, 0, 0, 1, 0}, {1.5, 2, 1, 2, 1}, {2.5, 2, 2, 3, 2}, {-0.5, -0.0, -1, -0.0, -0.0},
-                  {-2.5, -2, -3, -2, -2}, {-0.0, -0.0, -0.0, -0.0, -0.0}, {inf, inf, inf, inf, inf},
+    for (Row r : {Row{0.5, 0, 0, 1, 0},
+                  {1.5, 2, 1, 2, 1},
+                  {2.5, 2, 2, 3, 2},
+                  {-0.5, -0.0, -1, -0.0, -0.0},
+                  {-2.5, -2, -3, -2, -2},
+                  {-0.0, -0.0, -0.0, -0.0, -0.0},
+                  {inf, inf, inf, inf, inf},
                   {8388609, 8388609, 8388609, 8388609, 8388609}})
         for (auto make : {f32, f64}) {
             CHECK(run(Op::round, {make(r.x)}) == make(r.round));
@@ -280,11 +284,19 @@ TEST_CASE("scalar: float to integer rounds, then saturates") {
         double value;
         int64_t saturated, plain;
     };
-    for (Row r : {Row{DType::i8, 127.5, 127, -128}, {DType::i8, 127.4, 127, 127}, {DType::i8, -128.5, -128, -128},
-                  {DType::i8, -300, -128, -128}, {DType::u8, -1, 0, 0}, {DType::u8, 256, 255, 0}, {DType::u8, 255.4, 255, 255},
-                  {DType::i32, 2147483648.0, INT32_MAX, INT32_MIN}, {DType::i32, 2147483647.0, INT32_MAX, INT32_MAX},
-                  {DType::i32, -inf, INT32_MIN, INT32_MIN}, {DType::i32, inf, INT32_MAX, INT32_MIN},
-                  {DType::i64, 0x1p63, i64_highest, i64_lowest}, {DType::i64, 0x1.fffffffffffffp62, 0x7ffffffffffffc00, 0x7ffffffffffffc00},
+    for (Row r : {Row{DType::i8, 127.5, 127, -128},
+                  {DType::i8, 127.4, 127, 127},
+                  {DType::i8, -128.5, -128, -128},
+                  {DType::i8, -300, -128, -128},
+                  {DType::u8, -1, 0, 0},
+                  {DType::u8, 256, 255, 0},
+                  {DType::u8, 255.4, 255, 255},
+                  {DType::i32, 2147483648.0, INT32_MAX, INT32_MIN},
+                  {DType::i32, 2147483647.0, INT32_MAX, INT32_MAX},
+                  {DType::i32, -inf, INT32_MIN, INT32_MIN},
+                  {DType::i32, inf, INT32_MAX, INT32_MIN},
+                  {DType::i64, 0x1p63, i64_highest, i64_lowest},
+                  {DType::i64, 0x1.fffffffffffffp62, 0x7ffffffffffffc00, 0x7ffffffffffffc00},
                   {DType::i64, -0x1p63, i64_lowest, i64_lowest}}) {
         INFO(name_of(r.type) << " of " << r.value);
         CHECK(convert(r.type, nearest, true, f64(r.value)).integer == r.saturated);
@@ -323,10 +335,8 @@ TEST_CASE("scalar: bitcast") {
     std::mt19937_64 random(5);
     for (int i = 0; i < 10000; i++) {
         int64_t bits = static_cast<int64_t>(random());
-        if (!std::isnan(bitcast(DType::f64, i64(bits)).real))
-            REQUIRE(bitcast(DType::i64, bitcast(DType::f64, i64(bits))) == i64(bits));
-        if (!std::isnan(bitcast(DType::f32, i32(bits)).real))
-            REQUIRE(bitcast(DType::i32, bitcast(DType::f32, i32(bits))) == i32(bits));
+        if (!std::isnan(bitcast(DType::f64, i64(bits)).real)) REQUIRE(bitcast(DType::i64, bitcast(DType::f64, i64(bits))) == i64(bits));
+        if (!std::isnan(bitcast(DType::f32, i32(bits)).real)) REQUIRE(bitcast(DType::i32, bitcast(DType::f32, i32(bits))) == i32(bits));
     }
 }
 

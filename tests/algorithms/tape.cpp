@@ -31,21 +31,56 @@ Scalar evaluated(const Expr &e, const std::vector<Scalar> &operands, const std::
 std::vector<Scalar> adversarial(DType type) {
     std::vector<Scalar> values;
     if (is_float(type)) {
-        for (double v : {0.0, 1.0, 0.5, 1.5, 2.5, 3.7, 1e-3, 127.5, 128.0, 255.5, 65503.9, 65519.999, 65520.0, 1e10, 2147483647.0,
-                         2147483648.0, 9.3e18, 1e30, 3.4e38, 3.5e38, 1e300, 1.00390625, 1.01171875, 1.0004882, 6e-8, 3e-8, 2.9e-8,
-                         6.1e-5, 1e-40, 1.4e-45, 1e-310, 0.1, 1.0 / 3, static_cast<double>(INFINITY)})
+        for (double v : {0.0,          1.0,
+                         0.5,          1.5,
+                         2.5,          3.7,
+                         1e-3,         127.5,
+                         128.0,        255.5,
+                         65503.9,      65519.999,
+                         65520.0,      1e10,
+                         2147483647.0, 2147483648.0,
+                         9.3e18,       1e30,
+                         3.4e38,       3.5e38,
+                         1e300,        1.00390625,
+                         1.01171875,   1.0004882,
+                         6e-8,         3e-8,
+                         2.9e-8,       6.1e-5,
+                         1e-40,        1.4e-45,
+                         1e-310,       0.1,
+                         1.0 / 3,      static_cast<double>(INFINITY)})
             for (double sign : {1.0, -1.0}) values.push_back(Scalar::of_real(type, sign * v));
         values.push_back(Scalar::of_real(type, NAN));
     } else {
-        for (int64_t v : {0L, 1L, 2L, 3L, 7L, 8L, 31L, 32L, 33L, 63L, 64L, 65L, 127L, 128L, 255L, 256L, 1L << 24, (1L << 24) + 1,
-                          (1L << 31) - 1, 1L << 31, (1L << 53) + 1, INT64_MAX, INT64_MAX - 513})
+        for (int64_t v : {0L,
+                          1L,
+                          2L,
+                          3L,
+                          7L,
+                          8L,
+                          31L,
+                          32L,
+                          33L,
+                          63L,
+                          64L,
+                          65L,
+                          127L,
+                          128L,
+                          255L,
+                          256L,
+                          1L << 24,
+                          (1L << 24) + 1,
+                          (1L << 31) - 1,
+                          1L << 31,
+                          (1L << 53) + 1,
+                          INT64_MAX,
+                          INT64_MAX - 513})
             for (int64_t w : {v, -v}) values.push_back(Scalar::of_integer(type, w));
         values.push_back(Scalar::of_integer(type, INT64_MIN));
     }
     return values;
 }
 
-constexpr DType all_types[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8,
+constexpr DType all_types[] = {DType::f32, DType::f64, DType::bf16, DType::f16,     DType::i8,
                                DType::u8,  DType::i32, DType::i64,  DType::boolean, DType::index};
 
 }  // namespace
@@ -67,9 +102,7 @@ TEST_CASE("law: every operation equals apply() on adversarial values of every ty
             Expr e;
             try {
                 e = operation(op, operands);
-            } catch (const UserError &) {
-                continue;
-            }
+            } catch (const UserError &) { continue; }
             operations++;
             size_t total = 1;
             for (auto &v : values) total *= v.size();
@@ -80,8 +113,8 @@ TEST_CASE("law: every operation equals apply() on adversarial values of every ty
                 for (auto &v : values) x.push_back(v[rest % v.size()]), rest /= v.size();
                 Scalar expected = apply(op, x.data()), got = evaluated(e, x);
                 if (got == expected) continue;
-                FAIL(name_of(op) << " on " << name_of(type) << " " << to_string(constant(x[0])) << ": "
-                                 << to_string(constant(got)) << " not " << to_string(constant(expected)));
+                FAIL(name_of(op) << " on " << name_of(type) << " " << to_string(constant(x[0])) << ": " << to_string(constant(got))
+                                 << " not " << to_string(constant(expected)));
             }
         }
     CHECK(operations > 80);
@@ -97,10 +130,11 @@ TEST_CASE("law: every conversion equals convert() and every bitcast bitcast()") 
                         Scalar expected = convert(to, rounding, saturate, x);
                         Scalar got = evaluated(cast(to, input(0, from), rounding, saturate), {x});
                         if (got == expected) continue;
-                        FAIL(name_of(from) << " " << to_string(constant(x)) << " to " << name_of(to) << ": "
-                                           << to_string(constant(got)) << " not " << to_string(constant(expected)));
+                        FAIL(name_of(from) << " " << to_string(constant(x)) << " to " << name_of(to) << ": " << to_string(constant(got))
+                                           << " not " << to_string(constant(expected)));
                     }
-    for (auto [from, to] : {std::pair(DType::f32, DType::i32), {DType::i32, DType::f32}, {DType::f64, DType::i64}, {DType::i64, DType::f64}})
+    for (auto [from, to] :
+         {std::pair(DType::f32, DType::i32), {DType::i32, DType::f32}, {DType::f64, DType::i64}, {DType::i64, DType::f64}})
         for (const Scalar &x : adversarial(from)) CHECK(evaluated(bitcast(to, input(0, from)), {x}) == bitcast(to, x));
 }
 
@@ -109,7 +143,8 @@ TEST_CASE("law: random half-width conversions equal convert()") {
     for (int n = 0; n < 20000; n++) {
         auto bits = static_cast<int32_t>(random());
         Scalar x = bitcast(DType::f32, Scalar::of_integer(DType::i32, bits));
-        if (n % 2 && std::isnormal(x.real)) x = Scalar::of_real(DType::f32, std::ldexp(x.real, -static_cast<int>(std::ilogb(x.real)) - n % 40 + 18));
+        if (n % 2 && std::isnormal(x.real))
+            x = Scalar::of_real(DType::f32, std::ldexp(x.real, -static_cast<int>(std::ilogb(x.real)) - n % 40 + 18));
         for (DType to : {DType::bf16, DType::f16})
             if (!(evaluated(cast(to, input(0, DType::f32)), {x}) == convert(to, Rounding::nearest_even, false, x)))
                 FAIL(to_string(constant(x)) << " to " << name_of(to));
@@ -137,8 +172,7 @@ TEST_CASE("loads check every axis and name the tensor") {
     };
     Expr i = input(0, DType::index), j = input(1, DType::index);
     CHECK(evaluated(load("x", DType::f32, {i, j}), at(1, 2), {x}).real == 5);
-    CHECK_THROWS_WITH(evaluated(load("x", DType::f32, {i, j}), at(0, 3), {x}),
-                      Catch::Contains("x[0, 3] is outside of its extents (2, 3)"));
+    CHECK_THROWS_WITH(evaluated(load("x", DType::f32, {i, j}), at(0, 3), {x}), Catch::Contains("x[0, 3] is outside of its extents (2, 3)"));
     CHECK_THROWS_AS(evaluated(load("x", DType::f32, {i, j}), at(-1, 0), {x}), InternalError);
     TensorView transposed{"x", DType::f32, x.data, {3, 2}, {1, 3}};
     CHECK(evaluated(load("x", DType::f32, {i, j}), at(2, 1), {transposed}).real == 5);
@@ -153,9 +187,7 @@ TEST_CASE("a guarded load evaluates its index only under the guard") {
     Expr place = cast(DType::index, load("p", DType::i32, {i}));
     Expr fill = constant(DType::f32, -1);
     Expr e = load_or("x", DType::f32, {place}, i < 2 && Expr(0) < i, fill);
-    auto run = [&](const Expr &value, int64_t at) {
-        return evaluated(value, {Scalar::of_integer(DType::index, at)}, {p, x}).real;
-    };
+    auto run = [&](const Expr &value, int64_t at) { return evaluated(value, {Scalar::of_integer(DType::index, at)}, {p, x}).real; };
     CHECK(run(e, 1) == 11);
     CHECK(run(e, 0) == -1);
     CHECK(run(e, 5) == -1);

@@ -48,7 +48,9 @@ Algorithm caller() {
     Algorithm a;
     a.name = "caller";
     a.dims = {symbolic_dim("A"), symbolic_dim("B"), symbolic_dim("C")};
-    a.tensors = {{"p", f32, {"A", "B"}, Role::input, {}}, {"q", f32, {"B", "C"}, Role::input, {}}, {"r", f32, {"C"}, Role::input, {}},
+    a.tensors = {{"p", f32, {"A", "B"}, Role::input, {}},
+                 {"q", f32, {"B", "C"}, Role::input, {}},
+                 {"r", f32, {"C"}, Role::input, {}},
                  {"s", f32, {"A", "C"}, Role::state, {}}};
     Call c;
     c.scope = "up";
@@ -85,8 +87,8 @@ TEST_CASE("legal algorithms pass") {
 TEST_CASE("the standard library passes, in every numerics policy") {
     for (const std::string &numerics : numerics_names())
         for (auto make : {library::matmul, library::linear_gelu, library::gemv, library::softmax, library::residual_layernorm,
-                          library::rmsnorm, library::attention, library::attention_causal, library::column_sum,
-                          library::cumulative_sum, library::segmented_sum, library::ring_append, library::feed_forward})
+                          library::rmsnorm, library::attention, library::attention_causal, library::column_sum, library::cumulative_sum,
+                          library::segmented_sum, library::ring_append, library::feed_forward})
             CHECK_NOTHROW(verify(make(numerics_named(numerics))));
 }
 
@@ -115,8 +117,7 @@ TEST_CASE("dims: constraints that nothing satisfies") {
           "dim]: mlp.M: its equals form a cycle: M == N == M; leave one of them out.");
     fails([](Algorithm &a) { a.dims[0].equals = "NN"; },
           "unknown-dim]: mlp.M: there is no dim 'NN'; the dims are M, N, K, FOUR. Did you mean 'N'?");
-    fails([](Algorithm &a) { a.dims[3].equals = "N"; },
-          "dim]: mlp.FOUR: only a symbolic dim can equal another; remove equals = 'N'.");
+    fails([](Algorithm &a) { a.dims[3].equals = "N"; }, "dim]: mlp.FOUR: only a symbolic dim can equal another; remove equals = 'N'.");
 }
 
 TEST_CASE("dims: derived sizes") {
@@ -124,10 +125,12 @@ TEST_CASE("dims: derived sizes") {
           "dim]: mlp.P: a derived dim needs a size of type index, got f32; cast it to index.");
     fails([](Algorithm &a) { a.dims.push_back(derived_dim("P", Expr())); },
           "dim]: mlp.P: a derived dim needs a size of type index, got none; cast it to index.");
-    fails([](Algorithm &a) {
-        a.dims.push_back(derived_dim("P", extent("Q") + 1));
-        a.dims.push_back(derived_dim("Q", extent("P") - 1));
-    }, "dim]: mlp.P: its size depends on itself: P -> Q -> P; break the cycle.");
+    fails(
+        [](Algorithm &a) {
+            a.dims.push_back(derived_dim("P", extent("Q") + 1));
+            a.dims.push_back(derived_dim("Q", extent("P") - 1));
+        },
+        "dim]: mlp.P: its size depends on itself: P -> Q -> P; break the cycle.");
     fails([](Algorithm &a) { a.dims.push_back(derived_dim("P", v("P") + 1)); },
           "dim]: mlp.P: its size uses its own index; use those of outer dims.");
     fails([](Algorithm &a) { a.dims.push_back(ragged_dim("R", "w", f32, "M")); },
@@ -144,13 +147,22 @@ TEST_CASE("dims: ragged ones stay inside their parent and are no axes") {
     fails([&](Algorithm &a) { ragged(a), a.tensors[0].dims[0] = "R"; },
           "ragged]: mlp.x: the dim 'R' is ragged and cannot be an axis of a tensor; store the rows one after the other along a dim of "
           "their total.");
-    fails([&](Algorithm &a) { a.stages[1] = {"z", {"M", "R"}, Map{ragged(a)}}; },
-          "ragged]: mlp.z: its result would have the ragged dim 'R' as an axis; reduce over 'R', or map over the flat dim that it "
-          "divides.");
-    fails([&](Algorithm &a) { a.stages[1] = {"z", {"N"}, Reduce{sum_monoid(f32), {"R"}, {ragged(a)}, {}, {}}}; },
-          "ragged]: mlp.z: the extent of 'R' varies with the index of 'M'; 'R' can only be inside 'M', and the dims around it are N.");
-    fails([&](Algorithm &a) { ragged(a), a.stages[1] = {"z", {"N"}, Map{cast(f32, extent("R"))}}; },
-          "ragged]: mlp.z: |R| varies with the index of 'M', which is not defined here; use it inside 'M'.");
+    fails(
+        [&](Algorithm &a) {
+            a.stages[1] = {"z", {"M", "R"}, Map{ragged(a)}};
+        },
+        "ragged]: mlp.z: its result would have the ragged dim 'R' as an axis; reduce over 'R', or map over the flat dim that it "
+        "divides.");
+    fails(
+        [&](Algorithm &a) {
+            a.stages[1] = {"z", {"N"}, Reduce{sum_monoid(f32), {"R"}, {ragged(a)}, {}, {}}};
+        },
+        "ragged]: mlp.z: the extent of 'R' varies with the index of 'M'; 'R' can only be inside 'M', and the dims around it are N.");
+    fails(
+        [&](Algorithm &a) {
+            ragged(a), a.stages[1] = {"z", {"N"}, Map{cast(f32, extent("R"))}};
+        },
+        "ragged]: mlp.z: |R| varies with the index of 'M', which is not defined here; use it inside 'M'.");
     Algorithm a = legal();
     Expr one = ragged(a);
     a.stages[1] = {"z", {"M", "N"}, Reduce{sum_monoid(f32), {"R"}, {one}, {}, {}}};
@@ -167,17 +179,22 @@ TEST_CASE("tensors and parameters") {
     fails([](Algorithm &a) { a.tensors[4].values[0] = Scalar::of_integer(DType::i32, 1); },
           "type]: mlp.c: a constant of the dims FOUR needs 4 values of type f32, got 4, some of another type.");
     fails([](Algorithm &a) { a.tensors[4].dims[0] = "M"; }, "dim]: mlp.c: a constant has fixed dims only; fix 'M'.");
-    fails([](Algorithm &a) { a.tensors[0].values = a.tensors[4].values; },
-          "type]: mlp.x: only a constant has values; remove them.");
+    fails([](Algorithm &a) { a.tensors[0].values = a.tensors[4].values; }, "type]: mlp.x: only a constant has values; remove them.");
     fails([](Algorithm &a) { a.parameters[0].dtype = DType::bf16; },
           "type]: mlp.scale: a parameter of type bf16; declare it f32, f64, i32, i64 or bool.");
 }
 
 TEST_CASE("expressions: what they name") {
-    fails([](Algorithm &a) { value(a, at("xx", {v("M"), v("N")})); },
-          "unknown-tensor]: mlp.z: there is no tensor 'xx'; there are b, c, cache, w, x, y, z. Did you mean 'x'?");
-    fails([](Algorithm &a) { value(a, at("z", {v("M"), v("N")})); },
-          "order]: mlp.z: it loads 'z', which is not computed before it; move the stage that makes 'z' forward.");
+    fails(
+        [](Algorithm &a) {
+            value(a, at("xx", {v("M"), v("N")}));
+        },
+        "unknown-tensor]: mlp.z: there is no tensor 'xx'; there are b, c, cache, w, x, y, z. Did you mean 'x'?");
+    fails(
+        [](Algorithm &a) {
+            value(a, at("z", {v("M"), v("N")}));
+        },
+        "order]: mlp.z: it loads 'z', which is not computed before it; move the stage that makes 'z' forward.");
     fails([](Algorithm &a) { std::swap(a.stages[0], a.stages[1]); },
           "order]: mlp.z: it loads 'y', which is not computed before it; move the stage that makes 'y' forward.");
     fails([](Algorithm &a) { value(a, parameter("scala", f32)); },
@@ -198,8 +215,11 @@ TEST_CASE("expressions: what they name") {
 
 TEST_CASE("expressions: ranks and types") {
     fails([](Algorithm &a) { value(a, at("y", {v("M")})); }, "rank]: mlp.z: y[M] has 1 indices, but 'y' has the dims M, N.");
-    fails([](Algorithm &a) { value(a, at("y", {v("M"), v("N")}, DType::f64)); },
-          "type]: mlp.z: y[M, N] is loaded as f64, but 'y' holds f32; load that and cast it.");
+    fails(
+        [](Algorithm &a) {
+            value(a, at("y", {v("M"), v("N")}, DType::f64));
+        },
+        "type]: mlp.z: y[M, N] is loaded as f64, but 'y' holds f32; load that and cast it.");
     fails([](Algorithm &a) { value(a, at("b", {constant_int(DType::i32, 0)})); },
           "type]: mlp.z: b[0:i32]: the index 0:i32 is i32; cast it to index.");
     fails([](Algorithm &a) { value(a, load_or("b", f32, {v("N")}, v("N") < 1, constant(DType::f64, 0))); },
@@ -217,9 +237,11 @@ TEST_CASE("loads are proved inside, guarded or clamped") {
     fails([&](Algorithm &a) { value(a, at("b", {v("M")})); }, "bounds]: mlp.z: b[M]: cannot prove M < |N|" + remedy);
     fails([&](Algorithm &a) { value(a, load_or("b", f32, {next}, v("N") < extent("N"), zero)); },
           "bounds]: mlp.z: b[N + 1]: cannot prove N + 1 < |N|" + remedy);
-    const Expr data = cast(DType::index, at("b", {v("N")})), product = data * extent("N") * extent("M"), inside = Expr(0) <= product && product < extent("N");
+    const Expr data = cast(DType::index, at("b", {v("N")})), product = data * extent("N") * extent("M"),
+               inside = Expr(0) <= product && product < extent("N");
     fails([&](Algorithm &a) { value(a, load_or("b", f32, {product}, inside, zero)); },
-          "bounds]: mlp.z: index(b[N])*|N|*|M|: what is loaded there may be any number of 32 bits, and the product may then be beyond 64; clamp what is "
+          "bounds]: mlp.z: index(b[N])*|N|*|M|: what is loaded there may be any number of 32 bits, and the product may then be beyond 64; "
+          "clamp what is "
           "loaded with bounded.");
 }
 
@@ -253,21 +275,27 @@ TEST_CASE("reductions") {
     fails([](Algorithm &a) { reduce(a).inputs[1] = constant(DType::f64, 1); },
           "type]: mlp.y: input 1 of the monoid 'dot' is f64, but must be f32; cast it.");
     fails([](Algorithm &a) { reduce(a).where = constant(f32, 1); }, "type]: mlp.y: where is f32, but must be bool; cast it.");
-    fails([](Algorithm &a) { reduce(a).at = {v("K")}, reduce(a).inputs[0] = reduce(a).inputs[1] = constant(f32, 1); }, "rank]: mlp.y: `at` has 1 positions, but the stage has the dims M, N.");
-    fails([](Algorithm &a) {
-        a.stages[0].dims = {"N"};
-        reduce(a).dims = {"M", "K"};
-        reduce(a).at = {at("b", {v("K")})};
-    }, "variable]: mlp.y: the index 'N' is not defined here; the indices here are those of M, K. Add the dim to the stage, or reduce "
-       "over it.");
-    fails([](Algorithm &a) {
-        a.numerics = numerics_named("f64");
-    }, "accumulate]: mlp.y: part 'value' of the monoid 'dot' accumulates in f32, but the policy 'f64' accumulates in f64; cast the "
-       "inputs to f64 and use its monoid.");
-    fails([](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "K", true, {constant(f32, 1)}}; },
-          "dim]: mlp.z: it scans along 'K', which is none of its dims, M, N.");
+    fails([](Algorithm &a) { reduce(a).at = {v("K")}, reduce(a).inputs[0] = reduce(a).inputs[1] = constant(f32, 1); },
+          "rank]: mlp.y: `at` has 1 positions, but the stage has the dims M, N.");
+    fails(
+        [](Algorithm &a) {
+            a.stages[0].dims = {"N"};
+            reduce(a).dims = {"M", "K"};
+            reduce(a).at = {at("b", {v("K")})};
+        },
+        "variable]: mlp.y: the index 'N' is not defined here; the indices here are those of M, K. Add the dim to the stage, or reduce "
+        "over it.");
+    fails([](Algorithm &a) { a.numerics = numerics_named("f64"); },
+          "accumulate]: mlp.y: part 'value' of the monoid 'dot' accumulates in f32, but the policy 'f64' accumulates in f64; cast the "
+          "inputs to f64 and use its monoid.");
+    fails(
+        [](Algorithm &a) {
+            a.stages[1].body = Scan{sum_monoid(f32), "K", true, {constant(f32, 1)}};
+        },
+        "dim]: mlp.z: it scans along 'K', which is none of its dims, M, N.");
     auto segments = [](const Expr &where) {
-        return [=](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
+        return
+            [=](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
     };
     fails(segments(v("N")), "type]: mlp.z: the beginning of segments is index, but must be bool; cast it.");
     fails(segments(at("b", {v("N") + 1}) == constant(f32, 0)),
@@ -275,8 +303,7 @@ TEST_CASE("reductions") {
 }
 
 TEST_CASE("monoids") {
-    fails([](Algorithm &a) { reduce(a).monoid.parts.clear(); },
-          "monoid]: mlp.y: the monoid 'dot' has no parts; give at least one.");
+    fails([](Algorithm &a) { reduce(a).monoid.parts.clear(); }, "monoid]: mlp.y: the monoid 'dot' has no parts; give at least one.");
     fails([](Algorithm &a) { reduce(a).monoid.lift.clear(); },
           "monoid]: mlp.y: the monoid 'dot' has 1 parts and 0 expressions in lift; give one for each part.");
     fails([](Algorithm &a) { reduce(a).monoid.step[0] = constant(DType::f64, 1); },
@@ -321,8 +348,7 @@ TEST_CASE("monoids") {
 }
 
 TEST_CASE("updates") {
-    fails([](Algorithm &a) { update(a).state = "w"; },
-          "update]: mlp.append: it updates 'w', which is no state; the states are cache.");
+    fails([](Algorithm &a) { update(a).state = "w"; }, "update]: mlp.append: it updates 'w', which is no state; the states are cache.");
     fails([](Algorithm &a) { update(a).index.pop_back(); },
           "rank]: mlp.append: it writes 'cache' by 1 indices, but that has the dims M, N.");
     fails([](Algorithm &a) { update(a).value = constant(DType::f64, 1); },
@@ -330,9 +356,12 @@ TEST_CASE("updates") {
     fails([](Algorithm &a) { update(a).index[0] = v("M") + 1; },
           "bounds]: mlp.append: cache[M + 1, N]: cannot prove M + 1 < |M|; guard it with load_or, clamp it with bounded, or constrain "
           "the dims.");
-    fails([](Algorithm &a) { update(a).value = at("cache", {v("M"), extent("N") - 1 - v("N")}); },
-          "update]: mlp.append: it reads cache[M, |N| - 1 - N] while it writes other elements of 'cache'; read the element it "
-          "writes, or copy the state in a stage before.");
+    fails(
+        [](Algorithm &a) {
+            update(a).value = at("cache", {v("M"), extent("N") - 1 - v("N")});
+        },
+        "update]: mlp.append: it reads cache[M, |N| - 1 - N] while it writes other elements of 'cache'; read the element it "
+        "writes, or copy the state in a stage before.");
     Algorithm a = legal();
     update(a).value = at("cache", {v("M"), v("N")}) * constant(f32, 2);
     CHECK_NOTHROW(verify(a));
@@ -344,8 +373,7 @@ TEST_CASE("outputs and effects") {
     fails([](Algorithm &a) { a.outputs = {"z", "z"}; }, "output]: mlp.z: it is an output twice; remove one.");
     fails([](Algorithm &a) { a.outputs.clear(), a.stages.pop_back(), a.effects.clear(); },
           "output]: mlp: it has no output and updates no state; name the tensors that it computes in outputs.");
-    fails([](Algorithm &a) { a.effects.clear(); },
-          "effects]: mlp: it updates a state and does not declare the effect 'memory'; add it.");
+    fails([](Algorithm &a) { a.effects.clear(); }, "effects]: mlp: it updates a state and does not declare the effect 'memory'; add it.");
     fails([](Algorithm &a) { a.stages.pop_back(); },
           "effects]: mlp: it declares the effect 'memory' and updates no state; remove the effect.");
 }
@@ -387,6 +415,9 @@ TEST_CASE("calls") {
                "output]: mlp.q: no stage computes it; the results are y, z. Did you mean 'y'?");
     call_fails([](Algorithm &a) { a.calls[0].tensors["x"] = "out"; },
                "cycle]: caller: the stages out and those it loads form a cycle; a stage may load only earlier ones.");
-    call_fails([](Algorithm &a) { a.stages[0].body = Map{at("up.y", {v("A"), v("C")})}; },
-               "unknown-tensor]: caller.out: there is no tensor 'up.y'; there are out, p, q, r, s, up.z. Did you mean 'up.z'?");
+    call_fails(
+        [](Algorithm &a) {
+            a.stages[0].body = Map{at("up.y", {v("A"), v("C")})};
+        },
+        "unknown-tensor]: caller.out: there is no tensor 'up.y'; there are out, p, q, r, s, up.z. Did you mean 'up.z'?");
 }

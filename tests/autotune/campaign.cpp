@@ -23,7 +23,8 @@ static CampaignTask task() {
     const Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});
     const Tile active = gelu(x).named("active");
     CampaignTask t;
-    t.space = {bind_extents(f.output("y", dot(active, w)).build(), {{"M", 16}, {"N", 96}, {"K", 64}}), target_named("x86-64"), {}, 1, {}, {}};
+    t.space = {
+        bind_extents(f.output("y", dot(active, w)).build(), {{"M", 16}, {"N", 96}, {"K", 64}}), target_named("x86-64"), {}, 1, {}, {}};
     t.name = "active/f32/x86-64 M16_N96_K64";
     t.identity = {{"task", t.name}};
     Knobs again;
@@ -122,14 +123,16 @@ while True:
     same.base.reset();  // the space's most likely schedule, which is good
     std::vector<std::string> said;
     CampaignOptions options = quick(5);
-    options.ablations = 0, options.measure.runners = {runner.string()}, options.measure.warn = [&](const std::string &text) { said.push_back(text); };
+    options.ablations = 0, options.measure.runners = {runner.string()},
+    options.measure.warn = [&](const std::string &text) { said.push_back(text); };
     Records records(folder.path() / "records.db");
     auto model = boosted_model();
     const CampaignResult r = run_campaign(same, options, *model, records, {});
     CHECK(r.trials[0].measurement.ratio > 5);
     CHECK(r.measurement.ratio < 3);
     REQUIRE(said.size() == 1);
-    CHECK_THAT(said[0], Catch::Contains("the schedule to beat, measured beside itself, is at ") && Catch::Contains("the ratios of others are divided by that"));
+    CHECK_THAT(said[0], Catch::Contains("the schedule to beat, measured beside itself, is at ") &&
+                            Catch::Contains("the ratios of others are divided by that"));
 }
 
 // A search, and the number that it has in the records, which it is the first in.
@@ -171,13 +174,17 @@ TEST_CASE("all recorded trials count, however few are asked for") {
 
     CampaignOptions other = quick(2);
     other.search.seed = 7;
-    CHECK(resume(records, other).notes == std::vector<std::string>{"active/f32/x86-64 M16_N96_K64: nothing to resume: the recorded campaign of this task differs in seed; a new campaign begins"});
+    CHECK(
+        resume(records, other).notes ==
+        std::vector<std::string>{
+            "active/f32/x86-64 M16_N96_K64: nothing to resume: the recorded campaign of this task differs in seed; a new campaign begins"});
     other = quick(2);
     other.measure.seconds = 0.04;
     CHECK(resume(records, other).notes.at(0).find("differs in measure_s; a new") != std::string::npos);  // the most like one
     CHECK(records.campaigns().size() == 3);
     Records none(folder.path() / "none.db");
-    CHECK(resume(none, quick(1)).notes.at(0).find("nothing to resume: the records have no campaign of this task; a new") != std::string::npos);
+    CHECK(resume(none, quick(1)).notes.at(0).find("nothing to resume: the records have no campaign of this task; a new") !=
+          std::string::npos);
 }
 
 TEST_CASE("a campaign that goes another way than its records says so once, and keeps what it measures") {
@@ -190,7 +197,8 @@ TEST_CASE("a campaign that goes another way than its records says so once, and k
 
     const Resumed parted = resume(records, quick(11));
     REQUIRE(parted.warnings.size() == 1);
-    CHECK(parted.warnings[0].find("the campaign goes another way than its records from trial 4 on, since the program, the target, the compiler or the search changed") != std::string::npos);
+    CHECK(parted.warnings[0].find("the campaign goes another way than its records from trial 4 on, since the program, the target, the "
+                                  "compiler or the search changed") != std::string::npos);
     REQUIRE(parted.result.trials.size() == 11);
     for (size_t i = 0; i < 4; i++) CHECK(parted.result.trials[i].measurement.seconds == first.trials[i].measurement.seconds);
     const std::vector<Trial> recorded = records.trials(id);
@@ -234,7 +242,8 @@ TEST_CASE("a base that cannot be measured ends the campaign, which then goes on 
     CampaignOptions options = quick(5);
     options.measure.runners = {"false"};
     check_words([&] { run_campaign(task(), options, *model, records, {}); },
-                {"error[tune.runner]: active: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend it and go on with --resume"});
+                {"error[tune.runner]: active: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend "
+                 "it and go on with --resume"});
     CHECK(records.campaigns().at(0).trials == 0);
 }
 
@@ -305,7 +314,6 @@ TEST_CASE("a campaign is taken further in parts") {
     CHECK(campaign.progress().trials == 1);  // the base
     CHECK(campaign.step(2));
     CHECK(campaign.progress().trials == 3);
-    while (campaign.step()) {
-    }
+    while (campaign.step()) {}
     CHECK(campaign.finish().trials.size() == 8);
 }

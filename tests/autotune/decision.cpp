@@ -36,14 +36,16 @@ TEST_CASE("what is answered is recorded") {
     recording(most_likely, trace, &asked)(extents);
     CHECK(trace == Trace{{"y.micro.N", "16"}});
     CHECK(asked.size() == 1);
-    check_words([&] { recording(most_likely, trace)(extents); }, {"error[tune.decision]: the decision 'y.micro.N' is asked twice in one walk; give what a mutator asks a name of its own."});
+    check_words([&] { recording(most_likely, trace)(extents); },
+                {"error[tune.decision]: the decision 'y.micro.N' is asked twice in one walk; give what a mutator asks a name of its own."});
 }
 
 TEST_CASE("restrictions are read, and refuse what they cannot meet") {
     const Restrictions r = parse_restrictions({"micro.N=16,64", "y.block.M=none"});
     CHECK(r.at("micro.N") == std::vector<std::string>{"16", "64"});
     CHECK(restricted(extents, r).answers.size() == 2);
-    check_words([] { restricted(extents, parse_restrictions({"micro.N=5"})); }, {"error[tune.space]: --space 'micro.N=5': it allows none of the answers to y.micro.N."});
+    check_words([] { restricted(extents, parse_restrictions({"micro.N=5"})); },
+                {"error[tune.space]: --space 'micro.N=5': it allows none of the answers to y.micro.N."});
     CHECK(restricted(extents, parse_restrictions({"micro.M=5"})).answers.size() == 4);
     for (const char *wrong : {"micro.N", "=3", "micro.N=", "micro.N=1,,2"})
         check_words([&] { parse_restrictions({wrong}); }, {"error[tune.space]", std::string("--space '") + wrong + "'", "--dry-run lists"});

@@ -40,7 +40,8 @@ TEST_CASE("how a process ended is told") {
     CHECK(ended("sh -c 'kill -SEGV $$'") == "it ended by signal 11 (Segmentation fault)");
     CHECK(ended("sleep 100") == "it did not answer in time");
     CHECK(ended("true") == "it ended in the middle");
-    CHECK(ended("sh -c 'head -c 3000000 /dev/zero | tr \\\\0 a >&2; echo the end >&2; exit 3'") == "it ended with code 3: " + std::string(293, 'a') + "the end");
+    CHECK(ended("sh -c 'head -c 3000000 /dev/zero | tr \\\\0 a >&2; echo the end >&2; exit 3'") ==
+          "it ended with code 3: " + std::string(293, 'a') + "the end");
     CHECK_THAT(ended("/no/such/program"), Catch::Contains("it ended with code 127"));
 }
 
@@ -82,7 +83,8 @@ TEST_CASE("a process whose log is gone is ended all the same, and one that canno
         setrlimit(RLIMIT_NOFILE, &before);
         if (most == 4)
             CHECK(said ==
-                  "error[machine.exhausted]: a socket to another process: expected room for one more process or open file; Too many open files. Let less run at a time "
+                  "error[machine.exhausted]: a socket to another process: expected room for one more process or open file; Too many open "
+                  "files. Let less run at a time "
                   "(--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
         else CHECK((said == "no error" || said.starts_with("error[machine.exhausted]")));
     }

@@ -37,7 +37,9 @@ static MeasureOptions quick() {
 
 static std::vector<Measurement> measured(const Subject &s, const MeasureOptions &options, const std::vector<TileProgram> &programs) {
     std::vector<Measurement> all(programs.size());
-    Measurer(s, options, program(s, 1, s.target.vector_bytes / 4)).measure(programs, 0, [&](size_t i, const Measurement &m) { all[i] = m; });
+    Measurer(s, options, program(s, 1, s.target.vector_bytes / 4)).measure(programs, 0, [&](size_t i, const Measurement &m) {
+        all[i] = m;
+    });
     return all;
 }
 
@@ -61,7 +63,8 @@ TEST_CASE("programs are measured by two runners side by side") {
     const Subject s = subject("x86-64");
     MeasureOptions options = quick();
     options.runners = {"env ONE=1", "nice -n 1"}, options.jobs = 2;
-    for (const Measurement &m : measured(s, options, {program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)})) CHECK(m.verdict == Verdict::measured);
+    for (const Measurement &m : measured(s, options, {program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)}))
+        CHECK(m.verdict == Verdict::measured);
 }
 
 // A runner that is a script, which finds the program in $1.
@@ -77,7 +80,8 @@ TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and 
     const TemporaryFolder folder;
     auto verdict = [&](const std::string &text) {
         MeasureOptions options = quick();
-        options.run_limit_s = 1, options.runners = {script(folder, "runner", "/bin/sh\ncase \"$1\" in */base) exec \"$1\";; esac\n" + text)};
+        options.run_limit_s = 1,
+        options.runners = {script(folder, "runner", "/bin/sh\ncase \"$1\" in */base) exec \"$1\";; esac\n" + text)};
         return measured(s, options, {program(s, 1, 4)})[0];
     };
     CHECK(verdict("exec \"$1\"").verdict == Verdict::measured);
@@ -90,14 +94,17 @@ TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and 
 
 // Passes on what a program says, line by line, with `change(line, data)` applied to it where `when` holds.
 static std::string proxy(const TemporaryFolder &folder, const std::string &name, const std::string &when, const std::string &change) {
-    return script(folder, name, "/usr/bin/env python3\n" R"(import os, subprocess, sys
+    return script(folder, name,
+                  "/usr/bin/env python3\n"
+                  R"(import os, subprocess, sys
 here = os.path.dirname(sys.argv[0])
 program = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE)
 while True:
     line = program.stdout.readline()
     if not line: break
     data = bytearray(program.stdout.read(int(line.split()[2])) if line.startswith(b"tensor ") else b"")
-    if )" + when + ":\n        " + change + R"(
+    if )" + when + ":\n        " +
+                      change + R"(
     sys.stdout.buffer.write(line + data)
     sys.stdout.buffer.flush()
 )");
@@ -137,7 +144,8 @@ TEST_CASE("what is compared with the base is compared with what lies around it")
     const TileProgram plain = lower(s.algorithm, {}, s.target);
     const TemporaryFolder folder;
     MeasureOptions options = quick();
-    options.runners = {proxy(folder, "zeros", "'candidate' in sys.argv[1] and data", "n = globals().get('n', 0) + 1; data[:64 * (n % 2)] = bytes(64 * (n % 2))")};
+    options.runners = {proxy(folder, "zeros", "'candidate' in sys.argv[1] and data",
+                             "n = globals().get('n', 0) + 1; data[:64 * (n % 2)] = bytes(64 * (n % 2))")};
     Measurement of;
     Measurer(s, options, plain).measure({plain}, 0, [&](size_t, const Measurement &m) { of = m; });
     CHECK(of.verdict == Verdict::wrong);
@@ -149,7 +157,8 @@ TEST_CASE("times that no call takes are not believed") {
     const TemporaryFolder folder;
     for (const char *times : {"inf inf", "1e-310 1", "nan 1", "1 0", "-1 1"}) {
         MeasureOptions options = quick();
-        options.runners = {proxy(folder, "lies", "'candidate' in sys.argv[1] and line.startswith(b'took ')", "line = b'took " + std::string(times) + "\\n'")};
+        options.runners = {proxy(folder, "lies", "'candidate' in sys.argv[1] and line.startswith(b'took ')",
+                                 "line = b'took " + std::string(times) + "\\n'")};
         const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
         CHECK(m.verdict == Verdict::crashed);
         CHECK_THAT(m.message, Catch::Contains("it answered 'took "));
@@ -200,7 +209,8 @@ TEST_CASE("several callers are timed side by side, each with data of its own") {
     ahead.pack["w"] = {"prepack", {{"N", 8, false}, {"K", 0, false}, {"N", 8, true}}};
     Knobs packed = ahead;
     packed.pack["w"].at = "root";  // in a workspace
-    const std::vector<TileProgram> programs = {program(s, 4, 8), lower(s.algorithm, {{"y", ahead}}, s.target), lower(s.algorithm, {{"y", packed}}, s.target)};
+    const std::vector<TileProgram> programs = {program(s, 4, 8), lower(s.algorithm, {{"y", ahead}}, s.target),
+                                               lower(s.algorithm, {{"y", packed}}, s.target)};
     for (const Measurement &m : measured(s, quick(), programs)) {
         INFO(m.message);
         CHECK(m.verdict == Verdict::measured);
@@ -250,10 +260,12 @@ TEST_CASE("processes that disagree are asked once more") {
     auto confirmed = [&](const std::string &ratios, Measurement &of) {
         const std::string runs = (folder.path() / ("runs" + std::to_string(number++))).string();
         MeasureOptions options = quick();
-        options.runners = {proxy(folder, "says", "line.startswith((b'ran ', b'took '))",
-                                 "runs = '" + runs + "'\n        if line.startswith(b'ran ') and not globals().get('began'): began = open(runs, 'a').write('.')\n"
-                                                     "        if line.startswith(b'took '): line = b'took %.9g 1\\n' % (1 / (" +
-                                     ratios + ")[os.path.getsize(runs) - 1])")};
+        options.runners = {
+            proxy(folder, "says", "line.startswith((b'ran ', b'took '))",
+                  "runs = '" + runs +
+                      "'\n        if line.startswith(b'ran ') and not globals().get('began'): began = open(runs, 'a').write('.')\n"
+                      "        if line.startswith(b'took '): line = b'took %.9g 1\\n' % (1 / (" +
+                      ratios + ")[os.path.getsize(runs) - 1])")};
         Measurer(s, options, base).confirm({base}, 1, [&](size_t, const Measurement &m) { of = m; });
         INFO(of.message);
         CHECK(of.verdict == Verdict::measured);
@@ -303,7 +315,8 @@ TEST_CASE("a runner on which the base fails too is given up, and its trials are 
     MeasureOptions options = quick();
     options.runners = {"false"};
     check_words([&] { measured(s, options, {program(s, 4, 8)}); },
-                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend it and go on with --resume, or name another with --runner."});
+                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend "
+                 "it and go on with --resume, or name another with --runner."});
 }
 
 TEST_CASE("what fails of the tuner itself ends the measuring with words, and is no candidate's fault") {
@@ -318,7 +331,8 @@ TEST_CASE("what fails of the tuner itself ends the measuring with words, and is 
     const rlimit few{static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) + 6, before.rlim_max};
     setrlimit(RLIMIT_NOFILE, &few);
     const std::string said = words([&] {
-        measurer.measure({program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)}, 0, [&](size_t, const Measurement &m) { told += m.verdict != Verdict::measured; });
+        measurer.measure({program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)}, 0,
+                         [&](size_t, const Measurement &m) { told += m.verdict != Verdict::measured; });
     });
     setrlimit(RLIMIT_NOFILE, &before);
     CHECK_THAT(said, Catch::Contains("error[machine.exhausted]") && Catch::Contains("Too many open files. Let less run at a time"));
@@ -330,15 +344,18 @@ TEST_CASE("a disk that is full is not a candidate's fault") {
     const TemporaryFolder folder;
     const auto built = [&](const std::string &text) {
         MeasureOptions options = quick();
-        options.cc = script(folder, "cc", "/bin/sh\nhere=$(dirname \"$2\")\ncase \"$2\" in */candidate0) " + text + ";; esac\nexec cc \"$@\"\n");
+        options.cc =
+            script(folder, "cc", "/bin/sh\nhere=$(dirname \"$2\")\ncase \"$2\" in */candidate0) " + text + ";; esac\nexec cc \"$@\"\n");
         Verdict verdict = Verdict::uncompiled;
         const std::string said = words([&] { verdict = measured(s, options, {program(s, 4, 8)})[0].verdict; });
         CHECK(verdict == Verdict::uncompiled);
         return said;
     };
     // A folder stands where a file is to be written.
-    CHECK_THAT(built("mkdir \"$here/bytes0\""), Catch::Contains("error[output.write]: file '") && Catch::Contains("bytes0': expected to write it; "));
-    CHECK_THAT(built("mkdir \"$here/room\"; exit 1"), Catch::Contains("error[output.write]: file '") && Catch::Contains("room': expected to write it; "));
+    CHECK_THAT(built("mkdir \"$here/bytes0\""),
+               Catch::Contains("error[output.write]: file '") && Catch::Contains("bytes0': expected to write it; "));
+    CHECK_THAT(built("mkdir \"$here/room\"; exit 1"),
+               Catch::Contains("error[output.write]: file '") && Catch::Contains("room': expected to write it; "));
     CHECK(built("exit 1") == "no error");
 }
 
@@ -347,9 +364,10 @@ TEST_CASE("a ratio that is known badly is measured again") {
     const TemporaryFolder folder;
     MeasureOptions options = quick();
     // Its first program's times jump; the next one's do not.
-    options.runners = {proxy(folder, "noisy", "line.startswith(b'took')",
-                             "program.n = getattr(program, 'n', 0) + 1; noise = program.n % 3 if os.path.getsize(here + '/runs') == 2 else 0; "
-                             "line = b'took %g 0.001\\n' % (0.001 * (1 + noise))")};
+    options.runners = {
+        proxy(folder, "noisy", "line.startswith(b'took')",
+              "program.n = getattr(program, 'n', 0) + 1; noise = program.n % 3 if os.path.getsize(here + '/runs') == 2 else 0; "
+              "line = b'took %g 0.001\\n' % (0.001 * (1 + noise))")};
     write_file(folder.path() / "again", "echo . >> " + (folder.path() / "runs").string() + "\nexec " + options.runners[0] + " \"$1\"\n");
     options.runners = {"sh " + (folder.path() / "again").string()};
     const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
@@ -363,7 +381,9 @@ TEST_CASE("time that is spent in the interpreter does not count on a program's l
     const TemporaryFolder folder;
     const TileProgram base = program(s, 4, 8);
     const auto file = folder.path() / "talk";
-    write_file(file, "#!/bin/sh\nread a; echo $a; read a; echo $a; read a; echo $a; for i in 1 2 3; do read a; done; read a; echo $a; read a; echo $a; cat > /dev/null\n");
+    write_file(file,
+               "#!/bin/sh\nread a; echo $a; read a; echo $a; read a; echo $a; for i in 1 2 3; do read a; done; read a; echo $a; read a; "
+               "echo $a; cat > /dev/null\n");
     ConversationLimits limits;
     limits.seconds = 0.5;
     Conversation talk(s, base, "sh " + file.string(), limits, folder.path() / "log");
@@ -371,9 +391,7 @@ TEST_CASE("time that is spent in the interpreter does not count on a program's l
     CHECK_THROWS_AS(talk.time(1, 1), Failed);  // it is asked, and answers otherwise: its time is not over
     try {
         talk.time(1, 1);
-    } catch (const Failed &why) {
-        CHECK_THAT(why.message, !Catch::Contains("in time"));
-    }
+    } catch (const Failed &why) { CHECK_THAT(why.message, !Catch::Contains("in time")); }
 }
 
 TEST_CASE("what compiles or runs is ended at once when the measuring is stopped") {
@@ -391,7 +409,8 @@ TEST_CASE("what compiles or runs is ended at once when the measuring is stopped"
         measurer.measure({program(s, 4, 8), program(s, 2, 8)}, 0, [&](size_t, const Measurement &) { FAIL("nothing is measured"); });
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(3));
         soon.join();
-        check_words([&] { Measurer(s, options, program(s, 1, 4)); }, {"error[tune.stopped]: matmul: stopped before the schedule to beat was measured; nothing is written. The same command begins again."});
+        check_words([&] { Measurer(s, options, program(s, 1, 4)); }, {"error[tune.stopped]: matmul: stopped before the schedule to beat "
+                                                                      "was measured; nothing is written. The same command begins again."});
     }
 }
 
@@ -402,7 +421,8 @@ TEST_CASE("a base that takes too long to compile, or whose compiler is missing, 
     check_words([&] { Measurer(s, hasty, program(s, 4, 8)); }, {"error[compile.limit]", "raise --compile-limit-s"});
     MeasureOptions none = quick();
     none.cc = " ";
-    check_words([&] { Measurer(s, none, program(s, 4, 8)); }, {"error[command.cc]: --cc ' ': expected the name of a C compiler, with its options. Leave --cc out for 'cc'."});
+    check_words([&] { Measurer(s, none, program(s, 4, 8)); },
+                {"error[command.cc]: --cc ' ': expected the name of a C compiler, with its options. Leave --cc out for 'cc'."});
     check_words([&] { Measurer(s, missing, program(s, 4, 8)); }, {"error[command.cc]", "no-such-compiler"});
 }
 

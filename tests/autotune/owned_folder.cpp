@@ -54,7 +54,8 @@ TEST_CASE("what a killed process left behind is removed, and nothing else") {
 
     const OwnedFolder next;
     CHECK(!fs::exists(left));
-    for (const fs::path &stays : {alive.path(), of_nobody.path(), place.path() / "tessera-torn", place.path() / "else", place.path() / "tessera-link", next.path()})
+    for (const fs::path &stays :
+         {alive.path(), of_nobody.path(), place.path() / "tessera-torn", place.path() / "else", place.path() / "tessera-link", next.path()})
         CHECK(fs::exists(stays));
     CHECK(fs::exists(place.path() / "else/owner"));
 

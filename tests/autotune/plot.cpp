@@ -18,7 +18,14 @@ TEST_CASE("text is escaped for HTML") {
 }
 
 TEST_CASE("a plot shows what is finite, inside of its frame") {
-    Plot plot{"a <name>", "x", "y", false, true, {{1, 10, "measured", "one"}, {2, 100, "measured", "<two>"}, {3, 0, "failed", "not on a logarithm"}, {NAN, 1, "failed", "nowhere"}}, {{{{1, 10}, {2, 1e300}}, "best", "end"}}};
+    Plot plot{
+        "a <name>",
+        "x",
+        "y",
+        false,
+        true,
+        {{1, 10, "measured", "one"}, {2, 100, "measured", "<two>"}, {3, 0, "failed", "not on a logarithm"}, {NAN, 1, "failed", "nowhere"}},
+        {{{{1, 10}, {2, 1e300}}, "best", "end"}}};
     plot.lines[0].points[1].second = INFINITY;
     const std::string svg = svg_of(plot);
     CHECK(count(svg, "<circle") == 2);

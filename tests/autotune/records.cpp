@@ -30,7 +30,8 @@ static Trial trial(int64_t number, double ratio) {
 }
 
 static void run_sql(const std::filesystem::path &file, const std::string &sql) {
-    REQUIRE(shell("python3 -c \"import sqlite3; c = sqlite3.connect('" + file.string() + "'); c.executescript('" + sql + "'); c.commit()\"").code == 0);
+    REQUIRE(shell("python3 -c \"import sqlite3; c = sqlite3.connect('" + file.string() + "'); c.executescript('" + sql + "'); c.commit()\"")
+                .code == 0);
 }
 
 TEST_CASE("trials come back as they were added") {
@@ -94,7 +95,9 @@ TEST_CASE("a database of another version says which") {
     { Records r(file); }
     run_sql(file, "pragma user_version = 1");
     for (bool read_only : {false, true})
-        check_words([&] { Records(file, read_only); }, {"error[records.format]", "expected a database of measurements of version 2; it is of version 1. Name another file, and tune again."});
+        check_words([&] { Records(file, read_only); },
+                    {"error[records.format]",
+                     "expected a database of measurements of version 2; it is of version 1. Name another file, and tune again."});
 }
 
 TEST_CASE("from where a campaign goes another way its records are the new ones") {
@@ -155,7 +158,9 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
         check_words([&] { here.merge(file); }, {"error[records.format]: records '" + file.string() + "': ", why});
         CHECK(here.campaigns().empty());
     };
-    const std::string said = "campaign 'bad\\u001b[2J': trial 1 has times or ratios that cannot have been measured, so the file is damaged, and nothing of it was merged. Restore it, or leave it out.";
+    const std::string said =
+        "campaign 'bad\\u001b[2J': trial 1 has times or ratios that cannot have been measured, so the file is damaged, and nothing of it "
+        "was merged. Restore it, or leave it out.";
     const auto with = [](const std::function<void(Trial &)> &change) {
         Trial t = trial(1, 1);
         change(t);
@@ -170,8 +175,10 @@ TEST_CASE("of a file that cannot have been measured nothing is merged") {
     refuse(with([](Trial &t) { t.measurement.compile_s = INFINITY; }), "", said);
     refuse(with([](Trial &t) { t.score = INFINITY; }), "", said);
     refuse(with([](Trial &t) { t.bound = -1; }), "", said);
-    refuse(trial(1, 1), "update again set ratio = 0", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
-    refuse(trial(1, 1), "update again set upper = 0.5", "what was measured again of sha256:0 has times or ratios that cannot have been measured");
+    refuse(trial(1, 1), "update again set ratio = 0",
+           "what was measured again of sha256:0 has times or ratios that cannot have been measured");
+    refuse(trial(1, 1), "update again set upper = 0.5",
+           "what was measured again of sha256:0 has times or ratios that cannot have been measured");
     refuse(trial(1, 1), "update campaign set base_seconds = -1 where id = 2", "its base has a time that cannot have been measured");
     refuse(trial(1, 1), "update campaign set document = 7 where id = 2", "it has no document that says what was tuned");
     const std::string deep = " = replace(hex(zeroblob(100000)), char(48, 48), char(91)) where ";
@@ -199,7 +206,9 @@ TEST_CASE("pruning leaves a campaign that somebody works on") {
 
 TEST_CASE("what SQLite would keep in memory is no database of measurements") {
     for (const char *name : {"", ":memory:"})
-        check_words([&] { Records{name}; }, {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured", "Name another database."});
+        check_words([&] { Records{name}; },
+                    {"error[records.open]: records '" + std::string(name) + "': expected the name of a file that keeps what is measured",
+                     "Name another database."});
     const TemporaryFolder folder;
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());
@@ -236,9 +245,12 @@ TEST_CASE("what is no database of measurements is refused, and so is one that ca
     check_words([&] { Records("/proc/no/such/folder/records.db"); }, {"error[records.open]"});
     for (const bool read_only : {false, true})
         for (const std::filesystem::path &no_file : {std::filesystem::path("/dev/null"), folder.path()})
-            check_words([&] { Records(no_file, read_only); }, {"error[records.open]: records '" + no_file.string() + "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database."});
+            check_words([&] { Records(no_file, read_only); },
+                        {"error[records.open]: records '" + no_file.string() +
+                         "': expected a regular file; it is a folder, a device, a pipe or a socket. Name another database."});
     shell("sqlite3 " + (folder.path() / "other.db").string() + " 'create table t(a)'");
-    if (std::filesystem::exists(folder.path() / "other.db")) check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
+    if (std::filesystem::exists(folder.path() / "other.db"))
+        check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
 }
 
 TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone is taken over") {
@@ -257,8 +269,10 @@ TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone
     }
     char byte;
     REQUIRE(read(ready[0], &byte, 1) == 1);
-    check_words([&] { Claim(here, id); }, {"error[records.claimed]: records '" + file.string() + "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(child) + " of '",
-                                           "Wait for it, or begin another one without --resume."});
+    check_words([&] { Claim(here, id); },
+                {"error[records.claimed]: records '" + file.string() +
+                     "': expected a campaign that nobody works on, to go on with it; process " + std::to_string(child) + " of '",
+                 "Wait for it, or begin another one without --resume."});
     const int64_t other = here.campaign("another", {{"id", "1"}});
     { const Claim claim(here, other); }
     kill(child, SIGKILL);
@@ -275,7 +289,9 @@ TEST_CASE("a campaign whose owner is in another container is free once nothing w
     const int64_t id = here.campaign("key", {{"id", "0"}});
     auto claim = std::make_unique<Claim>(here, id);
     run_sql(file, "update claim set boot = 0, host = 0; update beat set seconds = seconds - 300");
-    check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' does, which was heard of 30", "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
+    check_words([&] { Claim(here, id); },
+                {"error[records.claimed]", "' does, which was heard of 30",
+                 "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
     CHECK(here.prune(2).claimed == 1);
     run_sql(file, "update beat set seconds = seconds - 301");
     const Claim taken(here, id);

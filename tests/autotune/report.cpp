@@ -25,12 +25,22 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
     r.best.resolved = "sha256:2";
     r.base_seconds = 1e-5, r.improved = true;
     r.measurement.verdict = Verdict::measured, r.measurement.ratio = 2, r.measurement.lower = 1.9, r.measurement.upper = 2.1;
-    r.trials = {trial(0, Verdict::measured, 1, ""), trial(1, Verdict::crashed, 0, "<script>alert('x')</script>"), trial(2, Verdict::measured, 2.02, ""), trial(3, Verdict::slow, 0.4, "")};
+    r.trials = {trial(0, Verdict::measured, 1, ""), trial(1, Verdict::crashed, 0, "<script>alert('x')</script>"),
+                trial(2, Verdict::measured, 2.02, ""), trial(3, Verdict::slow, 0.4, "")};
     r.worth = {{"y", "micro", 1.5}, {"y", "pack", 0}};
-    Report report{"matmul/<b>", "matmul/avx2", r, target_named("avx2"), 1, {1e9, 1e6}, "/stages/y/micro/M   4 -> 6\n", "schedules/a&b.json", {{"machine", "a \"processor\""}}};
+    Report report{"matmul/<b>",
+                  "matmul/avx2",
+                  r,
+                  target_named("avx2"),
+                  1,
+                  {1e9, 1e6},
+                  "/stages/y/micro/M   4 -> 6\n",
+                  "schedules/a&b.json",
+                  {{"machine", "a \"processor\""}}};
     const std::string page = report_page(report);
     CHECK_THAT(page, Catch::StartsWith("<!DOCTYPE html>") && Catch::EndsWith("</html>\n"));
-    for (const char *part : {"matmul/&lt;b&gt;", "&lt;script&gt;alert(&#39;x&#39;)", "schedules/a&amp;b.json", "a &quot;processor&quot;", "micro/M   4 -&gt; 6", "the others need it", "1 crashed", "Roofline", "Predicted against measured",
+    for (const char *part : {"matmul/&lt;b&gt;", "&lt;script&gt;alert(&#39;x&#39;)", "schedules/a&amp;b.json", "a &quot;processor&quot;",
+                             "micro/M   4 -&gt; 6", "the others need it", "1 crashed", "Roofline", "Predicted against measured",
                              "prefers-color-scheme: dark", "circle class=\"winner\"", "for m &lt; |M|", "2.000"})
         CHECK_THAT(page, Catch::Contains(part));
     for (const char *part : {"<script", "http:", "https:", "src=", "href=", "url(", "@import"}) CHECK_THAT(page, !Catch::Contains(part));
@@ -40,5 +50,6 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
     r.improved = false, r.stopped = true;
     r.trials.resize(1);
     report.work.operations.reset();
-    CHECK_THAT(report_page(report), Catch::Contains("<p>Stopped after 1 trials. Nothing that is surely faster was found.") && !Catch::Contains("Roofline"));
+    CHECK_THAT(report_page(report),
+               Catch::Contains("<p>Stopped after 1 trials. Nothing that is surely faster was found.") && !Catch::Contains("Roofline"));
 }

@@ -35,8 +35,7 @@ static std::optional<TileProgram> lowered(const Algorithm &a, const Target &targ
     try {
         const TileProgram program = lower(a, realize({a, target, {}, 1, {}, {}}, sampling(random)), target);
         if (verify(program).empty()) return program;
-    } catch (const UserError &) {
-    }
+    } catch (const UserError &) {}
     return std::nullopt;
 }
 
@@ -47,7 +46,8 @@ TEST_CASE("what a sampled program computes is what the whole one computes there"
     for (const SmallKernel &k : small_kernels()) {
         DimExtents symbolic;
         for (const Dim &d : k.algorithm.dims)
-            if (d.kind == DimKind::symbolic) symbolic[d.name] = k.extents.count(d.name) ? k.extents.at(d.name) : k.extents.count(d.equals) ? k.extents.at(d.equals) : 1;
+            if (d.kind == DimKind::symbolic)
+                symbolic[d.name] = k.extents.count(d.name) ? k.extents.at(d.name) : k.extents.count(d.equals) ? k.extents.at(d.equals) : 1;
         const Algorithm a = bind_extents(k.algorithm, symbolic);
         const DimExtents extents = all_extents(a, {});
         for (int i = 0; i < 3; i++) {

@@ -12,7 +12,9 @@
 using namespace tessera;
 using namespace tessera::test;
 
-static SearchSpace space() { return {bind_extents(library::matmul({}), {{"M", 96}, {"N", 192}, {"K", 64}}), target_named("avx512"), {}, 1, {}, {}}; }
+static SearchSpace space() {
+    return {bind_extents(library::matmul({}), {{"M", 96}, {"N", 192}, {"K", 64}}), target_named("avx512"), {}, 1, {}, {}};
+}
 
 static SearchOptions few(uint64_t seed) {
     SearchOptions o;
@@ -52,8 +54,9 @@ TEST_CASE("nothing is proposed twice, and a small space ends") {
     CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
     const auto model = roofline_model();
     SearchSpace small = space();
-    small.restrictions = parse_restrictions({"split.K=none", "vector=N", "micro.N=16,32", "micro.M=2,3", "block.M=none", "block.N=none", "k.K=none", "pack.x=none", "pack.w=none", "parallel=1", "order.micro=M:N", "unroll.K=1",
-                                             "tail.M=mask", "tail.N=mask"});
+    small.restrictions =
+        parse_restrictions({"split.K=none", "vector=N", "micro.N=16,32", "micro.M=2,3", "block.M=none", "block.N=none", "k.K=none",
+                            "pack.x=none", "pack.w=none", "parallel=1", "order.micro=M:N", "unroll.K=1", "tail.M=mask", "tail.N=mask"});
     Search search(small, few(1), *model);
     CHECK(search.propose(64).size() == 4);
     CHECK(search.propose(64).empty());
@@ -61,7 +64,8 @@ TEST_CASE("nothing is proposed twice, and a small space ends") {
 
 TEST_CASE("code that would take minutes to compile is not proposed") {
     SearchSpace scalar = space();
-    scalar.restrictions = parse_restrictions({"split.K=none", "block=none", "k=none", "pack=none", "vector=none", "parallel=1", "unroll.K=1"});
+    scalar.restrictions =
+        parse_restrictions({"split.K=none", "block=none", "k=none", "pack=none", "vector=none", "parallel=1", "unroll.K=1"});
     for (const bool much : {false, true}) {
         SearchSpace s = scalar;
         s.mutators.push_back([much](const Algorithm &, const DimExtents &, const auto &, std::map<std::string, Knobs> &stages) {
@@ -189,7 +193,8 @@ TEST_CASE("a campaign without a schedule to beat begins with what fits, and says
     CHECK(first_stages(large).empty());
     const Search search(large, few(1), *model);
     CHECK(!search.candidate_of({}, "base"));
-    check_words([&] { search.made_of({}, "base"); }, {"error[schedule.register-tile]: terms.y: ", " instructions are written out in a row; expected at most 1500"});
+    check_words([&] { search.made_of({}, "base"); },
+                {"error[schedule.register-tile]: terms.y: ", " instructions are written out in a row; expected at most 1500"});
 }
 
 TEST_CASE("maps that read several points of one another are inlined as far as that can be compiled") {
@@ -203,7 +208,8 @@ TEST_CASE("maps that read several points of one another are inlined as far as th
     }
     const SearchSpace blurs{bind_extents(f.output("y", x * 0.5f).build(), {{"N", 4096}}), target_named("avx2"), {}, 1, {}, {}};
     const auto all_inlined = [](const Decision &d) {
-        const auto yes = std::find_if(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return d.knob == "inline" && a.value == "yes"; });
+        const auto yes =
+            std::find_if(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return d.knob == "inline" && a.value == "yes"; });
         return yes == d.answers.end() ? most_likely(d) : static_cast<size_t>(yes - d.answers.begin());
     };
     size_t inlined = 0;

@@ -58,7 +58,8 @@ static std::string difference(const Algorithm &a, const TileProgram &program, co
     std::map<std::string, Array> arrays;
     std::map<std::string, TensorView> views;
     for (const Argument &arg : program.arguments)
-        arrays.emplace(arg.tensor.name, arg.read ? inputs.tensors.at(arg.tensor.name) : Array(arg.tensor.dtype, shape_of(arg.tensor, extents)));
+        arrays.emplace(arg.tensor.name,
+                       arg.read ? inputs.tensors.at(arg.tensor.name) : Array(arg.tensor.dtype, shape_of(arg.tensor, extents)));
     for (auto &[name, array] : arrays) views[name] = array.view(name);
     interpret(program, views, extents, inputs.parameters);
     for (const Argument &arg : program.arguments) {
@@ -68,7 +69,8 @@ static std::string difference(const Algorithm &a, const TileProgram &program, co
         for (double w : want) largest = std::max(largest, std::abs(w));
         const double near = is_float(arg.tensor.dtype) ? (size_of(arg.tensor.dtype) == 2 ? 2e-2 : 1e-4) * largest : 0;
         for (size_t i = 0; i < got.size(); i++)
-            if (!(std::abs(got[i] - want[i]) <= near)) return arg.tensor.name + "[" + std::to_string(i) + "] is " + std::to_string(got[i]) + ", not " + std::to_string(want[i]);
+            if (!(std::abs(got[i] - want[i]) <= near))
+                return arg.tensor.name + "[" + std::to_string(i) + "] is " + std::to_string(got[i]) + ", not " + std::to_string(want[i]);
     }
     return "";
 }
@@ -128,7 +130,8 @@ TEST_CASE("every schedule of a GPU's space that lowers computes what the algorit
 TEST_CASE("nearly all samples of a GPU's space lower at real sizes, and are proved safe") {
     for (const char *target : {"opencl", "cuda-sm80"})
         for (const SmallKernel &k : small_kernels()) {
-            if (k.name != "matmul" && k.name != "softmax" && k.name != "linear_gelu" && k.name != "conv2d_nhwc" && k.name != "column_sum") continue;
+            if (k.name != "matmul" && k.name != "softmax" && k.name != "linear_gelu" && k.name != "conv2d_nhwc" && k.name != "column_sum")
+                continue;
             DimExtents large = fitting(k.algorithm, k.extents);
             for (auto &[dim, extent] : large)
                 if (extent > 3) extent = 480;
@@ -171,9 +174,11 @@ TEST_CASE("an algorithm that nobody has seen gets a space") {
 }
 
 TEST_CASE("a schedule's answers make it again") {
-    const Algorithm a = GENERATE(bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}}), bind_extents(library::softmax({}), {{"M", 64}, {"N", 512}}),
-                                 bind_extents(library::gemv({}), {{"M", 64}, {"K", 512}}), bind_extents(library::layernorm({}), {{"M", 96}, {"N", 768}}),
-                                 bind_extents(library::attention({}), {{"H", 2}, {"S", 96}, {"T", 96}, {"D", 64}, {"E", 64}}));
+    const Algorithm a =
+        GENERATE(bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}}),
+                 bind_extents(library::softmax({}), {{"M", 64}, {"N", 512}}), bind_extents(library::gemv({}), {{"M", 64}, {"K", 512}}),
+                 bind_extents(library::layernorm({}), {{"M", 96}, {"N", 768}}),
+                 bind_extents(library::attention({}), {{"H", 2}, {"S", 96}, {"T", 96}, {"D", 64}, {"E", 64}}));
     const Target target = target_named(GENERATE("avx512", "arm64"));
     const SearchSpace space{a, target, {}, 1, {}, {}};
     CAPTURE(a.name, target.name);
@@ -204,7 +209,8 @@ TEST_CASE("a number of lanes that the space has not becomes the nearest") {
 static std::string without_loop_names(const std::string &text) {
     static const std::regex loop("\\b(?:for|vector|unrolled|parallel|block|thread) ([A-Za-z_][A-Za-z0-9_.]*) <");
     std::map<std::string, std::string> names;
-    for (std::sregex_iterator at(text.begin(), text.end(), loop), end; at != end; ++at) names.emplace((*at)[1], "loop" + std::to_string(names.size()));
+    for (std::sregex_iterator at(text.begin(), text.end(), loop), end; at != end; ++at)
+        names.emplace((*at)[1], "loop" + std::to_string(names.size()));
     static const std::regex name("[0-9][0-9.]*(?:e[-+]?[0-9]+)?|[A-Za-z_][A-Za-z0-9_.]*");
     std::string all;
     size_t done = 0;
@@ -229,10 +235,11 @@ static DimExtents meeting(const Variant &variant, DimExtents large) {
 
 TEST_CASE("a space has the schedules that ship") {
     const std::string axes = "the axis of the pieces, of which one is stored, stands elsewhere in the layout of two sums: the same memory";
-    const std::string rows = "blocks of rows around tiles of two rows, neither of which divides the image: of most such, races cannot be disproved";
-    const std::map<std::string, std::string> others = {
-        {"conv2d_nhwc/avx512", rows}, {"conv2d_nhwc/prepacked_avx512", rows},
-        {"attention/avx2", axes}, {"attention/avx512", axes}, {"attention_causal/avx2", axes}, {"attention_causal/avx512", axes}};
+    const std::string rows =
+        "blocks of rows around tiles of two rows, neither of which divides the image: of most such, races cannot be disproved";
+    const std::map<std::string, std::string> others = {{"conv2d_nhwc/avx512", rows},    {"conv2d_nhwc/prepacked_avx512", rows},
+                                                       {"attention/avx2", axes},        {"attention/avx512", axes},
+                                                       {"attention_causal/avx2", axes}, {"attention_causal/avx512", axes}};
     Library library;
     library.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
     const std::vector<std::string> names = library.names();
@@ -246,7 +253,8 @@ TEST_CASE("a space has the schedules that ship") {
                 const ResolvedSchedule schedule = resolve(library.find(name), library);
                 auto is_there = [&](const std::map<std::string, Knobs> &stages, const DimExtents &extents) {
                     const SearchSpace space{bind_extents(k.algorithm, extents), target_named(target), {}, 1, {}, {}, {"w"}};
-                    const TileProgram program = lower(space.algorithm, stages, space.target), image = lower(space.algorithm, realize(space, as_in(stages, most_likely)), space.target);
+                    const TileProgram program = lower(space.algorithm, stages, space.target),
+                                      image = lower(space.algorithm, realize(space, as_in(stages, most_likely)), space.target);
                     return without_loop_names(to_text(program)) == without_loop_names(to_text(image));
                 };
                 INFO(name);
@@ -282,13 +290,20 @@ TEST_CASE("operands are packed ahead of time where their caller may, and only on
     const TileProgram program = lowered(a, realize(space, most_likely), space.target);
     CHECK(program.arguments[1].packed.has_value());
     space.ahead.clear();
-    check_words([&] { realize(space, most_likely); }, {"error[tune.space]: --space 'pack.w=ahead': it allows none of the answers to y.pack.w."});
+    check_words([&] { realize(space, most_likely); },
+                {"error[tune.space]: --space 'pack.w=ahead': it allows none of the answers to y.pack.w."});
 
     Builder f("twice", {});
     const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
     const Tile x = f.input("x", {M, K}), v = f.input("v", {M, K}), w = f.input("w", {K, N});
     const Tile one = dot(x, w).named("one");
-    SearchSpace both{bind_extents(f.output("y", one * dot(v, w).named("two")).build(), {{"M", 24}, {"N", 32}, {"K", 36}}), target_named("avx2"), {}, 1, {}, {}, {"w"}};
+    SearchSpace both{bind_extents(f.output("y", one * dot(v, w).named("two")).build(), {{"M", 24}, {"N", 32}, {"K", 36}}),
+                     target_named("avx2"),
+                     {},
+                     1,
+                     {},
+                     {},
+                     {"w"}};
     std::vector<Decision> asked;
     Trace trace;
     realize(both, recording(most_likely, trace, &asked));

@@ -27,7 +27,8 @@ TEST_CASE("extents go to the shape that is near them") {
 }
 
 TEST_CASE("several dims are cut where shapes are furthest apart") {
-    const std::vector<DimExtents> shapes = {{{"M", 1}, {"N", 64}}, {{"M", 64}, {"N", 64}}, {{"M", 64}, {"N", 4096}}, {{"M", 1}, {"N", 4096}}};
+    const std::vector<DimExtents> shapes = {
+        {{"M", 1}, {"N", 64}}, {{"M", 64}, {"N", 64}}, {{"M", 64}, {"N", 4096}}, {{"M", 1}, {"N", 4096}}};
     CHECK(text_of(shapes, {0, 1, 2, 3}) == "M <= 8 N <= 512 -> 0; M <= 8 -> 3; N <= 512 -> 1; -> 2; ");
 }
 

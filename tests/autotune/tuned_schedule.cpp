@@ -21,7 +21,9 @@ static Schedule parent() {
 TEST_CASE("a tuned schedule resolves to what was tuned, with a parent and without") {
     const Algorithm a = bind_extents(library::linear_gelu({}), {{"M", 96}, {"N", 192}, {"K", 64}});
     Library library;
-    library.add(Schedule("linear_gelu/base").stage("acc", block({{"M", 32}}).micro({{"M", 8}, {"N", 48}})).stage("y", StageKnobs().vector({{"N", 16}})));
+    library.add(Schedule("linear_gelu/base")
+                    .stage("acc", block({{"M", 32}}).micro({{"M", 8}, {"N", 48}}))
+                    .stage("y", StageKnobs().vector({{"N", 16}})));
     RandomNumbers random(4);
     for (int i = 0; i < 40; i++) {
         auto stages = realize({a, target_named("avx512"), {}, 1, {}, {}}, sampling(random));

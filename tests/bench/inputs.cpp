@@ -21,10 +21,22 @@ TEST_CASE("extents follow from those of the symbolic dims") {
 }
 
 TEST_CASE("extents' errors") {
-    check_words([] { all_extents(library::matmul({}), {{"M", 1}, {"K", 2}}); },
-                {"error[command.extents]: matmul: dim N has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not."});
-    check_words([] { all_extents(library::matmul({}), {{"M", 1}, {"N", 1}, {"K", 2}, {"kk", 2}}); }, {"error[command.extents]: matmul: there is no symbolic dim 'kk' to give an extent; the symbolic dims are M, N, K."});
-    check_words([] { all_extents(library::ring_append({}), {{"B", 1}, {"W", 0}, {"T", 2}, {"D", 2}}); }, {"error[command.extents]: ring_append: dim W = 0; expected a multiple of 1 in 1 ..= 2147483647."});
+    check_words(
+        [] {
+            all_extents(library::matmul({}), {{"M", 1}, {"K", 2}});
+        },
+        {"error[command.extents]: matmul: dim N has no extent; give one with --shape, which fixes it in the kernel, or --extents, which "
+         "does not."});
+    check_words(
+        [] {
+            all_extents(library::matmul({}), {{"M", 1}, {"N", 1}, {"K", 2}, {"kk", 2}});
+        },
+        {"error[command.extents]: matmul: there is no symbolic dim 'kk' to give an extent; the symbolic dims are M, N, K."});
+    check_words(
+        [] {
+            all_extents(library::ring_append({}), {{"B", 1}, {"W", 0}, {"T", 2}, {"D", 2}});
+        },
+        {"error[command.extents]: ring_append: dim W = 0; expected a multiple of 1 in 1 ..= 2147483647."});
 }
 
 TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay small") {
@@ -48,7 +60,8 @@ TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay sm
     Dim N = symbolic_dim("N");
     N.multiple_of = 8, N.min = 8;
     Tile x = f.input("x", {f.dim(N)});
-    for (const DimExtents &shape : awkward_shapes(f.output("y", x + x).build(), 6, 1)) CHECK((shape.at("N") >= 8 && shape.at("N") % 8 == 0));
+    for (const DimExtents &shape : awkward_shapes(f.output("y", x + x).build(), 6, 1))
+        CHECK((shape.at("N") >= 8 && shape.at("N") % 8 == 0));
     for (const DimExtents &shape : awkward_shapes(library::attention({}), 40, 2)) {
         double points = 1;
         for (const auto &[dim, extent] : shape) points *= static_cast<double>(extent);
@@ -63,7 +76,11 @@ TEST_CASE("a shape is found at which a variant is the first that runs") {
         return all;
     };
     const Algorithm algorithm = library::matmul({});
-    const std::vector<std::vector<Condition>> variants = {conditions({"M <= 4"}), conditions({"M <= 16", "N % 64 == 0"}), conditions({"M >= 1000", "M % 3 == 2"}), conditions({"M == 4"}), {}};
+    const std::vector<std::vector<Condition>> variants = {conditions({"M <= 4"}),
+                                                          conditions({"M <= 16", "N % 64 == 0"}),
+                                                          conditions({"M >= 1000", "M % 3 == 2"}),
+                                                          conditions({"M == 4"}),
+                                                          {}};
     auto found = [&](size_t variant) { return shape_that_meets(algorithm, variants, variant, 1); };
     CHECK(found(0)->at("M") <= 4);
     CHECK((found(1)->at("M") > 4 && found(1)->at("M") <= 16 && found(1)->at("N") % 64 == 0 && found(1)->at("N") > 0));

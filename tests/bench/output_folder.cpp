@@ -35,7 +35,8 @@ TEST_CASE("files appear when they are published, and what is not published is go
 TEST_CASE("links are followed, pipes and devices written to, and stay what they are") {
     namespace fs = std::filesystem;
     const TemporaryFolder folder;
-    const fs::path pipe = folder.path() / "pipe", link = folder.path() / "link", full = folder.path() / "full", none = folder.path() / "none";
+    const fs::path pipe = folder.path() / "pipe", link = folder.path() / "link", full = folder.path() / "full",
+                   none = folder.path() / "none";
     const OutputFolder out(folder.path() / "out");
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
     const int reader = open(pipe.c_str(), O_RDWR);
@@ -62,7 +63,9 @@ TEST_CASE("links are followed, pipes and devices written to, and stay what they 
     fs::create_symlink("/dev/null", folder.path() / "null"), fs::create_symlink("/dev/full", full);
     out.write("a", "words");
     out.publish("a", folder.path() / "null");
-    check_words([&] { out.publish("a", full); }, {"error[output.write]: file '", "full': expected to write it; No space left on device. Choose another place, or make room."});
+    check_words(
+        [&] { out.publish("a", full); },
+        {"error[output.write]: file '", "full': expected to write it; No space left on device. Choose another place, or make room."});
     CHECK(fs::is_symlink(full));
     CHECK(fs::is_character_file("/dev/full"));
 
@@ -92,7 +95,9 @@ TEST_CASE("a temporary folder's errors") {
     const std::string saved = before ? before : "";
     for (const char *none : {"/nowhere", "/proc"}) {
         setenv("TMPDIR", none, 1);
-        check_words([] { TemporaryFolder folder; }, {std::string("error[output.temporary]: folder '") + none + "', which TMPDIR names: expected one for temporary files; ", "Set TMPDIR to a folder that can be written to."});
+        check_words([] { TemporaryFolder folder; },
+                    {std::string("error[output.temporary]: folder '") + none + "', which TMPDIR names: expected one for temporary files; ",
+                     "Set TMPDIR to a folder that can be written to."});
     }
     if (before) setenv("TMPDIR", saved.c_str(), 1);
     else unsetenv("TMPDIR");
@@ -106,7 +111,11 @@ TEST_CASE("files that belong together change together") {
     std::filesystem::create_directories(place / "b");
     for (const char *file : {"a", "b", "c"}) out.write(file, "new");
     check_words([&] { out.publish_together({"a", "b"}); }, {"error[output.write]", "/b': expected to write it", "it is a folder"});
-    check_words([&] { out.publish_together({"a", "c"}, {{"c", place / "none" / "c"}}); }, {"error[output.write]", "/none/c': expected to write it"});
+    check_words(
+        [&] {
+            out.publish_together({"a", "c"}, {{"c", place / "none" / "c"}});
+        },
+        {"error[output.write]", "/none/c': expected to write it"});
     CHECK(read_file(place / "a") == "old");
     out.publish_together({"a", "c"}, {{"c", folder.path() / "c"}});
     CHECK(read_file(place / "a") == "new");
@@ -116,10 +125,13 @@ TEST_CASE("files that belong together change together") {
 TEST_CASE("an output folder's errors") {
     const TemporaryFolder folder;
     write_file(folder.path() / "file", "");
-    check_words([&] { OutputFolder out(folder.path() / "file"); }, {"error[output.folder]: folder '", "/file': expected one to write to; ", "Choose another, or correct its permissions."});
+    check_words([&] { OutputFolder out(folder.path() / "file"); },
+                {"error[output.folder]: folder '", "/file': expected one to write to; ", "Choose another, or correct its permissions."});
     const OutputFolder out(folder.path() / "out");
     out.write("a", "");
     std::filesystem::create_directories(folder.path() / "out" / "taken" / "inside");
-    check_words([&] { out.publish("a", folder.path() / "out" / "taken"); }, {"error[output.write]: file '", "/taken': expected to write it, or a pipe or a character device to write to; it is a folder. Choose another place."});
+    check_words([&] { out.publish("a", folder.path() / "out" / "taken"); },
+                {"error[output.write]: file '",
+                 "/taken': expected to write it, or a pipe or a character device to write to; it is a folder. Choose another place."});
     check_words([&] { out.write("no/such/folder", ""); }, {"error[output.write]", "no/such/folder"});
 }

@@ -8,7 +8,8 @@ using namespace tessera;
 using namespace tessera::test;
 
 TEST_CASE("a shell reads words back as they were") {
-    const std::vector<std::string> words = {"tune", "M=48", "--out", "a b", "", "'", "''", "it's", "$(touch x)", "`id`", "a;b", "*", "~", "\\", "\"", "a\nb", "!1", "ä", "#", "-", "x'$HOME'y"};
+    const std::vector<std::string> words = {"tune", "M=48", "--out", "a b", "",     "'",  "''", "it's", "$(touch x)", "`id`",     "a;b",
+                                            "*",    "~",    "\\",    "\"",  "a\nb", "!1", "ä",  "#",    "-",          "x'$HOME'y"};
     std::string read;
     for (const std::string &word : words) read += word + "|";
     const Outcome o = shell("printf '%s|' " + shell_words(words));

@@ -18,7 +18,9 @@ using namespace tessera::test;
 using std::chrono::milliseconds;
 
 // A command line that nothing else has, so that what is left of it can be counted.
-static std::string long_sleep() { return "sleep 36000." + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000000); }
+static std::string long_sleep() {
+    return "sleep 36000." + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000000);
+}
 
 static size_t running(const std::string &command) {
     size_t count = 0;
@@ -27,9 +29,7 @@ static size_t running(const std::string &command) {
         std::string line;
         try {
             line = read_file(entry.path() / "cmdline");
-        } catch (const InternalError &) {
-            continue;
-        }
+        } catch (const InternalError &) { continue; }
         std::replace(line.begin(), line.end(), '\0', ' ');
         count += line == command + " ";
     }
@@ -44,9 +44,7 @@ static bool becomes(size_t count, const std::string &command) {
     return false;
 }
 
-static void exec_shell(const std::string &script) {
-    execl("/bin/sh", "sh", "-c", script.c_str(), static_cast<char *>(nullptr));
-}
+static void exec_shell(const std::string &script) { execl("/bin/sh", "sh", "-c", script.c_str(), static_cast<char *>(nullptr)); }
 
 TEST_CASE("how a supervised process ended is told") {
     Supervised three([] { _exit(3); });
@@ -65,7 +63,9 @@ TEST_CASE("how a supervised process ended is told") {
 }
 
 // Two generations down, in a session of its own, and its parents gone.
-static std::string detached(const std::string &command) { return "(setsid setsid sh -c 'trap \"\" TERM HUP; " + command + " & exec " + command + "' &) & exec " + command; }
+static std::string detached(const std::string &command) {
+    return "(setsid setsid sh -c 'trap \"\" TERM HUP; " + command + " & exec " + command + "' &) & exec " + command;
+}
 
 TEST_CASE("what has left the session of a supervised process ends with it") {
     const std::string command = long_sleep();

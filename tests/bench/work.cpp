@@ -44,7 +44,8 @@ TEST_CASE("what is invariant or shared counts once") {
     Dim M = f.dim("M"), N = f.dim("N");
     Tile x = f.input("x", {M}), y = f.input("y", {N});
     const Tile e = exp(x);  // (M)
-    CHECK(work(f.output("z", (e + y) * e).build(), {{"M", 10}, {"N", 1000}}).operations == 10 * cost([](const Tile &t) { return exp(t); }) + 2.0 * 10 * 1000);
+    CHECK(work(f.output("z", (e + y) * e).build(), {{"M", 10}, {"N", 1000}}).operations ==
+          10 * cost([](const Tile &t) { return exp(t); }) + 2.0 * 10 * 1000);
 }
 
 TEST_CASE("softmax is an exponential and some four operations for each element") {
@@ -64,7 +65,8 @@ TEST_CASE("attention is 4 H S T D and an exponential for each score, not for eac
 }
 
 TEST_CASE("layernorm is some ten operations for each element, its root and division one for each row") {
-    const double one = *work(library::layernorm({}), {{"M", 1}, {"N", 1000}}).operations, row = *work(library::layernorm({}), {{"M", 1}, {"N", 1}}).operations;
+    const double one = *work(library::layernorm({}), {{"M", 1}, {"N", 1000}}).operations,
+                 row = *work(library::layernorm({}), {{"M", 1}, {"N", 1}}).operations;
     CHECK(one - row == 999.0 * 8);
     CHECK(row > 16.0);
 }

@@ -32,8 +32,8 @@ TEST_CASE("arguments keep plain names, and all differ") {
     CHECK(in_c(plain) == plain);
     CHECK(in_c({"w.packed", "a.b.c"}) == Names{"w_packed", "a_b_c"});
     CHECK(in_c({"class", "NULL", "EOF", "int64_t", "linux", "TessContext", "context", "bytes", "tess_x", "_x", "a__b", "x_plan"}) ==
-          Names{"arg_class", "arg_NULL", "arg_EOF", "arg_int64_t", "arg_linux", "arg_TessContext", "arg_context", "arg_bytes", "arg_tess_x", "arg_x", "arg_a_b",
-                "arg_x_plan_"});
+          Names{"arg_class", "arg_NULL", "arg_EOF", "arg_int64_t", "arg_linux", "arg_TessContext", "arg_context", "arg_bytes", "arg_tess_x",
+                "arg_x", "arg_a_b", "arg_x_plan_"});
     CHECK(in_c({"w.packed", "w_packed"}) == Names{"w_packed_2", "w_packed"});
     CHECK(in_c({"class", "arg_class", "arg_class_2"}, {"arg.class"}) == Names{"arg_class_3", "arg_class", "arg_class_2", "arg_class_4"});
     CHECK(c_packing_suffix("w") == "_pack_w");
@@ -67,12 +67,14 @@ struct Folder {
 // Every header of C11, and some of POSIX with small macros.
 static std::string headers(bool posix) {
     std::string text;
-    for (const char *name : {"assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "setjmp", "signal", "stdalign",
-                             "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar",
-                             "wctype"})
+    for (const char *name :
+         {"assert", "complex",     "ctype",  "errno",    "fenv",    "float",     "inttypes", "iso646", "limits", "locale",
+          "math",   "setjmp",      "signal", "stdalign", "stdarg",  "stdatomic", "stdbool",  "stddef", "stdint", "stdio",
+          "stdlib", "stdnoreturn", "string", "tgmath",   "threads", "time",      "uchar",    "wchar",  "wctype"})
         text += "#include <" + std::string(name) + ".h>\n";
     if (posix)
-        for (const char *name : {"dirent", "fcntl", "netdb", "netinet/in", "pthread", "sched", "sys/socket", "sys/stat", "sys/time", "sys/types", "sys/wait", "unistd"})
+        for (const char *name : {"dirent", "fcntl", "netdb", "netinet/in", "pthread", "sched", "sys/socket", "sys/stat", "sys/time",
+                                 "sys/types", "sys/wait", "unistd"})
             text += "#include <" + std::string(name) + ".h>\n";
     return text;
 }
@@ -114,10 +116,13 @@ static Algorithm sum_of(const Names &names, const std::string &parameter) {
 
 TEST_CASE("headers and C files compile whatever the arguments are called") {
     const std::vector<Names> all = {
-        {"context", "bytes", "NULL", "TessContext", "EOF", "int64_t", "uint64_t", "linux", "class", "arg_class", "I", "complex", "errno", "stdin", "bool", "TESS_OK",
-         "sum_spec", "sum_plan", "sum_body", "i32_bits_of_f32", "unix", "TessTensorDesc", "size_t", "nullptr", "concept", "frame"},
-        {"alignas", "alignof", "and_eq", "asm", "bitand", "char8_t", "co_await", "compl", "consteval", "constexpr", "constinit", "decltype", "dynamic_cast", "noexcept",
-         "not_eq", "or_eq", "reinterpret_cast", "static_assert", "thread_local", "typeof", "typeof_unqual", "typeid", "wchar_t", "xor_eq", "_Bool", "_Foo", "a__b", "memcpy"}};
+        {"context", "bytes",          "NULL",   "TessContext", "EOF",     "int64_t", "uint64_t", "linux",    "class",    "arg_class",
+         "I",       "complex",        "errno",  "stdin",       "bool",    "TESS_OK", "sum_spec", "sum_plan", "sum_body", "i32_bits_of_f32",
+         "unix",    "TessTensorDesc", "size_t", "nullptr",     "concept", "frame"},
+        {"alignas", "alignof",   "and_eq",           "asm",           "bitand",       "char8_t",      "co_await",
+         "compl",   "consteval", "constexpr",        "constinit",     "decltype",     "dynamic_cast", "noexcept",
+         "not_eq",  "or_eq",     "reinterpret_cast", "static_assert", "thread_local", "typeof",       "typeof_unqual",
+         "typeid",  "wchar_t",   "xor_eq",           "_Bool",         "_Foo",         "a__b",         "memcpy"}};
     const std::string includes = "-I'" TESSERA_SOURCE_DIR "' -I'" TESSERA_SOURCE_DIR "/runtime' ";
     const Target target = target_named("avx2");
     const Folder folder;
@@ -129,7 +134,8 @@ TEST_CASE("headers and C files compile whatever the arguments are called") {
         folder.write("alone.c", "#include \"sum.h\"\nint main(void) { return sum_argument_names[0] == 0; }\n");
         folder.write("after.c", headers(true) + "#include \"sum.h\"\nint main(void) { return sum_argument_names[0] == 0; }\n");
         folder.write("sum.c", source_of(kernels, target));
-        for (const char *compiler : {"gcc -std=c99", "gcc -std=gnu99 -D_GNU_SOURCE", "gcc -std=gnu2x -D_GNU_SOURCE", "g++ -std=c++20 -x c++", "g++ -std=gnu++20 -x c++"})
+        for (const char *compiler : {"gcc -std=c99", "gcc -std=gnu99 -D_GNU_SOURCE", "gcc -std=gnu2x -D_GNU_SOURCE",
+                                     "g++ -std=c++20 -x c++", "g++ -std=gnu++20 -x c++"})
             for (const char *file : {"alone.c", "after.c"}) {
                 if (std::string(compiler).ends_with("c++") && file == std::string("after.c")) continue;
                 folder.run(std::string(compiler) + " -Wall -Wextra -Werror -fsyntax-only " + includes + file);
@@ -140,19 +146,54 @@ TEST_CASE("headers and C files compile whatever the arguments are called") {
 }
 
 TEST_CASE("a kernel's name is a C identifier that nothing else has") {
-    for (const char *good : {"matmul", "MatMul", "MATMUL", "softmax_t", "stride_conv", "topk", "isru", "tessera_candidate", "gelu_f32", "E", "expf32", "cluster", "fft", "linear"}) {
+    for (const char *good : {"matmul", "MatMul", "MATMUL", "softmax_t", "stride_conv", "topk", "isru", "tessera_candidate", "gelu_f32", "E",
+                             "expf32", "cluster", "fft", "linear"}) {
         INFO(good);
         CHECK_NOTHROW(check_c_name(good));
     }
-    for (const char *bad : {"", "1x", "a.b", "int", "nullptr", "constexpr", "noexcept", "bitand", "static_assert", "thread_local", "concept", "_Bool", "wchar_t", "_Foo", "_x1",
-                            "a__b", "memcpy", "tess_pool_create", "TESS_OK", "TessContext", "main", "malloc", "expf", "NULL", "EOF", "ENOENT", "INT_MAX", "int64_t", "stdin",
-                            "linux", "pthread_create", "clFinish", "cuInit", "assert"}) {
+    for (const char *bad : {"",
+                            "1x",
+                            "a.b",
+                            "int",
+                            "nullptr",
+                            "constexpr",
+                            "noexcept",
+                            "bitand",
+                            "static_assert",
+                            "thread_local",
+                            "concept",
+                            "_Bool",
+                            "wchar_t",
+                            "_Foo",
+                            "_x1",
+                            "a__b",
+                            "memcpy",
+                            "tess_pool_create",
+                            "TESS_OK",
+                            "TessContext",
+                            "main",
+                            "malloc",
+                            "expf",
+                            "NULL",
+                            "EOF",
+                            "ENOENT",
+                            "INT_MAX",
+                            "int64_t",
+                            "stdin",
+                            "linux",
+                            "pthread_create",
+                            "clFinish",
+                            "cuInit",
+                            "assert"}) {
         INFO(bad);
         CHECK_THROWS_AS(check_c_name(bad), UserError);
     }
-    check_words([] { check_c_name("memcpy"); }, {"error[emit.name]: a kernel's name must be one that nothing else has, got 'memcpy', which is a function of the C library's; "
-                                                 "give another one with --name."});
-    check_words([] { check_c_name("tess_x"); }, {"got 'tess_x', which is reserved for Tessera's runtime, as is all that begins with tess_, TESS_ or Tess; give another"});
+    check_words(
+        [] { check_c_name("memcpy"); },
+        {"error[emit.name]: a kernel's name must be one that nothing else has, got 'memcpy', which is a function of the C library's; "
+         "give another one with --name."});
+    check_words([] { check_c_name("tess_x"); },
+                {"got 'tess_x', which is reserved for Tessera's runtime, as is all that begins with tess_, TESS_ or Tess; give another"});
 }
 
 TEST_CASE("no kernel is named like what the C library or the runtime has") {
@@ -176,10 +217,17 @@ TEST_CASE("no kernel is named like what the C library or the runtime has") {
 TEST_CASE("what a generated file has of its own is no kernel's name") {
     const Target target = target_named("avx2");
     const TileProgram p = lower(sum_of({"x", "w"}, "scale"), {}, target);
-    check_words([&] { source_of({{"i32_bits_of_f32", {{{}, p}}}}, target); }, {"error[emit.name]", "got 'i32_bits_of_f32', which is that of an operation of its own C;"});
+    check_words(
+        [&] {
+            source_of({{"i32_bits_of_f32", {{{}, p}}}}, target);
+        },
+        {"error[emit.name]", "got 'i32_bits_of_f32', which is that of an operation of its own C;"});
     const Target gpu = target_named("opencl");
-    check_words([&] { host_of({{"program", {{{}, lower(sum_of({"x", "w"}, "scale"), {}, gpu)}}}}, gpu, "", false); },
-                {"error[emit.name]", "got 'program', which is one of the host file's own;"});
+    check_words(
+        [&] {
+            host_of({{"program", {{{}, lower(sum_of({"x", "w"}, "scale"), {}, gpu)}}}}, gpu, "", false);
+        },
+        {"error[emit.name]", "got 'program', which is one of the host file's own;"});
 }
 
 }  // namespace tessera::test

@@ -80,7 +80,9 @@ TEST_CASE("a callee is lowered in its own names") {
     REQUIRE(program.programs.size() == 3);
     std::string text = to_text(program.programs[1]);
     INFO(text);
-    CHECK(text.starts_with("tile program linear for avx2\n  dim M\n  dim N = 8\n  dim K\n  input x[M, K]: f32\n  input w[K, N]: f32\n  input b[N]: f32\n  output y[M, N]: f32\n"));
+    CHECK(
+        text.starts_with("tile program linear for avx2\n  dim M\n  dim N = 8\n  dim K\n  input x[M, K]: f32\n  input w[K, N]: f32\n  input "
+                         "b[N]: f32\n  output y[M, N]: f32\n"));
     CHECK(text.find("vector N.lane") != std::string::npos);
     CHECK(to_text(program).find("  invoke linear(up.y, w_down, b_down, down.y, K=|F|, M=|M|, N=8)\n") != std::string::npos);
 }
@@ -95,17 +97,26 @@ TEST_CASE("calls that cannot be emitted once") {
     };
     auto at = [](const std::string &stage, const std::string &loop) { return Place{Place::Kind::at, stage, loop}; };
     refused([&](Stages &s) { s["up.y"].place = at("down.acc", "M"); },
-            "up.y: it is placed at down.acc.M, outside the call 'up', which is emitted once; place it at root or at a loop of the call's own stages, or inline the call.");
+            "up.y: it is placed at down.acc.M, outside the call 'up', which is emitted once; place it at root or at a loop of the call's "
+            "own stages, or inline the call.");
     Builder f("f");
     Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
     Tile h = relu(f.input("x", {M, D})).named("h");
     a = f.output("y", f.call("up", library::linear({}), {h, f.input("w", {D, F}), f.input("b", {F})})[0]).build();
     refused([&](Stages &s) { s["h"].place = at("up.acc", "M"); },
             "h: it is placed at up.acc.M, inside the call 'up', which is emitted once; place it at root, or inline the call.");
-    refused([&](Stages &s) { s["h"].place = Place{Place::Kind::inlined, "", ""}; },
-            "up: the call is emitted once, and takes 'h', which is not stored in full before it; place it at root, or inline the call.");
-    refused([&](Stages &s) { s["h"].layout = {{"D"}, {"M"}}; }, "up: the call is emitted once, and takes 'h', which has a layout; delete the layout (null), or inline the call.");
-    refused([&](Stages &s) { s["upp"].call = "once"; }, "upp: the knob 'call' is for the scope of a call; the scopes of f are up. Did you mean 'up'?");
+    refused(
+        [&](Stages &s) {
+            s["h"].place = Place{Place::Kind::inlined, "", ""};
+        },
+        "up: the call is emitted once, and takes 'h', which is not stored in full before it; place it at root, or inline the call.");
+    refused(
+        [&](Stages &s) {
+            s["h"].layout = {{"D"}, {"M"}};
+        },
+        "up: the call is emitted once, and takes 'h', which has a layout; delete the layout (null), or inline the call.");
+    refused([&](Stages &s) { s["upp"].call = "once"; },
+            "upp: the knob 'call' is for the scope of a call; the scopes of f are up. Did you mean 'up'?");
     refused([&](Stages &s) { s["up"].call = "twice"; }, "up: a call is 'inline' or 'once'; got 'twice'.");
 }
 

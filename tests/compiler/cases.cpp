@@ -53,7 +53,9 @@ private:
 
     void products() {
         Numerics f32, bf16 = numerics_named("bf16"), f16 = numerics_named("f16");
-        auto mnk = shapes({"M", "N", "K"}, {{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 2 * L + 1, 5}, {5, 3 * L - 1, 17}, {13, 31, 33}, {9, 2 * L, 1}, {4, 50, 16}});
+        auto mnk = shapes(
+            {"M", "N", "K"},
+            {{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 2 * L + 1, 5}, {5, 3 * L - 1, 17}, {13, 31, 33}, {9, 2 * L, 1}, {4, 50, 16}});
         add("matmul_plain", library::matmul(f32), mnk);
         Knobs tile;
         tile.micro = {{"M", 4}, {"N", 2 * L}}, tile.vector = {{"N", L}};
@@ -75,7 +77,9 @@ private:
         prefetched.stages["y"] = ahead, prefetched.stages["y.w.packed"] = panels;
         Knobs wide = tile;
         wide.pack["w"] = {"root", {{"N", 17 * L + 3, false}, {"K", 0, false}, {"N", 17 * L + 3, true}}};
-        add("matmul_wide_panels", library::matmul(f32), shapes({"M", "N", "K"}, {{2, 3, 0}, {5, 2 * L + 1, 3}, {9, 17 * L + 3, 2}, {3, 40 * L, 5}})).stages["y"] = wide;
+        add("matmul_wide_panels", library::matmul(f32),
+            shapes({"M", "N", "K"}, {{2, 3, 0}, {5, 2 * L + 1, 3}, {9, 17 * L + 3, 2}, {3, 40 * L, 5}}))
+            .stages["y"] = wide;
         Knobs sliced = tile;
         sliced.block = {{"M", 8}, {"N", 4 * L}}, sliced.k = {{"K", 8}};
         sliced.parallel = {"block.M", "block.N"};
@@ -133,7 +137,8 @@ private:
         // Lanes of a fixed dim that they do not divide: what is over belongs to some lanes only.
         Builder fixed_columns("softmax_fixed_columns", f32);
         Dim rows = fixed_columns.dim("M"), columns = fixed_columns.dim("N", 4 * L + 3);
-        Case &lanes = add("softmax_fixed_lanes", fixed_columns.output("y", tessera::softmax(fixed_columns.input("x", {rows, columns}), columns)).build(),
+        Case &lanes = add("softmax_fixed_lanes",
+                          fixed_columns.output("y", tessera::softmax(fixed_columns.input("x", {rows, columns}), columns)).build(),
                           shapes({"M"}, {{0}, {1}, {3}}));
         lanes.stages["max"].split["N"] = {How::lanes, L}, lanes.stages["sum"].split["N"] = {How::lanes, 2 * L};
         // A producer's register tile is larger than what its consumer needs, and so reads past what lies inside it.
@@ -149,24 +154,36 @@ private:
         Case &rmsnorm = add("rmsnorm_placed", library::rmsnorm(f32), mn);
         rmsnorm.stages["squares"].place = at("y", "M"), rmsnorm.stages["scale"].place = at("y", "M");
         rmsnorm.stages["y"].vector = {{"N", L}}, rmsnorm.stages["y"].parallel = {"M"};
-        add("feed_forward_plain", library::feed_forward(f32), shapes({"M", "D", "F"}, {{1, 1, 1}, {3, 5, 7}, {2, L + 1, 2 * L - 1}})).stages["up.acc"].vector = {{"F", L}};
+        add("feed_forward_plain", library::feed_forward(f32), shapes({"M", "D", "F"}, {{1, 1, 1}, {3, 5, 7}, {2, L + 1, 2 * L - 1}}))
+            .stages["up.acc"]
+            .vector = {{"F", L}};
     }
 
     void attentions() {
         Numerics f32;
-        auto hstde = shapes({"H", "S", "T", "D", "E"}, {{0, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {2, 0, 3, 2, 2}, {1, 5, 7, 3, 2}, {2, 13, 9, 4, L + 1}, {1, 17, 33, 8, L - 1}, {1, 5, 9, 0, 3}});
+        auto hstde = shapes({"H", "S", "T", "D", "E"}, {{0, 1, 1, 1, 1},
+                                                        {1, 1, 1, 1, 1},
+                                                        {2, 0, 3, 2, 2},
+                                                        {1, 5, 7, 3, 2},
+                                                        {2, 13, 9, 4, L + 1},
+                                                        {1, 17, 33, 8, L - 1},
+                                                        {1, 5, 9, 0, 3}});
         add("attention_plain", library::attention(f32), hstde);
         for (bool causal : {false, true}) {
-            Case &c = add(causal ? "attention_causal_online" : "attention_online", causal ? library::attention_causal(f32) : library::attention(f32), hstde);
+            Case &c = add(causal ? "attention_causal_online" : "attention_online",
+                          causal ? library::attention_causal(f32) : library::attention(f32), hstde);
             std::string s = "online_softmax";
             int64_t rows = L, keys = 8;
             c.stages[s].split["T"] = {How::online, keys};
             c.stages["o"].block = {{"S", rows}}, c.stages["o"].vector = {{"E", L}}, c.stages["o"].parallel = {"H"};
-            auto place = [&](const std::string &stage, const std::string &in, const std::string &loop) { c.stages[stage].place = at(in, loop); };
+            auto place = [&](const std::string &stage, const std::string &in, const std::string &loop) {
+                c.stages[stage].place = at(in, loop);
+            };
             place(s, "o", "block.S"), place("scaled", "o", "block.S");
             c.stages["scaled"].vector = {{"S", L}}, c.stages["scaled"].layout = {{"D"}, {"S"}};
             place("scores", s, "T.o");
-            c.stages["scores"].micro = {{"S", rows}, {"T", 4}}, c.stages["scores"].vector = {{"S", L}}, c.stages["scores"].layout = {{"T"}, {"S"}};
+            c.stages["scores"].micro = {{"S", rows}, {"T", 4}}, c.stages["scores"].vector = {{"S", L}},
+            c.stages["scores"].layout = {{"T"}, {"S"}};
             for (std::string p : {"m", "p", "l", "acc"}) {
                 place(s + ".chunk." + p, s, "T.o");
                 if (p != "acc") c.stages[s + ".chunk." + p].micro = {{"S", rows}}, c.stages[s + ".chunk." + p].vector = {{"S", L}};
@@ -179,8 +196,10 @@ private:
         // Without keys' dims every score is the sum of nothing, whatever loops over those dims came before.
         Case &slices = add("attention_slices", library::attention(f32), hstde);
         slices.stages["scaled"].levels = {{"tile", {{"D", 16}}}}, slices.stages["scores"].k = {{"D", 3}};
-        Case &empty = add("attention_without_dims", bind_extents(library::attention(f32), {{"D", 0}}), shapes({"H", "S", "T", "E"}, {{1, 5, 7, 3}, {2, 9, 0, 1}}));
-        empty.stages["scores"].k = {{"D", 3}}, empty.stages["scores"].micro = {{"T", 4}}, empty.stages["scaled"].place = at("scores", "k.D");
+        Case &empty = add("attention_without_dims", bind_extents(library::attention(f32), {{"D", 0}}),
+                          shapes({"H", "S", "T", "E"}, {{1, 5, 7, 3}, {2, 9, 0, 1}}));
+        empty.stages["scores"].k = {{"D", 3}}, empty.stages["scores"].micro = {{"T", 4}},
+        empty.stages["scaled"].place = at("scores", "k.D");
     }
 
     // Tables in the kernel: read by row, by a computed position, as a scalar, in 2-byte and 1-byte types, and one inside a callee.
@@ -198,17 +217,24 @@ private:
         Builder f("tables");
         Dim M = f.dim("M"), N = f.dim("N", 21), T = f.dim("T", 5), K = f.dim("K", 4);
         Tile x = f.input("x", {M, N});
-        Tile window = f.call("window", windowed, {x})[0];                                   // (M, N)
+        Tile window = f.call("window", windowed, {x})[0];  // (M, N)
         Tile row = f.constant("row", {N}, series(21, -3.0e-3, 1.7), DType::bf16);
         Tile basis = f.constant("basis", {K, N}, series(84, 1.0, -0.013));
         Tile order = f.constant("order", {T}, {3, 0, 4, 1, 2}, DType::i32);
-        Tile odd = f.constant("odd", {N}, [] { std::vector<double> bits(21); for (size_t i = 1; i < 21; i += 2) bits[i] = 1; return bits; }(), DType::boolean);
+        Tile odd = f.constant(
+            "odd", {N},
+            [] {
+                std::vector<double> bits(21);
+                for (size_t i = 1; i < 21; i += 2) bits[i] = 1;
+                return bits;
+            }(),
+            DType::boolean);
         Tile scale = f.constant("scale", {}, {0.5});
         Expr position = bounded(cast(DType::index, load("order", DType::i32, {variable("M") % Expr(5)})), Expr(0), Expr(5));
         Tile gathered = f.constant("values", {T}, {1, 10, 100, 1000, 10000}).at({{"T", position}}, {"M"});  // (M)
         Tile weights = f.input("weights", {M, K});
-        Tile mixed = dot(weights, basis).named("mixed");                                    // (M, N)
-        Tile kept = select(odd, window + row, window - row);                               // (M, N)
+        Tile mixed = dot(weights, basis).named("mixed");      // (M, N)
+        Tile kept = select(odd, window + row, window - row);  // (M, N)
         Algorithm tables = f.output("z", kept * scale + gathered + mixed).build();
         Knobs tile;
         tile.micro = {{"M", 3}, {"N", 2 * L}}, tile.vector = {{"N", L}};
@@ -226,9 +252,11 @@ private:
     void calls() {
         Numerics f32;
         Knobs tile;
-        tile.micro = {{"M", 4}, {"F", 2 * L}}, tile.vector = {{"F", L}}, tile.pack["w_up"] = {"micro.F", {{"F", 2 * L, false}, {"D", 0, false}, {"F", 2 * L, true}}};
+        tile.micro = {{"M", 4}, {"F", 2 * L}}, tile.vector = {{"F", L}},
+        tile.pack["w_up"] = {"micro.F", {{"F", 2 * L, false}, {"D", 0, false}, {"F", 2 * L, true}}};
         tile.loops = {"micro.F", "micro.M"};
-        Case &layer = add("feed_forward_once", library::feed_forward(f32), shapes({"M", "D", "F"}, {{0, 2, 2}, {1, 1, 1}, {3, 5, 7}, {6, L + 1, 2 * L - 1}, {9, 4 * L, 3}}));
+        Case &layer = add("feed_forward_once", library::feed_forward(f32),
+                          shapes({"M", "D", "F"}, {{0, 2, 2}, {1, 1, 1}, {3, 5, 7}, {6, L + 1, 2 * L - 1}, {9, 4 * L, 3}}));
         for (std::string scope : {"up", "down", "norm"}) layer.stages[scope].call = "once";
         layer.stages["up.acc"] = tile, layer.stages["up.acc"].place = at("up.y", "block.M");
         layer.stages["up.y"].block = {{"M", 8}}, layer.stages["up.y"].parallel = {"block.M"}, layer.stages["up.y"].vector = {{"F", L}};
@@ -243,7 +271,8 @@ private:
 
         Builder h("doubled");
         Dim P = h.dim("P"), Q = h.dim("Q"), R = h.dim("R");
-        Tile first = h.call("inner", scaled, {h.input("s", {P, Q}), h.input("t", {Q, R}), h.input("zeros", {R})}, {{"factor", h.scalar(DType::f32, 0.25)}})[0];  // (P, R)
+        Tile first = h.call("inner", scaled, {h.input("s", {P, Q}), h.input("t", {Q, R}), h.input("zeros", {R})},
+                            {{"factor", h.scalar(DType::f32, 0.25)}})[0];  // (P, R)
         Algorithm doubled = h.output("q", first + first).build();
 
         Builder k("accumulate");
@@ -254,12 +283,13 @@ private:
 
         Builder f("layers");
         Dim M = f.dim("M"), N = f.dim("N", 2 * L + 1), O = f.dim("O", 2 * L + 1), W = f.dim("W");
-        Tile x = f.input("x", {M, N}), to = f.input("to", {N, O}), back = f.input("back", {O, N}), out = f.input("out", {N, W}), w = f.input("w", {W});
+        Tile x = f.input("x", {M, N}), to = f.input("to", {N, O}), back = f.input("back", {O, N}), out = f.input("out", {N, W}),
+             w = f.input("w", {W});
         Tile scale = f.parameter("scale", DType::f32), seen = f.state("seen", {M, N}), sums = f.state("sums", {M, W});
         Tile table = f.constant("table", {O}, std::vector<double>(static_cast<size_t>(2 * L + 1), 0.5)), row = f.input("row", {N});
-        Tile a = f.call("a", scaled, {x, to, table}, {{"factor", scale}})[0];              // (M, O)
-        Tile b = f.call("b", scaled, {a, back, row}, {{"factor", scale + 1.0}})[0];        // (M, N)
-        Tile c = f.call("c", doubled, {(b - x).named("step"), to, table})[0];             // (M, O)
+        Tile a = f.call("a", scaled, {x, to, table}, {{"factor", scale}})[0];                 // (M, O)
+        Tile b = f.call("b", scaled, {a, back, row}, {{"factor", scale + 1.0}})[0];           // (M, N)
+        Tile c = f.call("c", doubled, {(b - x).named("step"), to, table})[0];                 // (M, O)
         Tile d = f.call("d", scaled, {b, out, w}, {{"factor", f.scalar(DType::f32, 2)}})[0];  // (M, W)
         f.call("e", accumulate, {seen, b});
         f.call("f", accumulate, {sums, d});
@@ -284,8 +314,13 @@ private:
         Numerics f32;
         Options plain{{"stride", 1}, {"padding", 0}, {"dilation", 1}}, same{{"stride", 1}, {"padding", 1}, {"dilation", 1}};
         Options strided{{"stride", 2}, {"padding", 3}, {"dilation", 1}}, dilated{{"stride", 1}, {"padding", 2}, {"dilation", 2}};
-        auto images = shapes({"N", "H", "W", "C", "R", "S", "O"}, {{0, 3, 3, 2, 1, 1, 2}, {1, 0, 4, 2, 1, 2, 3}, {1, 1, 1, 1, 1, 1, 1}, {1, 2, 2, 1, 3, 3, 2},
-                                                                   {2, 5, 9, 0, 2, 3, L}, {1, 7, 8, 3, 3, 3, L + 1}, {2, 9, 17, 5, 3, 2, 2 * L - 1}});
+        auto images = shapes({"N", "H", "W", "C", "R", "S", "O"}, {{0, 3, 3, 2, 1, 1, 2},
+                                                                   {1, 0, 4, 2, 1, 2, 3},
+                                                                   {1, 1, 1, 1, 1, 1, 1},
+                                                                   {1, 2, 2, 1, 3, 3, 2},
+                                                                   {2, 5, 9, 0, 2, 3, L},
+                                                                   {1, 7, 8, 3, 3, 3, L + 1},
+                                                                   {2, 9, 17, 5, 3, 2, 2 * L - 1}});
         auto direct = [&](const std::string &name, const Algorithm &a, const std::string &padded_at) {
             Case &c = add(name, a, images);
             c.stages["y"].block = {{"P", 3}}, c.stages["y"].micro = {{"Q", 4}, {"O", 2 * L}}, c.stages["y"].vector = {{"O", L}};
@@ -302,22 +337,31 @@ private:
         add("conv2d_nchw_root", library::conv2d_nchw(f32, strided), images).stages["acc"].vector = {{"O", L}};
         Case &fused = add("conv2d_bias_relu", library::conv2d_bias_relu_nhwc(f32, same), images);
         fused.stages["y"].block = {{"P", 2}, {"Q", 4}}, fused.stages["y"].vector = {{"O", L}};
-        fused.stages["acc"].place = at("y", "block"), fused.stages["acc"].micro = {{"Q", 4}, {"O", L}}, fused.stages["acc"].vector = {{"O", L}};
+        fused.stages["acc"].place = at("y", "block"), fused.stages["acc"].micro = {{"Q", 4}, {"O", L}},
+        fused.stages["acc"].vector = {{"O", L}};
         fused.stages["padded"].place = at("y", "block");
-        Case &along = add("conv1d_tile", library::conv1d(f32, dilated),
-                          shapes({"N", "L", "C", "R", "O"}, {{1, 0, 1, 1, 1}, {1, 1, 2, 3, 3}, {2, 9, 3, 3, L + 1}, {1, 30, 4, 5, 2 * L - 1}}));
-        along.stages["y"].micro = {{"P", 4}, {"O", L}}, along.stages["y"].vector = {{"O", L}}, along.stages["padded"].place = at("y", "micro.P");
-        auto channels = shapes({"N", "H", "W", "C", "R", "S"}, {{0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, L, 2, 3}, {1, 7, 8, L + 1, 3, 3}, {1, 9, 13, 2 * L - 1, 3, 3}});
+        Case &along =
+            add("conv1d_tile", library::conv1d(f32, dilated),
+                shapes({"N", "L", "C", "R", "O"}, {{1, 0, 1, 1, 1}, {1, 1, 2, 3, 3}, {2, 9, 3, 3, L + 1}, {1, 30, 4, 5, 2 * L - 1}}));
+        along.stages["y"].micro = {{"P", 4}, {"O", L}}, along.stages["y"].vector = {{"O", L}},
+        along.stages["padded"].place = at("y", "micro.P");
+        auto channels =
+            shapes({"N", "H", "W", "C", "R", "S"},
+                   {{0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, L, 2, 3}, {1, 7, 8, L + 1, 3, 3}, {1, 9, 13, 2 * L - 1, 3, 3}});
         Case &depth = add("depthwise_conv2d_block", library::depthwise_conv2d_nhwc(f32, same), channels);
-        depth.stages["y"].block = {{"P", 3}, {"C", 2 * L}}, depth.stages["y"].micro = {{"Q", 3}, {"C", L}}, depth.stages["y"].vector = {{"C", L}};
+        depth.stages["y"].block = {{"P", 3}, {"C", 2 * L}}, depth.stages["y"].micro = {{"Q", 3}, {"C", L}},
+        depth.stages["y"].vector = {{"C", L}};
         depth.stages["padded"].place = at("y", "block.C"), depth.stages["padded"].vector = {{"C", L}};
         add("grouped_conv2d_plain", library::grouped_conv2d_nhwc(f32, same),
-            shapes({"N", "H", "W", "G", "C", "R", "S", "O"}, {{1, 3, 4, 2, 3, 3, 2, 5}, {2, 1, 1, 3, 1, 1, 1, 2}})).stages["y"].vector = {{"O", 4}};
+            shapes({"N", "H", "W", "G", "C", "R", "S", "O"}, {{1, 3, 4, 2, 3, 3, 2, 5}, {2, 1, 1, 3, 1, 1, 1, 2}}))
+            .stages["y"]
+            .vector = {{"O", 4}};
         auto pools = shapes({"N", "H", "W", "C"}, {{0, 3, 3, 2}, {1, 1, 1, 1}, {1, 2, 3, L}, {2, 7, 8, L + 1}, {1, 12, 9, 2 * L - 1}});
         Options pool{{"stride", 2}, {"padding", 1}, {"dilation", 1}, {"size", 3}};
         Case &most = add("max_pool2d_tile", library::max_pool2d_nhwc(f32, pool), pools);
         most.stages["y"].micro = {{"Q", 2}, {"C", L}}, most.stages["y"].vector = {{"C", L}}, most.stages["padded"].place = at("y", "P");
-        add("average_pool2d_inline", library::average_pool2d_nhwc(f32, pool), pools).stages["padded"].place = Place{Place::Kind::inlined, "", ""};
+        add("average_pool2d_inline", library::average_pool2d_nhwc(f32, pool), pools).stages["padded"].place =
+            Place{Place::Kind::inlined, "", ""};
 
         // A producer under a window computes the region that the window needs: relu of a 1x1 convolution under a 3x3 one.
         for (const char *loop : {"block.P", "P", "micro.Q"}) {
@@ -326,8 +370,9 @@ private:
             Dim R = f.dim("R", 3), S = f.dim("S", 3);
             Tile x = f.input("x", {N, H, W, C}), w1 = f.input("w1", {C, D}), w = f.input("w", {R, S, D, O});
             Tile inner = relu(dot(x, w1).named("inner")).named("mid");  // (N, H, W, D)
-            Case &c = add(f.algorithm().name, f.output("y", conv2d(inner, w, H, W, R, S, {D}, window_of(same))).build(),
-                          shapes({"N", "H", "W", "C", "O"}, {{1, 1, 1, 1, 1}, {1, 5, 9, 4, L}, {2, 7, 6, 3, L + 1}, {1, 10, 13, 2, 2 * L - 1}}));
+            Case &c =
+                add(f.algorithm().name, f.output("y", conv2d(inner, w, H, W, R, S, {D}, window_of(same))).build(),
+                    shapes({"N", "H", "W", "C", "O"}, {{1, 1, 1, 1, 1}, {1, 5, 9, 4, L}, {2, 7, 6, 3, L + 1}, {1, 10, 13, 2, 2 * L - 1}}));
             c.stages["y"].block = {{"P", 4}}, c.stages["y"].micro = {{"Q", 4}, {"O", L}}, c.stages["y"].vector = {{"O", L}};
             c.stages["y"].loops = {"N", "block.P", "P", "micro.Q", "micro.O"};
             for (const char *stage : {"padded", "mid", "inner"}) c.stages[stage].place = at("y", loop);
@@ -337,8 +382,10 @@ private:
     // Passes that are written out, with lanes along what is contiguous: first the points, whose results are interleaved, then what
     // was transformed before, then pairs.
     void transforms() {
-        auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), int64_t points, bool inlined = false) {
-            Case &c = add(name + std::to_string(points) + (inlined ? "_inlined" : ""), make({}, {{"points", points}}), shapes({"B"}, {{0}, {1}, {3}}));
+        auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), int64_t points,
+                             bool inlined = false) {
+            Case &c = add(name + std::to_string(points) + (inlined ? "_inlined" : ""), make({}, {{"points", points}}),
+                          shapes({"B"}, {{0}, {1}, {3}}));
             for (const Stage &stage : c.algorithm.stages) {
                 Knobs &k = c.stages[stage.name];
                 if (stage.name == "y") k.vector = {{stage.dims.back(), 2 * L}}, k.parallel = {"B"};
@@ -356,7 +403,8 @@ private:
         for (int64_t points : {1, 2, 3, 5, 6, 8, 12, 15, 16, 30, 60, 64}) transform("fft", library::fft, points);
         for (int64_t points : {2, 15, 64, 120}) transform("rfft", library::rfft, points), transform("irfft", library::irfft, points);
         transform("ifft", library::ifft, 48);
-        for (int64_t points : {5, 15, 60, 128}) transform("fft", library::fft, points, true), transform("irfft", library::irfft, 2 * points, true);
+        for (int64_t points : {5, 15, 60, 128})
+            transform("fft", library::fft, points, true), transform("irfft", library::irfft, 2 * points, true);
         add("fft_plain", library::fft({}, {{"points", 24}}), shapes({"B"}, {{0}, {1}, {5}}));
     }
 
@@ -390,7 +438,8 @@ private:
                     Builder f(name + (chunks ? "_chunks" : "_rows"), f32);
                     Dim M = f.dim("M"), N = f.dim("N");
                     Tile x = f.input("x", {M, N}), z = f.input("z", {M, N});
-                    Algorithm a = f.output("y", f.scan(max_monoid(DType::f32), x, M, inclusive, direction, z < f.scalar(DType::f32, 0))).build();
+                    Algorithm a =
+                        f.output("y", f.scan(max_monoid(DType::f32), x, M, inclusive, direction, z < f.scalar(DType::f32, 0))).build();
                     Case &c = add(a.name, a, mn);
                     if (chunks) c.stages["y"].split["M"] = {How::chunks, 4};
                     c.stages[chunks ? "y.local" : "y"].micro = {{"N", 2 * L}};
@@ -402,8 +451,12 @@ private:
             Builder f(std::string("whole_dim_") + order, f32);
             Dim M = f.dim("M"), N = f.dim("N");
             Tile z = f.input("z", {M, N});
-            Tile all = (order == std::string("third") ? relu(z) : f.scan(sum_monoid(DType::f32), z, M, true, ScanDirection::backward, Tile())).named("all");
-            Expr m = variable("M"), row = order == std::string("ahead") ? m : order == std::string("back") ? extent("M") - 1 - m : m / Expr(3);
+            Tile all =
+                (order == std::string("third") ? relu(z) : f.scan(sum_monoid(DType::f32), z, M, true, ScanDirection::backward, Tile()))
+                    .named("all");
+            Expr m = variable("M"), row = order == std::string("ahead")  ? m
+                                          : order == std::string("back") ? extent("M") - 1 - m
+                                                                         : m / Expr(3);
             Tile near = (f.tile(load(all.value()->name, DType::f32, {row, variable("N")}), {M, N}) * z).named("near");  // (M, N)
             Case &c = add(f.algorithm().name, f.output("y", near + z).build(), mn);
             c.stages["y"].micro = {{"M", 8}, {"N", L}}, c.stages["y"].vector = {{"N", L}};
@@ -445,13 +498,12 @@ std::vector<Case> gpu_cases() {
         try {
             lowered(c, target_named("opencl"));
             return false;
-        } catch (const UserError &) {
-            return true;
-        }
+        } catch (const UserError &) { return true; }
     });
     require(all.size() * 4 >= before * 3, "most schedules of CPUs fit a GPU");
     Numerics f32;
-    auto add = [&](const std::string &name, const Algorithm &algorithm, std::vector<std::string> dims, const std::vector<std::vector<int64_t>> &values) -> Case & {
+    auto add = [&](const std::string &name, const Algorithm &algorithm, std::vector<std::string> dims,
+                   const std::vector<std::vector<int64_t>> &values) -> Case & {
         all.push_back({name, algorithm, {}, {}});
         for (auto &v : values) {
             Extents e;
@@ -460,7 +512,8 @@ std::vector<Case> gpu_cases() {
         }
         return all.back();
     };
-    std::vector<std::vector<int64_t>> mnk = {{0, 5, 3}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {7, 17, 5}, {33, 31, 17}, {65, 66, 33}, {64, 64, 16}};
+    std::vector<std::vector<int64_t>> mnk = {{0, 5, 3},  {3, 0, 2},    {2, 3, 0},    {1, 1, 1},
+                                             {7, 17, 5}, {33, 31, 17}, {65, 66, 33}, {64, 64, 16}};
     Knobs tile;
     tile.block = {{"M", 16}, {"N", 32}}, tile.micro = {{"M", 4}, {"N", 4}}, tile.vector = {{"N", 4}};
     add("matmul_blocks", library::matmul(f32), {"M", "N", "K"}, mnk).stages["y"] = tile;
@@ -484,7 +537,8 @@ std::vector<Case> gpu_cases() {
     // Those that ship.
     Library schedules;
     schedules.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
-    auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims, const std::vector<std::vector<int64_t>> &values) -> Case & {
+    auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims,
+                       const std::vector<std::vector<int64_t>> &values) -> Case & {
         Case &c = add(name + "_shipped", algorithm, dims, values);
         c.stages = without_patterns(resolve(schedules.find(name + "/opencl"), schedules), algorithm).stages;
         return c;
@@ -495,7 +549,8 @@ std::vector<Case> gpu_cases() {
     // The longest has its passes in the workspace, the others in shared memory.
     transform("fft", library::fft, {1, 30, 64, 8192}), transform("ifft", library::ifft, {48});
     transform("rfft", library::rfft, {15, 120}), transform("irfft", library::irfft, {15, 128});
-    std::vector<std::vector<int64_t>> large = {{0, 5, 3}, {2, 3, 0}, {1, 1, 1}, {63, 65, 17}, {67, 130, 33}}, rows = {{0, 3}, {3, 0}, {1, 1}, {2, 255}, {3, 257}, {2, 601}};
+    std::vector<std::vector<int64_t>> large = {{0, 5, 3}, {2, 3, 0}, {1, 1, 1}, {63, 65, 17}, {67, 130, 33}},
+                                      rows = {{0, 3}, {3, 0}, {1, 1}, {2, 255}, {3, 257}, {2, 601}};
     shipped("matmul", library::matmul(f32), {"M", "N", "K"}, large);
     shipped("linear", library::linear(f32), {"M", "N", "K"}, large);
     shipped("linear_gelu", library::linear_gelu(f32), {"M", "N", "K"}, large);
@@ -514,7 +569,8 @@ std::vector<Case> gpu_cases() {
     const Options same{{"stride", 1}, {"padding", 1}, {"dilation", 1}}, strided{{"stride", 2}, {"padding", 3}, {"dilation", 1}};
     const Options pool{{"stride", 2}, {"padding", 1}, {"dilation", 1}, {"size", 3}};
     const std::vector<std::string> channels = {"N", "H", "W", "C", "R", "S"};
-    const std::vector<std::vector<int64_t>> images = {{0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, 0, 2, 3}, {1, 7, 8, 3, 3, 3}, {2, 6, 34, 17, 3, 2}};
+    const std::vector<std::vector<int64_t>> images = {
+        {0, 3, 3, 2, 1, 1}, {1, 1, 1, 1, 1, 1}, {2, 5, 9, 0, 2, 3}, {1, 7, 8, 3, 3, 3}, {2, 6, 34, 17, 3, 2}};
     std::vector<std::vector<int64_t>> filters = images;
     for (size_t i = 0; i < filters.size(); i++) filters[i].push_back(std::vector<int64_t>{2, 1, 3, 66, 65}[i]);
     std::vector<std::string> all_dims = channels;

@@ -49,16 +49,29 @@ TEST_CASE("an instruction of a family is one") {
 TEST_CASE("register tiles that take minutes to compile are refused, and the knobs named") {
     CHECK(checked(library::matmul({}), {{"y", tile(8, 48)}}).empty());
     CHECK(checked(library::matmul({}), {{"y", tile(16, 64)}}) ==
-          std::vector<std::string>{"matmul.y: its register tile (micro: 16 of M * 64 of N; vector: 16 of N) keeps 64 values at a time, and avx512 has 32 registers, so some go through memory"});
-    check_words([] { checked(library::matmul({}), {{"y", tile(64, 64)}}); },
-                {"error[schedule.register-tile]: matmul.y: its register tile (micro: 64 of M * 64 of N; vector: 16 of N) keeps 256 values at a time, and avx512 has 32 registers; expected fewer "
-                 "than 256, since compiling takes minutes beyond. Make micro smaller, or vector wider."});
-    check_words([] { checked(library::softmax({}), {{"exp", tile(32, 64)}}); },
-                {"error[schedule.register-tile]: softmax.exp: ", " instructions are written out in a row (micro: 32 of M * 64 of N; vector: 16 of N); expected at most 1500, since compiling takes "
-                 "minutes beyond. Make micro or unroll smaller, or vector wider."});
+          std::vector<std::string>{"matmul.y: its register tile (micro: 16 of M * 64 of N; vector: 16 of N) keeps 64 values at a time, and "
+                                   "avx512 has 32 registers, so some go through memory"});
+    check_words(
+        [] {
+            checked(library::matmul({}), {{"y", tile(64, 64)}});
+        },
+        {"error[schedule.register-tile]: matmul.y: its register tile (micro: 64 of M * 64 of N; vector: 16 of N) keeps 256 values at a "
+         "time, and avx512 has 32 registers; expected fewer "
+         "than 256, since compiling takes minutes beyond. Make micro smaller, or vector wider."});
+    check_words(
+        [] {
+            checked(library::softmax({}), {{"exp", tile(32, 64)}});
+        },
+        {"error[schedule.register-tile]: softmax.exp: ",
+         " instructions are written out in a row (micro: 32 of M * 64 of N; vector: 16 of N); expected at most 1500, since compiling takes "
+         "minutes beyond. Make micro or unroll smaller, or vector wider."});
     Knobs unrolled = tile(8, 48);
     unrolled.unroll = {{"K", 100}};
-    check_words([&] { checked(library::matmul({}), {{"y", unrolled}}); }, {"matmul.y: 12000 instructions are written out in a row (micro: 8 of M * 48 of N; unroll: 100 of K; vector: 16 of N)"});
+    check_words(
+        [&] {
+            checked(library::matmul({}), {{"y", unrolled}});
+        },
+        {"matmul.y: 12000 instructions are written out in a row (micro: 8 of M * 48 of N; unroll: 100 of K; vector: 16 of N)"});
     Knobs blocks = tile(8, 8, 1);
     blocks.block = {{"M", 64}, {"N", 64}};
     CHECK(checked(library::matmul({}), {{"y", blocks}}, target_named("opencl")).empty());

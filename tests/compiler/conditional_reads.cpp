@@ -7,7 +7,8 @@ namespace tessera {
 static std::string text(const Expr &e) {
     std::string all;
     for (const ConditionalRead &r : conditional_reads({e}, [](const std::string &b) { return b != "x"; }))
-        all += (all.empty() ? "" : "; ") + r.buffer + "[" + to_string(r.index[0]) + "]" + (r.condition.defined() ? " if " + to_string(r.condition) : "");
+        all += (all.empty() ? "" : "; ") + r.buffer + "[" + to_string(r.index[0]) + "]" +
+               (r.condition.defined() ? " if " + to_string(r.condition) : "");
     return all;
 }
 

@@ -12,9 +12,12 @@
 namespace tessera::test {
 
 TEST_CASE("sums of data are wide, what bounded gives and buffers hold is not") {
-    const Expr n = variable("N"), T = extent("T"), loaded = cast(DType::index, load("p", DType::i32, {n})), byte = cast(DType::index, load("q", DType::u8, {n}));
+    const Expr n = variable("N"), T = extent("T"), loaded = cast(DType::index, load("p", DType::i32, {n})),
+               byte = cast(DType::index, load("q", DType::u8, {n}));
     DataPositions positions;
-    auto kind = [&](const Expr &e) { return std::string(positions.is_data(e) ? "data" : "place") + (positions.is_wide(e) ? ", wide" : ""); };
+    auto kind = [&](const Expr &e) {
+        return std::string(positions.is_data(e) ? "data" : "place") + (positions.is_wide(e) ? ", wide" : "");
+    };
     CHECK(kind(n * 16 + T) == "place");
     CHECK(kind(loaded) == "data");
     CHECK(kind(max(loaded, n)) == "data");
@@ -35,7 +38,8 @@ TEST_CASE("sums of data are wide, what bounded gives and buffers hold is not") {
 static std::map<std::string, Expr> values() {
     const Expr m = variable("M"), n = variable("N"), T = extent("T");
     const Expr p = cast(DType::index, load("p", DType::i32, {m})), q = cast(DType::index, load("q", DType::i64, {m}));
-    const Expr r = cast(DType::index, load("r", DType::f32, {n}), Rounding::toward_zero), by_column = cast(DType::index, load("c", DType::i32, {n}));
+    const Expr r = cast(DType::index, load("r", DType::f32, {n}), Rounding::toward_zero),
+               by_column = cast(DType::index, load("c", DType::i32, {n}));
     auto x = [&](const Expr &at) { return load_or("x", DType::f32, {at}, Expr(0) <= at && at < T, constant(DType::f32, -1)); };
     const Expr lo = p + 1, hi = q + 1;
     return {
@@ -59,7 +63,8 @@ static std::map<std::string, Expr> values() {
         {"remainder", load("x", DType::f32, {(p + n) % T})},
         {"remainder_by_data", x((p + n) % (q + 1))},
         {"between", load_or("x", DType::f32, {bounded(n, lo, hi)}, Expr(0) <= lo && lo < hi && hi <= T, constant(DType::f32, -2))},
-        {"compared", select(p + n < T, select(Expr(int64_t{1} << 31) <= p + n, constant(DType::f32, 3), constant(DType::f32, 2)), constant(DType::f32, 1))},
+        {"compared", select(p + n < T, select(Expr(int64_t{1} << 31) <= p + n, constant(DType::f32, 3), constant(DType::f32, 2)),
+                            constant(DType::f32, 1))},
         {"as_real", cast(DType::f32, p + n)},
         {"as_integer", cast(DType::f32, cast(DType::i32, p - q))},
     };
@@ -69,7 +74,8 @@ static Algorithm algorithm_of(const std::string &name, const Expr &value) {
     Builder f(name);
     Dim M = f.dim("M"), N = f.dim("N"), T = symbolic_dim("T");
     T.min = 1;
-    f.input("x", {f.dim(T)}), f.input("p", {M}, DType::i32), f.input("q", {M}, DType::i64), f.input("r", {N}), f.input("c", {N}, DType::i32);
+    f.input("x", {f.dim(T)}), f.input("p", {M}, DType::i32), f.input("q", {M}, DType::i64), f.input("r", {N}),
+        f.input("c", {N}, DType::i32);
     return f.output("y", f.tile(value, {M, N})).build();
 }
 
@@ -78,13 +84,15 @@ static Algorithm dropped() {
     Builder f("dropped");
     Dim M = f.dim("M"), N = f.dim("N"), T = f.dim("T");
     Tile p = f.input("p", {M}, DType::i32), x = f.input("x", {M, N});
-    return f.output("y", f.scatter(sum_monoid(DType::f32), x, {f.tile(cast(DType::index, p.value()) + variable("N"), {M, N})}, {T})).build();
+    return f.output("y", f.scatter(sum_monoid(DType::f32), x, {f.tile(cast(DType::index, p.value()) + variable("N"), {M, N})}, {T}))
+        .build();
 }
 
 static std::vector<Case> cases_for(const Target &target) {
     std::vector<Case> all;
     const int64_t lanes = target.is_gpu() ? 4 : target.vector_bytes / 4;
-    const std::vector<Extents> shapes = {{{"M", 19}, {"N", lanes + 3}, {"T", 40}}, {{"M", 19}, {"N", lanes}, {"T", 1}}, {{"M", 1}, {"N", 2 * lanes + 1}, {"T", lanes}}};
+    const std::vector<Extents> shapes = {
+        {{"M", 19}, {"N", lanes + 3}, {"T", 40}}, {{"M", 19}, {"N", lanes}, {"T", 1}}, {{"M", 1}, {"N", 2 * lanes + 1}, {"T", lanes}}};
     for (auto &[name, value] : values()) {
         const Algorithm a = algorithm_of(name, value);
         all.push_back({name + "_plain", a, {}, shapes});
@@ -109,15 +117,17 @@ static Arrays hostile_inputs(const Algorithm &a, const Extents &shape, uint32_t 
         const int64_t choices = array.dtype == DType::i32 ? 4 : 8;
         for (int64_t i = 0; i < array.size(); i++) {
             const int64_t at = i + seed, number = at % 3 == 0 ? at % 5 - 2 : far[at * 7 % 11 % choices];
-            array.set(i, is_float(array.dtype) ? Scalar::of_real(array.dtype, at % 17 == 0 ? NAN : static_cast<double>(number)) : Scalar::of_integer(array.dtype, number));
+            array.set(i, is_float(array.dtype) ? Scalar::of_real(array.dtype, at % 17 == 0 ? NAN : static_cast<double>(number))
+                                               : Scalar::of_integer(array.dtype, number));
         }
     }
     return inputs;
 }
 
 static void check(const Target &target, const Build &build = {}) {
-    check_hostile(cases_for(target), target, build, hostile_inputs,
-                  [](uint32_t number) { return std::vector{Layout{number % 2 == 0, 0, 0, 1}}; });
+    check_hostile(cases_for(target), target, build, hostile_inputs, [](uint32_t number) {
+        return std::vector{Layout{number % 2 == 0, 0, 0, 1}};
+    });
 }
 
 TEST_CASE("positions made of hostile data") {
@@ -153,7 +163,8 @@ TEST_CASE("positions made of hostile data: ragged rows") {
             for (int64_t rows : {7, 50}) {
                 const Extents shape{{"B", 5}, {"N", 19}, {"T", rows}};
                 Arrays inputs = make_inputs(a, shape, 5);
-                for (int64_t i = 0; i < 6; i++) inputs.at("offsets").set(i, Scalar::of_integer(DType::i64, offsets[static_cast<size_t>(i)]));
+                for (int64_t i = 0; i < 6; i++)
+                    inputs.at("offsets").set(i, Scalar::of_integer(DType::i64, offsets[static_cast<size_t>(i)]));
                 for (const TileProgram &p : programs) {
                     const Arrays expected = run_interpreter(p, shape, inputs, {});
                     CHECK(differ_in_bits(code.run(p, shape, inputs, {}, {}), expected) == "");

@@ -44,7 +44,8 @@ static std::vector<TargetKernels> kernels_for(const std::string &list) {
 TEST_CASE("a library for several targets runs the best one that the processor and the context leave") {
     const std::vector<TargetKernels> all = kernels_for("x86-64,avx512,avx2");
     const Loaded library(all);
-    const std::map<uint64_t, std::string> left = {{0, "avx512"}, {bit(TESS_CPU_AVX512BW), "avx2"}, {bit(TESS_CPU_AVX512F) | bit(TESS_CPU_FMA), "x86-64"}, {~uint64_t{0}, "x86-64"}};
+    const std::map<uint64_t, std::string> left = {
+        {0, "avx512"}, {bit(TESS_CPU_AVX512BW), "avx2"}, {bit(TESS_CPU_AVX512F) | bit(TESS_CPU_FMA), "x86-64"}, {~uint64_t{0}, "x86-64"}};
     const Extents shape = {{"M", 5}, {"N", 21}, {"K", 67}};
     for (size_t k = 0; k < 2; k++) {
         const TileProgram &any = all[0].kernels[k].general();

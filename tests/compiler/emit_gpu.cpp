@@ -22,7 +22,9 @@ TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     std::vector<TileProgram> programs;
     for (const Case &c : cases) programs.push_back(lowered(c, target));
     Loaded library(programs, target);
-    check_code(cases, programs, library, [](uint32_t number) { return std::vector<Layout>{number % 2 ? Layout{true, 0, 0, 1, 0, number % 4 == 1} : Layout{false, 2, 3, 1, 0, number % 4 == 0}}; });
+    check_code(cases, programs, library, [](uint32_t number) {
+        return std::vector<Layout>{number % 2 ? Layout{true, 0, 0, 1, 0, number % 4 == 1} : Layout{false, 2, 3, 1, 0, number % 4 == 0}};
+    });
 }
 
 // What an application compiles, with warnings as errors, where it may have other compilers than ours.
@@ -40,7 +42,8 @@ TEST_CASE("the host files of GPU kernels compile without warnings") {
             files += " " + kernel.name + ".c";
         }
         for (const Build &build : c_builds("-std=c99 -Wall -Wextra -Werror")) {
-            const std::string command = "cd '" + folder + "' && " + build.compiler + " " + build.options + " -fsyntax-only -I'" + TESSERA_SOURCE_DIR + "'" + files + " > log 2>&1";
+            const std::string command = "cd '" + folder + "' && " + build.compiler + " " + build.options + " -fsyntax-only -I'" +
+                                        TESSERA_SOURCE_DIR + "'" + files + " > log 2>&1";
             const int code = std::system(command.c_str());
             std::ifstream log(folder + "/log");
             INFO(command << "\n" << std::string(std::istreambuf_iterator<char>(log), {}).substr(0, 2000));
@@ -55,7 +58,8 @@ static std::string assembled(const std::string &source, const std::string &arch)
     std::string folder = (std::filesystem::temp_directory_path() / "tessera-cuda-XXXXXX").string();
     REQUIRE(mkdtemp(folder.data()));
     std::ofstream(folder + "/kernels.cu") << source;
-    std::string command = std::string("'") + TESSERA_NVCC + "' -arch=" + arch + " -fmad=false -cubin -Xptxas -v -o '" + folder + "/kernels.cubin' '" + folder + "/kernels.cu' > '" + folder + "/log' 2>&1";
+    std::string command = std::string("'") + TESSERA_NVCC + "' -arch=" + arch + " -fmad=false -cubin -Xptxas -v -o '" + folder +
+                          "/kernels.cubin' '" + folder + "/kernels.cu' > '" + folder + "/log' 2>&1";
     int failed = std::system(command.c_str());
     std::ifstream log(folder + "/log");
     std::string said(std::istreambuf_iterator<char>(log), {});

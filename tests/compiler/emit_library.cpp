@@ -1,10 +1,10 @@
 // What is in a generated library beside the code.
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include "algorithms/builder.h"
 #include "algorithms/tile_functions.h"
@@ -64,7 +64,8 @@ TEST_CASE("constants are read-only data without a symbol, equal ones once") {
     Knobs y;
     y.vector = {{"N", 16}};
     auto program = [&](const std::string &name, double first) { return lowered(name, with_table(name, first), {{"y", y}}, target); };
-    Archive one({program("a", 0)}, target), alike({program("a", 0), program("b", 0)}, target), apart({program("a", 0), program("b", 1)}, target);
+    Archive one({program("a", 0)}, target), alike({program("a", 0), program("b", 0)}, target),
+        apart({program("a", 0), program("b", 1)}, target);
     const std::string text = one.listing();
     CHECK(text.find(".p2align\t6, 0x0\n.Lconstant.0.data:") != std::string::npos);  // to a vector
     std::string symbols = output_of("nm '" + one.path().string() + "'");
@@ -102,7 +103,8 @@ TEST_CASE("a callee is emitted once in a library, for all of its kernels") {
     Archive archive(programs, target);
     std::string symbols = output_of("nm '" + archive.path().string() + "'");
     INFO(symbols);
-    for (std::string name : {"a.avx2.callee0.scaled_product", "a.avx2.callee1.scaled_product2", "a.avx2.callee2.doubled", "a.avx2.callee3.accumulate"}) {
+    for (std::string name :
+         {"a.avx2.callee0.scaled_product", "a.avx2.callee1.scaled_product2", "a.avx2.callee2.doubled", "a.avx2.callee3.accumulate"}) {
         size_t defined = symbols.find(" T " + name + "\n");
         REQUIRE(defined != std::string::npos);
         CHECK(symbols.find(" T " + name + "\n", defined + 1) == std::string::npos);

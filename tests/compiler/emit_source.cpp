@@ -22,7 +22,9 @@
 
 namespace tessera::test {
 
-static std::string source(const TileProgram &p, const std::string &target = "avx2") { return source_of({{p.name, {{{}, p}}}}, target_named(target)); }
+static std::string source(const TileProgram &p, const std::string &target = "avx2") {
+    return source_of({{p.name, {{{}, p}}}}, target_named(target));
+}
 
 static TileProgram small_matmul() {
     Knobs tile;
@@ -50,7 +52,10 @@ TEST_CASE("a file has several kernels, and a kernel several variants") {
     const TileProgram plain = lowered("matmul", library::matmul({}), {}, target);
     const Kernel both{"a", {{{{"N", "", 16, "==", 0}}, plain}, {{}, plain}}}, one{"b", {{{}, plain}}};
     const std::string text = source_of({both, one}, target, {"made for a test"});
-    CHECK_THAT(text, Catch::Contains("if (frame[1] % 16 == 0) return a_variant0_body(call, frame); /* N % 16 == 0 */\n    return a_variant1_body(call, frame);"));
+    CHECK_THAT(
+        text,
+        Catch::Contains(
+            "if (frame[1] % 16 == 0) return a_variant0_body(call, frame); /* N % 16 == 0 */\n    return a_variant1_body(call, frame);"));
     CHECK_THAT(text, Catch::Contains("int b(const TessTensorDesc *x, ") && Catch::Contains(" * made for a test\n"));
 }
 
@@ -80,9 +85,7 @@ static void not_in_c(const TileProgram &p, const std::string &part) {
     try {
         source(p, "x86-64");
         FAIL("expected: " << part);
-    } catch (const UserError &e) {
-        CHECK_THAT(e.what(), Catch::Contains(part));
-    }
+    } catch (const UserError &e) { CHECK_THAT(e.what(), Catch::Contains(part)); }
 }
 
 TEST_CASE("what C for a CPU cannot hold") {
@@ -91,15 +94,20 @@ TEST_CASE("what C for a CPU cannot hold") {
     p.body = {tile_node(Barrier{})};
     not_in_c(p, "error[emit.cpu]: k: barriers are not for a CPU target.");
     p.body = {tile_node(Invoke{"other", {}, {}, {}})};
-    not_in_c(p, "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the knob 'call' of that scope, or emit a library.");
+    not_in_c(p,
+             "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the "
+             "knob 'call' of that scope, or emit a library.");
     p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
     not_in_c(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
     not_in_c(p, "k: shared memory is not for a CPU target.");
     const TileNode store = Compute{"b", {variable("i")}, constant(DType::f32, 1), {}};
-    p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(20000)}, Space::registers}, {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, 0, {tile_node(store)}})}})};
-    not_in_c(p, "error[emit.unrolled]: k: it has more than 16384 unrolled statements in a row around 'b'; expected fewer, so that a C compiler can be given them. "
-                "Choose a smaller 'micro' tile.");
+    p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(20000)}, Space::registers},
+                              {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, 0, {tile_node(store)}})}})};
+    not_in_c(p,
+             "error[emit.unrolled]: k: it has more than 16384 unrolled statements in a row around 'b'; expected fewer, so that a C "
+             "compiler can be given them. "
+             "Choose a smaller 'micro' tile.");
     p.body.clear();
     p.constants = {{"c", DType::f32, {}, Role::constant, {}}};
     not_in_c(p, "error[emit.constant]: k: the constant 'c' has no values; pass it as an input.");
@@ -110,10 +118,15 @@ TEST_CASE("constants are tables of C") {
     TileProgram p;
     p.name = "ramp", p.target = "avx2";
     p.dims = {fixed_dim("N", 3)};
-    p.constants = {{"c", DType::f32, {"N"}, Role::constant, {Scalar::of_real(DType::f32, 1), Scalar::of_real(DType::f32, -0.0), Scalar::of_real(DType::f32, 0.1)}}};
+    p.constants = {{"c",
+                    DType::f32,
+                    {"N"},
+                    Role::constant,
+                    {Scalar::of_real(DType::f32, 1), Scalar::of_real(DType::f32, -0.0), Scalar::of_real(DType::f32, 0.1)}}};
     Tensor y{"y", DType::f32, {"N"}, Role::input, {}};
     p.arguments = {{y, true, false}};
-    p.body = {tile_node(Loop{"i", Expr(3), LoopKind::serial, 0, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
+    p.body = {tile_node(
+        Loop{"i", Expr(3), LoopKind::serial, 0, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
     for (const Build &build : c_builds("-O2")) {
         Loaded library({p}, target, build);
         CHECK(differ_in_bits(library.run(p, {}, {}, {}, Layout{}), run_interpreter(p, {}, {}, {})) == "");
@@ -130,8 +143,9 @@ static Compiled compiled(const std::string &text, const std::string &compiler) {
     std::string folder = (std::filesystem::temp_directory_path() / "tessera-compiled-XXXXXX").string();
     REQUIRE(mkdtemp(folder.data()));
     std::ofstream(folder + "/kernels.c") << text;
-    const std::string command = compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -I'" + TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' -S -o '" + folder + "/kernels.s' '" +
-                                folder + "/kernels.c' > '" + folder + "/log' 2>&1";
+    const std::string command = compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi -I'" + TESSERA_SOURCE_DIR + "' -I'" +
+                                TESSERA_SOURCE_DIR + "/runtime' -S -o '" + folder + "/kernels.s' '" + folder + "/kernels.c' > '" + folder +
+                                "/log' 2>&1";
     auto content = [&](const char *name) {
         std::ifstream in(folder + name);
         return std::string(std::istreambuf_iterator<char>(in), {});
@@ -144,7 +158,8 @@ static Compiled compiled(const std::string &text, const std::string &compiler) {
 // gcc tells of each part. clang tells of few, and is told that there is none.
 TEST_CASE("C does not compile with parts of -ffast-math, or is as without") {
     const std::string text = source(small_matmul());
-    for (const char *part : {"-ffast-math", "-ffinite-math-only", "-freciprocal-math", "-fno-signed-zeros", "-funsafe-math-optimizations"}) {
+    for (const char *part :
+         {"-ffast-math", "-ffinite-math-only", "-freciprocal-math", "-fno-signed-zeros", "-funsafe-math-optimizations"}) {
         INFO(part);
         const Compiled got = compiled(text, std::string("gcc -O1 ") + part);
         CHECK_FALSE(got.done);
@@ -153,7 +168,8 @@ TEST_CASE("C does not compile with parts of -ffast-math, or is as without") {
     if (c_builds("").size() < 2) return;
     const TileProgram row = lowered("softmax", library::softmax({}), {}, target_named("avx2"));
     CHECK_FALSE(compiled(text, "clang -O1 -ffast-math").done);
-    const Compiled plain = compiled(source(row), "clang -O2"), loose = compiled(source(row), "clang -O2 -fassociative-math -fno-signed-zeros -fno-trapping-math -freciprocal-math");
+    const Compiled plain = compiled(source(row), "clang -O2"),
+                   loose = compiled(source(row), "clang -O2 -fassociative-math -fno-signed-zeros -fno-trapping-math -freciprocal-math");
     CHECK((plain.done && !plain.assembly.empty()));
     CHECK(plain.assembly == loose.assembly);
 }
@@ -165,7 +181,8 @@ TEST_CASE("dot products of ARM are in C where the compiler has them, and asked o
     schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
     const auto stages = resolve(schedules.find("matmul_u8s8/arm64+asimddp"), schedules).stages;
     const std::string text = source(lowered("bytes", library::matmul_u8s8({}), stages, target), target.name);
-    const std::string gcc = std::string("'") + TESSERA_ARM64_CC + "' -O2", clang = "clang --target=aarch64-linux-gnu -O2", asks = "\n_Static_assert(TESS_CPU_FEATURES != 0, \"\");\n",
+    const std::string gcc = std::string("'") + TESSERA_ARM64_CC + "' -O2", clang = "clang --target=aarch64-linux-gnu -O2",
+                      asks = "\n_Static_assert(TESS_CPU_FEATURES != 0, \"\");\n",
                       asks_nothing = "\n_Static_assert(TESS_CPU_FEATURES == 0, \"\");\n";
     auto check = [&](const std::string &compiler, bool has) {
         const Compiled got = compiled(text + (has ? asks : asks_nothing), compiler);
@@ -226,8 +243,11 @@ TEST_CASE("a kernel in C is clean under the address and undefined behaviour sani
     std::ofstream(folder + "/kernels.c") << source_of(kernels, target);
     std::ofstream(folder + "/main.c") << sanitized_main;
     // Without intrinsics, which the sanitizers do not look into.
-    const std::string command = std::string("cd '") + folder + "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE -fsanitize=address,undefined -fno-sanitize-recover=all -I'" +
-                                TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' kernels.c main.c '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm -o main > log 2>&1 && ./main >> log 2>&1";
+    const std::string command = std::string("cd '") + folder +
+                                "' && gcc -std=c11 -O1 -g -Wall -Wextra -Werror -Wno-psabi -DTESS_PORTABLE -fsanitize=address,undefined "
+                                "-fno-sanitize-recover=all -I'" +
+                                TESSERA_SOURCE_DIR + "' -I'" + TESSERA_SOURCE_DIR + "/runtime' kernels.c main.c '" +
+                                TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm -o main > log 2>&1 && ./main >> log 2>&1";
     const int code = std::system(command.c_str());
     std::ifstream log(folder + "/log");
     INFO(std::string(std::istreambuf_iterator<char>(log), {}));

@@ -31,14 +31,25 @@ static Knobs split(const std::string &dim, Split::How how, int64_t size) {
 
 TEST_CASE("extents that do not fit") {
     Algorithm a = library::matmul({});
-    check_words([&] { bind_extents(a, {{"Z", 4}}); },
-                {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
+    check_words(
+        [&] {
+            bind_extents(a, {{"Z", 4}});
+        },
+        {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
     CHECK_THROWS_WITH(bind_extents(a, {{"Q", 1}}), !Catch::Contains("Did you mean"));
     CHECK_THROWS_WITH(bind_extents(a, {{"n", 1}}), Catch::Contains("Did you mean 'N'?"));
-    check_words([] { bind_extents(library::conv2d_nhwc({}, {{"stride", 1}, {"padding", 0}}), {{"P", 3}}); },
-                {"error[shape.unknown-dim]: conv2d_nhwc: dim P is derived, as ", "|H|", "; the symbolic dims are N, H, W, C, R, S, O. Fix those that it is derived of."});
-    check_words([] { bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}}); },
-                {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration and options, got 7; the symbolic dims are M, K. Leave it out, or choose other options."});
+    check_words(
+        [] {
+            bind_extents(library::conv2d_nhwc({}, {{"stride", 1}, {"padding", 0}}), {{"P", 3}});
+        },
+        {"error[shape.unknown-dim]: conv2d_nhwc: dim P is derived, as ", "|H|",
+         "; the symbolic dims are N, H, W, C, R, S, O. Fix those that it is derived of."});
+    check_words(
+        [] {
+            bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}});
+        },
+        {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration and options, got 7; the symbolic dims are "
+         "M, K. Leave it out, or choose other options."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
     check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
     check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
@@ -49,29 +60,49 @@ TEST_CASE("extents that do not fit") {
 
 TEST_CASE("knobs that a CPU does not have") {
     Algorithm a = library::matmul({});
-    refused(a, {{"y", with([](Knobs &k) { k.warps = 4; })}}, {"error[schedule.cpu]: y: 'warps' is for GPU targets; delete it (null) in the schedule of a CPU."});
+    refused(a, {{"y", with([](Knobs &k) { k.warps = 4; })}},
+            {"error[schedule.cpu]: y: 'warps' is for GPU targets; delete it (null) in the schedule of a CPU."});
     refused(a, {{"y", with([](Knobs &k) { k.swizzle = "xor"; })}}, {"y: 'swizzle' is for GPU targets"});
     refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
-    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl")); },
-                {"error[schedule.gpu]: y: 'prefetch' is not for opencl; delete it (null)."});
-    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}}, {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4."});
+    check_words(
+        [&] {
+            lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl"));
+        },
+        {"error[schedule.gpu]: y: 'prefetch' is not for opencl; delete it (null)."});
+    refused(a, {{"y", with([](Knobs &k) { k.instruction = "wgmma"; })}},
+            {"error[schedule.instruction]: y: there is no instruction family 'wgmma'; the families are fma, mul_add, dot2, dot4."});
     refused(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}},
-            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are fma, mul_add, dot4; generate for 'avx512_bf16', or delete the knob (null)."});
-    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16")); },
-                {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and unconditionally; this stage is no such sum."});
-    check_words([&] { lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}}, target_named("opencl")); },
-                {"y: the instruction family dot2 needs avx512_bf16, which target 'opencl' has not; its families are fma, mul_add; delete the knob (null)."});
+            {"error[schedule.instruction]: y: the instruction family dot2 needs avx512_bf16, which target 'avx2' has not; its families are "
+             "fma, mul_add, dot4; generate for 'avx512_bf16', or delete the knob (null)."});
+    check_words(
+        [&] {
+            lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot4"; })}}, target_named("avx512_bf16"));
+        },
+        {"error[schedule.instruction]: y: the instruction family dot4 sums products of u8 and i8 elements in i32, each cast once and "
+         "unconditionally; this stage is no such sum."});
+    check_words(
+        [&] {
+            lower(a, {{"y", with([](Knobs &k) { k.instruction = "dot2"; })}}, target_named("opencl"));
+        },
+        {"y: the instruction family dot2 needs avx512_bf16, which target 'opencl' has not; its families are fma, mul_add; delete the knob "
+         "(null)."});
     refused(library::softmax({}), {{"y", with([](Knobs &k) { k.instruction = "fma"; })}},
-            {"error[schedule.instruction]: y: the instruction family fma sums products, each added with one rounding; this stage is no such sum. Delete the knob (null)."});
+            {"error[schedule.instruction]: y: the instruction family fma sums products, each added with one rounding; this stage is no "
+             "such sum. Delete the knob (null)."});
     for (const Algorithm &no_sum : {library::softmax({}), library::matmul_u8s8({})})
         refused(no_sum, {{"y", with([](Knobs &k) { k.instruction = "mul_add"; })}},
-                {"error[schedule.instruction]: y: the instruction family mul_add sums products of floats, each product and each sum with a rounding; this stage is no such sum. Delete the knob (null)."});
-    refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}}, {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
+                {"error[schedule.instruction]: y: the instruction family mul_add sums products of floats, each product and each sum with a "
+                 "rounding; this stage is no such sum. Delete the knob (null)."});
+    refused(a, {{"y", with([](Knobs &k) { k.call = "once"; })}},
+            {"error[schedule.call]: y: the knob 'call' is for the scope of a call; the scopes of matmul are none."});
 }
 
 TEST_CASE("a register tile that a CPU's loops leave out") {
-    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.block = {{"N", 8}}, k.micro = {{"N", 4}}, k.loops = {"block.N"}; })}},
-            {"error[schedule.loops]: y: the tile 'micro.N' is in no loop; the loops are block.N. Add it to them, or delete the tile: only on a GPU is it a thread's part of block.N."});
+    refused(library::matmul({}), {{"y", with([](Knobs &k) {
+                                       k.block = {{"N", 8}}, k.micro = {{"N", 4}}, k.loops = {"block.N"};
+                                   })}},
+            {"error[schedule.loops]: y: the tile 'micro.N' is in no loop; the loops are block.N. Add it to them, or delete the tile: only "
+             "on a GPU is it a thread's part of block.N."});
 }
 
 TEST_CASE("schedules that a GPU cannot follow") {
@@ -79,34 +110,75 @@ TEST_CASE("schedules that a GPU cannot follow") {
     auto refused = [&](const std::function<void(Knobs &)> &change, const std::vector<std::string> &parts) {
         check_words([&] { lower(a, {{"y", with(change)}}, target_named("opencl")); }, parts);
     };
-    refused([](Knobs &k) { k.parallel = {"M"}; }, {"error[schedule.gpu]: y: 'parallel' is not for opencl; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place."});
+    refused([](Knobs &k) { k.parallel = {"M"}; }, {"error[schedule.gpu]: y: 'parallel' is not for opencl; delete it (null). Blocks and "
+                                                   "threads come from block and micro, and shared memory from pack and place."});
     refused([](Knobs &k) { k.swizzle = "xor"; }, {"error[schedule.gpu]: y: 'swizzle' is not for opencl"});
     refused([](Knobs &k) { k.stages = 2; }, {"error[schedule.gpu]: y: 'stages' is not for opencl"});
-    refused([](Knobs &k) { k.block = {{"M", 8}}, k.tail["M"] = Tail::loop; }, {"error[schedule.gpu]: y: 'tail' with the policy loop is not for opencl"});
-    refused([](Knobs &k) { k.pack["w"] = {"micro", {}}; }, {"error[schedule.gpu]: y: a pack of 'w' in micro, a thread's part of a block's tile and no loop, is not for opencl"});
-    refused([](Knobs &k) { k.micro = {{"M", 2}}, k.loops = {"micro.M", "N"}; },
-            {"error[schedule.threads]: y: 'loops' lists 'micro.M', and on opencl micro is a thread's part of a block's tile and no loop; list block.M or delete 'loops'."});
-    refused([](Knobs &k) { k.block = {{"M", 10}}, k.micro = {{"M", 4}}; }, {"error[schedule.threads]: y: block M = 10 must be a multiple of micro M = 4, which is one thread's part of it."});
-    refused([](Knobs &k) { k.block = {{"N", 12}}, k.micro = {{"N", 6}}, k.vector = {{"N", 4}}; }, {"error[schedule.threads]: y: micro N = 6 must be a multiple of vector N = 4."});
-    refused([](Knobs &k) { k.block = {{"M", 64}}, k.warps = 1; }, {"error[schedule.threads]: y: block needs 64 threads and warps = 1 gives 32; make micro larger, block smaller or warps more."});
-    refused([](Knobs &k) { k.block = {{"M", 512}}; }, {"error[schedule.threads]: y: a block of 512 threads is more than the 256 of opencl; make micro larger or block smaller."});
+    refused(
+        [](Knobs &k) {
+            k.block = {{"M", 8}}, k.tail["M"] = Tail::loop;
+        },
+        {"error[schedule.gpu]: y: 'tail' with the policy loop is not for opencl"});
+    refused(
+        [](Knobs &k) {
+            k.pack["w"] = {"micro", {}};
+        },
+        {"error[schedule.gpu]: y: a pack of 'w' in micro, a thread's part of a block's tile and no loop, is not for opencl"});
+    refused(
+        [](Knobs &k) {
+            k.micro = {{"M", 2}}, k.loops = {"micro.M", "N"};
+        },
+        {"error[schedule.threads]: y: 'loops' lists 'micro.M', and on opencl micro is a thread's part of a block's tile and no loop; list "
+         "block.M or delete 'loops'."});
+    refused(
+        [](Knobs &k) {
+            k.block = {{"M", 10}}, k.micro = {{"M", 4}};
+        },
+        {"error[schedule.threads]: y: block M = 10 must be a multiple of micro M = 4, which is one thread's part of it."});
+    refused(
+        [](Knobs &k) {
+            k.block = {{"N", 12}}, k.micro = {{"N", 6}}, k.vector = {{"N", 4}};
+        },
+        {"error[schedule.threads]: y: micro N = 6 must be a multiple of vector N = 4."});
+    refused(
+        [](Knobs &k) {
+            k.block = {{"M", 64}}, k.warps = 1;
+        },
+        {"error[schedule.threads]: y: block needs 64 threads and warps = 1 gives 32; make micro larger, block smaller or warps more."});
+    refused(
+        [](Knobs &k) {
+            k.block = {{"M", 512}};
+        },
+        {"error[schedule.threads]: y: a block of 512 threads is more than the 256 of opencl; make micro larger or block smaller."});
 }
 
 TEST_CASE("loops in an order that cannot accumulate") {
-    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.loops = {"M", "K", "N"}; })}},
-            {"error[schedule.loops]: y: the loop 'K' is a single point of the fold and stands outside the loop 'N'; the order is M, K, N. Put it after the stage's own dims, or cut the dim into slices ('k')."});
-    refused(library::cumulative_sum({}), {{"y", with([](Knobs &k) { k.loops = {"M", "N"}; })}},
-            {"error[schedule.loops]: y: the loop 'N' runs along the scan", "Leave the scanned dim out of 'loops': it is innermost by itself."});
-    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.directives = {{"v", "", "vectorize", "N", 0}}; })}},
+    refused(library::matmul({}), {{"y", with([](Knobs &k) {
+                                       k.loops = {"M", "K", "N"};
+                                   })}},
+            {"error[schedule.loops]: y: the loop 'K' is a single point of the fold and stands outside the loop 'N'; the order is M, K, N. "
+             "Put it after the stage's own dims, or cut the dim into slices ('k')."});
+    refused(
+        library::cumulative_sum({}), {{"y", with([](Knobs &k) {
+                                           k.loops = {"M", "N"};
+                                       })}},
+        {"error[schedule.loops]: y: the loop 'N' runs along the scan", "Leave the scanned dim out of 'loops': it is innermost by itself."});
+    refused(library::matmul({}), {{"y", with([](Knobs &k) {
+                                       k.directives = {{"v", "", "vectorize", "N", 0}};
+                                   })}},
             {"error[schedule.factor]: y: directive 'v' (vectorize) has no factor; say by how much, as in \"factor\": 8."});
-    refused(library::matmul({}), {{"y", with([](Knobs &k) { k.k = {{"K", 8}}, k.directives = {{"u", "", "unroll", "k.K", 4}}; })}},
-            {"error[schedule.directive]: y: directive 'u' (unroll) names 'k.K', a loop over tiles, and only a loop point by point can be unrolled; name a dim ('K')"});
+    refused(library::matmul({}), {{"y", with([](Knobs &k) {
+                                       k.k = {{"K", 8}}, k.directives = {{"u", "", "unroll", "k.K", 4}};
+                                   })}},
+            {"error[schedule.directive]: y: directive 'u' (unroll) names 'k.K', a loop over tiles, and only a loop point by point can be "
+             "unrolled; name a dim ('K')"});
 }
 
 TEST_CASE("places that are none") {
     Algorithm two = library::rmsnorm({});
     two.outputs = {"scale", "y"};
-    refused(two, {{"scale", with([](Knobs &k) { k.place = at("y", "M"); })}}, {"error[schedule.place]: scale: an output must be placed at root."});
+    refused(two, {{"scale", with([](Knobs &k) { k.place = at("y", "M"); })}},
+            {"error[schedule.place]: scale: an output must be placed at root."});
     refused(library::rmsnorm({}), {{"scale", with([](Knobs &k) { k.place = at("squares", "M"); })}},
             {"scale: it is placed at squares.M, and nothing there loads it; place it where its consumer is."});
     Builder f("mirrored");
@@ -114,35 +186,55 @@ TEST_CASE("places that are none") {
     Tile s = relu(f.input("x", {N})).named("s");
     Algorithm mirrored = f.output("y", s + s.at({{"N", extent("N") - 1 - variable("N")}}, {"N"})).build();
     refused(mirrored, {{"s", with([](Knobs &k) { k.place = at("y", "N"); })}},
-            {"s: how much of dim 'N' is needed at its place has no bound that is free of loop variables, so no storage can be set aside; place it at root or further in."});
-    refused(library::linear({}), {{"acc", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}},
-            {"error[schedule.inline]: acc: cannot be inlined: only a map can be substituted into its consumers; place it at a consumer's loop or at root."});
-    refused(library::linear({}), {{"y", with([](Knobs &k) { k.place = Place{Place::Kind::inlined, "", ""}; })}}, {"y: cannot be inlined: it is an output"});
+            {"s: how much of dim 'N' is needed at its place has no bound that is free of loop variables, so no storage can be set aside; "
+             "place it at root or further in."});
+    refused(library::linear({}), {{"acc", with([](Knobs &k) {
+                                       k.place = Place{Place::Kind::inlined, "", ""};
+                                   })}},
+            {"error[schedule.inline]: acc: cannot be inlined: only a map can be substituted into its consumers; place it at a consumer's "
+             "loop or at root."});
+    refused(library::linear({}), {{"y", with([](Knobs &k) {
+                                       k.place = Place{Place::Kind::inlined, "", ""};
+                                   })}},
+            {"y: cannot be inlined: it is an output"});
     const Algorithm transform = library::fft({}, {{"points", 262144}});
     std::map<std::string, Knobs> inlined;
     for (const Stage &stage : transform.stages)
         if (stage.name != transform.outputs[0]) inlined[stage.name].place = Place{Place::Kind::inlined, "", ""};
-    refused(transform, inlined, {"error[schedule.inline]: fft.", "what is inlined into it makes ", " operations and operands of each of its points; expected at most 20000. Place 'fft."});
+    refused(transform, inlined,
+            {"error[schedule.inline]: fft.", "what is inlined into it makes ",
+             " operations and operands of each of its points; expected at most 20000. Place 'fft."});
     refused(library::softmax({}), {{"max", with([](Knobs &k) { k.place = at("y", "M"); })}},
-            {"error[schedule.place]: exp: it loads 'max', which is computed inside another stage's loops and is not there any more; place the producer at "
+            {"error[schedule.place]: exp: it loads 'max', which is computed inside another stage's loops and is not there any more; place "
+             "the producer at "
              "root or at a loop around all its consumers."});
 }
 
 TEST_CASE("loops that cannot be parallel") {
     Algorithm a = library::matmul({});
     refused(a, {{"y", with([](Knobs &k) { k.parallel = {"N"}; })}},
-            {"error[schedule.parallel]: y: the loops N cannot be parallel: parallel loops must be the outermost ones; the stage's loops are, outermost first, M, N, K."});
-    refused(a, {{"y", with([](Knobs &k) { k.loops = {"K", "M", "N"}, k.parallel = {"K"}; })}}, {"'K' carries the fold; split the reduction across threads instead"});
+            {"error[schedule.parallel]: y: the loops N cannot be parallel: parallel loops must be the outermost ones; the stage's loops "
+             "are, outermost first, M, N, K."});
+    refused(a, {{"y", with([](Knobs &k) {
+                     k.loops = {"K", "M", "N"}, k.parallel = {"K"};
+                 })}},
+            {"'K' carries the fold; split the reduction across threads instead"});
     refused(library::linear({}), {{"acc", with([](Knobs &k) { k.place = at("y", "M"), k.parallel = {"M"}; })}},
             {"the stage is placed inside another stage's loops; only a stage at root has parallel loops"});
-    refused(library::ring_append({}), {{"append", with([](Knobs &k) { k.loops = {"T", "B", "D"}, k.parallel = {"T"}; })}},
-            {"append: iterations of 'T' may write the same element of 'cache', so they cannot run in parallel; parallel dims of an update are those that index its "
+    refused(library::ring_append({}), {{"append", with([](Knobs &k) {
+                                            k.loops = {"T", "B", "D"}, k.parallel = {"T"};
+                                        })}},
+            {"append: iterations of 'T' may write the same element of 'cache', so they cannot run in parallel; parallel dims of an update "
+             "are those that index its "
              "state directly."});
 }
 
 TEST_CASE("dims that vary with an outer one") {
-    refused(library::segmented_sum({}), {{"y", with([](Knobs &k) { k.block = {{"B", 4}}, k.loops = {"block.B", "R", "B", "N"}; })}},
-            {"error[schedule.ragged]: y: the size of dim 'R' varies with outer indices", "so their loops must go point by point outside it; do not tile or vectorise those dims."});
+    refused(library::segmented_sum({}), {{"y", with([](Knobs &k) {
+                                              k.block = {{"B", 4}}, k.loops = {"block.B", "R", "B", "N"};
+                                          })}},
+            {"error[schedule.ragged]: y: the size of dim 'R' varies with outer indices",
+             "so their loops must go point by point outside it; do not tile or vectorise those dims."});
 }
 
 TEST_CASE("a ragged dim inside a fold to a computed destination") {
@@ -153,7 +245,8 @@ TEST_CASE("a ragged dim inside a fold to a computed destination") {
 
 TEST_CASE("splits that a fold does not have") {
     Algorithm matmul = library::matmul({}), scan = library::cumulative_sum({});
-    refused(matmul, {{"y", split("M", Split::How::chunks, 4)}}, {"error[schedule.split]: y: cannot split dim 'M': the stage folds over K."});
+    refused(matmul, {{"y", split("M", Split::How::chunks, 4)}},
+            {"error[schedule.split]: y: cannot split dim 'M': the stage folds over K."});
     refused(matmul, {{"z", split("K", Split::How::chunks, 4)}}, {"z: cannot split dim 'K': there is no such stage."});
     refused(matmul, {{"y", split("K", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
     Algorithm plain = library::gemv({});
@@ -178,10 +271,19 @@ TEST_CASE("splits that a fold does not have") {
 
 TEST_CASE("operands and layouts that are not there") {
     Algorithm a = library::linear({});
-    refused(a, {{"acc", with([](Knobs &k) { k.pack["b"] = {"root", {}}; })}}, {"error[schedule.pack]: acc: cannot pack 'b': the stage does not load it."});
-    refused(a, {{"acc", with([](Knobs &k) { k.pack["q"] = {"root", {}}; })}},
-            {"acc: cannot pack 'q': no tensor of that name is stored when the stage runs; an inlined stage is not, nor is one that a split has replaced."});
-    refused(a, {{"acc", with([](Knobs &k) { k.layout = {{"K", 0, false}}; })}}, {"error[schedule.layout]: acc: the layout names dim 'K', and 'acc' has dims M, N."});
+    refused(a, {{"acc", with([](Knobs &k) {
+                     k.pack["b"] = {"root", {}};
+                 })}},
+            {"error[schedule.pack]: acc: cannot pack 'b': the stage does not load it."});
+    refused(a, {{"acc", with([](Knobs &k) {
+                     k.pack["q"] = {"root", {}};
+                 })}},
+            {"acc: cannot pack 'q': no tensor of that name is stored when the stage runs; an inlined stage is not, nor is one that a split "
+             "has replaced."});
+    refused(a, {{"acc", with([](Knobs &k) {
+                     k.layout = {{"K", 0, false}};
+                 })}},
+            {"error[schedule.layout]: acc: the layout names dim 'K', and 'acc' has dims M, N."});
 }
 
 TEST_CASE("folds to a computed destination have one part") {
@@ -192,10 +294,11 @@ TEST_CASE("folds to a computed destination have one part") {
 }
 
 TEST_CASE("what a library cannot hold") {
-    check_words([] { check_c_name("2x"); },
-                {"error[emit.name]: a kernel's name must be a C identifier (letters, digits and _, not a keyword), got '2x'; give another one with --name."});
+    check_words([] { check_c_name("2x"); }, {"error[emit.name]: a kernel's name must be a C identifier (letters, digits and _, not a "
+                                             "keyword), got '2x'; give another one with --name."});
     check_words([] { check_c_name(std::string(201, 'a')); },
-                {"error[emit.name]: a kernel's name must have at most 200 characters, since files are named after it; 'aaaaaaaaaaaaaaaaaaaa…' has 201. Give another one with --name."});
+                {"error[emit.name]: a kernel's name must have at most 200 characters, since files are named after it; "
+                 "'aaaaaaaaaaaaaaaaaaaa…' has 201. Give another one with --name."});
     TileProgram p = lower(library::matmul({}), {}, target_named("avx2"));
     for (int n = 0; n < 70; n++) p.dims.push_back(fixed_dim("D" + std::to_string(n), 1));
     check_words([&] { spec_of(p, 0); }, {"error[emit.abi]: matmul: it has 73 dims; a kernel may have 64."});
@@ -208,7 +311,11 @@ TEST_CASE("what a library cannot hold") {
 }
 
 static void not_emitted(const TileProgram &p, const std::string &part) {
-    check_words([&] { emit_library({{"k", {{{}, p}}}}, target_named("x86-64"), {std::filesystem::temp_directory_path() / "libtessera-refused.a", {}}); }, {part});
+    check_words(
+        [&] {
+            emit_library({{"k", {{{}, p}}}}, target_named("x86-64"), {std::filesystem::temp_directory_path() / "libtessera-refused.a", {}});
+        },
+        {part});
 }
 
 TEST_CASE("what a CPU cannot run") {
@@ -226,7 +333,11 @@ TEST_CASE("a kernel for a GPU whose constant has no values: the words") {
     TileProgram p;
     p.name = "k", p.target = "opencl";
     p.constants = {{"c", DType::f32, {"c.n"}, Role::constant, {}}};
-    check_words([&] { kernels_of({{"k", {{{}, p}}}}, target_named("opencl")); }, {"error[emit.constant]: k: the constant 'c' has no values; pass it as an input."});
+    check_words(
+        [&] {
+            kernels_of({{"k", {{{}, p}}}}, target_named("opencl"));
+        },
+        {"error[emit.constant]: k: the constant 'c' has no values; pass it as an input."});
 }
 
 }  // namespace tessera::test

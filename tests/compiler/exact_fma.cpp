@@ -15,10 +15,10 @@ static float operand(std::mt19937_64 &random) {
     const auto bits = static_cast<uint32_t>(random());
     auto exponent = [&](uint32_t from, uint32_t count) { return (from + static_cast<uint32_t>(random() % count)) << 23; };
     switch (random() % 5) {
-    case 0: return std::bit_cast<float>(bits);                                          // anything
-    case 1: return std::bit_cast<float>((bits & 0x807fffff) | exponent(40, 30));        // products near the least float
-    case 2: return std::bit_cast<float>((bits & 0x80000fff) | exponent(0, 20));         // few bits, small and subnormal
-    case 3: return std::bit_cast<float>((bits & 0x80fff000) | 0x3f000000);              // few bits: ties
+    case 0: return std::bit_cast<float>(bits);                                    // anything
+    case 1: return std::bit_cast<float>((bits & 0x807fffff) | exponent(40, 30));  // products near the least float
+    case 2: return std::bit_cast<float>((bits & 0x80000fff) | exponent(0, 20));   // few bits, small and subnormal
+    case 3: return std::bit_cast<float>((bits & 0x80fff000) | 0x3f000000);        // few bits: ties
     default: return std::bit_cast<float>((bits & 0x80ffffff) | 0x3f000000);
     }
 }
@@ -40,7 +40,8 @@ static void check(const Target &target, const Build &build = {}) {
     // 2^-139 and half of the least float, but for its last bit; the product of two 24-bit numbers just off a tie
     const float hard[][3] = {{0x1.fffffcp-76f, 0x1.000002p-75f, 0x1.004p-139f}, {0x1.1acp-138f, 0x1.56fcp+127f, -0x1.0005p-122f}};
     for (int i = 0; i < 2; i++)
-        for (int operand = 0; operand < 3; operand++) inputs.at(std::string(1, "abc"[operand])).set(i, Scalar::of_real(DType::f32, hard[i][operand]));
+        for (int operand = 0; operand < 3; operand++)
+            inputs.at(std::string(1, "abc"[operand])).set(i, Scalar::of_real(DType::f32, hard[i][operand]));
     INFO(target.name << " " << build.compiler << " " << build.options);
     const Extents shape = {{"N", count}};
     CHECK(differ_in_bits(loaded.run(program, shape, inputs, {}, Layout{}), run_interpreter(program, shape, inputs, {})) == "");

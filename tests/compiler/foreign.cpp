@@ -1,14 +1,14 @@
 #include "tests/compiler/foreign.h"
 
-#include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
 #include <spawn.h>
-#include <stdexcept>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
 
 #include "tests/compiler/foreign_call.h"
 #include "tests/compiler/harness.h"
@@ -29,8 +29,10 @@ static Toolchain arm64() {
 
 // Kernels keep arrays on the stack, of which a WebAssembly program has 64 KiB unless it asks for more.
 static Toolchain wasm32() {
-    Toolchain tools{std::string(TESSERA_WASM_CC) + " --target=wasm32-wasi -msimd128", "-Wl,-z,stack-size=1048576",
-                    {TESSERA_NODE, "--no-warnings", "--experimental-wasi-unstable-preview1", TESSERA_SOURCE_DIR "/tests/compiler/wasi.mjs"}, ""};
+    Toolchain tools{std::string(TESSERA_WASM_CC) + " --target=wasm32-wasi -msimd128",
+                    "-Wl,-z,stack-size=1048576",
+                    {TESSERA_NODE, "--no-warnings", "--experimental-wasi-unstable-preview1", TESSERA_SOURCE_DIR "/tests/compiler/wasi.mjs"},
+                    ""};
     if (!found(TESSERA_WASM_CC)) tools.missing += " clang";
     if (!found(TESSERA_WASM_LINKER)) tools.missing += " lld";
     if (!found(TESSERA_WASM_LIBC)) tools.missing += " wasi-libc";
@@ -48,8 +50,8 @@ Toolchain toolchain_for(const std::string &arch) {
 
 Foreign::Foreign(const std::filesystem::path &folder, const std::string &code, const Toolchain &tools) {
     const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
-    std::string command = tools.compiler + " -std=gnu11 -O1 -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" + at +
-                          "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
+    std::string command = tools.compiler + " -std=gnu11 -O1 -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" +
+                          at + "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
     for (const char *source : {"arguments", "cpu", "packed", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
     command += " '" + code + "' " + tools.linking + " -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
@@ -83,7 +85,8 @@ void Foreign::ended() {
     int status = 0;
     waitpid(child_, &status, 0);
     child_ = 0;
-    throw std::runtime_error("the kernel's process ended with " + (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : std::to_string(WEXITSTATUS(status))));
+    throw std::runtime_error("the kernel's process ended with " +
+                             (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : std::to_string(WEXITSTATUS(status))));
 }
 
 void Foreign::send_bytes(const void *data, size_t n) {
@@ -104,8 +107,8 @@ void Foreign::receive(void *data, size_t n) {
     }
 }
 
-int Foreign::call(size_t kernel, const std::vector<TessTensorDesc> &tensors, const std::vector<Span> &spans, const std::vector<int64_t> &parameters,
-                  const Layout &layout) {
+int Foreign::call(size_t kernel, const std::vector<TessTensorDesc> &tensors, const std::vector<Span> &spans,
+                  const std::vector<int64_t> &parameters, const Layout &layout) {
     if (!child_) throw std::runtime_error("the kernel's process has ended before");
     ForeignCall head{};
     head.kernel = static_cast<int32_t>(kernel), head.threads = layout.threads, head.at_end = layout.at_end;

@@ -12,16 +12,18 @@ namespace tessera::test {
 // What is loaded: from x through the places p, of which there are fewer than points; where `inside` says so.
 struct Gather {
     std::string name;
-    std::vector<std::string> dims;         // of the result
-    std::vector<std::string> place_dims;   // of p
+    std::vector<std::string> dims;        // of the result
+    std::vector<std::string> place_dims;  // of p
     Expr value;
-    std::vector<std::string> lanes;        // dims to vectorise, each in a case of its own
+    std::vector<std::string> lanes;  // dims to vectorise, each in a case of its own
 };
 
 static std::vector<Gather> gathers() {
     const Expr m = variable("M"), n = variable("N"), P = extent("P"), Q = extent("Q"), T = extent("T");
     auto p = [](std::vector<Expr> index) { return load("p", DType::i32, std::move(index)); };
-    auto x = [&](const Expr &place, const Expr &guard) { return load_or("x", DType::f32, {bounded(place, 0, T)}, guard, constant(DType::f32, -1)); };
+    auto x = [&](const Expr &place, const Expr &guard) {
+        return load_or("x", DType::f32, {bounded(place, 0, T)}, guard, constant(DType::f32, -1));
+    };
     // The place is read where there is one; it decides whether q has an element there, which is the position in x.
     const Expr first = cast(DType::index, load_or("p", DType::i32, {m}, m < P, constant_int(DType::i32, -1)));
     const Expr second = load("q", DType::i32, {first});
@@ -33,7 +35,11 @@ static std::vector<Gather> gathers() {
         {"of_columns", {"M", "N"}, {"M", "P"}, x(p({m, n}), n < P), {"M", "N"}},
         {"twice", {"M"}, {"P"}, x(second, Expr(0) <= first && first < Q), {"M"}},
         {"twice_by_sum", {"M", "N"}, {"P"}, x(second, Expr(0) <= first && first + n < Q), {"M", "N"}},
-        {"under_another", {"M", "N"}, {"P"}, load_or("x", DType::f32, {bounded(third, 0, T)}, m + n < P, constant(DType::f32, 0)), {"M", "N"}},
+        {"under_another",
+         {"M", "N"},
+         {"P"},
+         load_or("x", DType::f32, {bounded(third, 0, T)}, m + n < P, constant(DType::f32, 0)),
+         {"M", "N"}},
     };
 }
 
@@ -54,7 +60,8 @@ static std::vector<Case> cases_for(const Target &target) {
     for (const Gather &g : gathers()) {
         const Algorithm a = algorithm_of(g);
         std::vector<Extents> shapes;
-        for (int64_t p : {int64_t{0}, int64_t{1}, lanes - 1, lanes + 2}) shapes.push_back({{"M", 2 * lanes + 1}, {"N", lanes + 3}, {"P", p}, {"Q", 2}, {"T", 3}});
+        for (int64_t p : {int64_t{0}, int64_t{1}, lanes - 1, lanes + 2})
+            shapes.push_back({{"M", 2 * lanes + 1}, {"N", lanes + 3}, {"P", p}, {"Q", 2}, {"T", 3}});
         shapes.push_back({{"M", 1}, {"N", lanes}, {"P", 3}, {"Q", 0}, {"T", 1}});
         all.push_back({g.name + "_plain", a, {}, shapes});
         for (const std::string &d : g.lanes) {
@@ -87,8 +94,9 @@ static Arrays hostile_inputs(const Algorithm &a, const Extents &shape, uint32_t 
 }
 
 static void check(const Target &target, const Build &build = {}) {
-    check_hostile(cases_for(target), target, build, hostile_inputs,
-                  [](uint32_t) { return std::vector{Layout{true, 0, 0, 1}, Layout{false, 0, 1, 1}}; });
+    check_hostile(cases_for(target), target, build, hostile_inputs, [](uint32_t) {
+        return std::vector{Layout{true, 0, 0, 1}, Layout{false, 0, 1, 1}};
+    });
 }
 
 TEST_CASE("what a guarded load's index loads is guarded too") {
@@ -106,7 +114,9 @@ TEST_CASE("a pack reads nothing outside where a shifted row is shorter than its 
         const Dim M = f.dim("M"), N = f.dim("N");
         const Tile kept = f.input("x", {M, N}).named("kept");
         const Expr from = variable("N") - shift;
-        const Tile y = f.tile(load_or(kept.value()->name, DType::f32, {variable("M"), from}, Expr(0) <= from && from < extent("N"), constant(DType::f32, 0)), {M, N});
+        const Tile y = f.tile(
+            load_or(kept.value()->name, DType::f32, {variable("M"), from}, Expr(0) <= from && from < extent("N"), constant(DType::f32, 0)),
+            {M, N});
         Case c{"shifted", f.output("y", y).build(), {}, {}};
         for (int64_t n : {0, 1, 2, 3, 7, 8, 9, 15}) c.shapes.push_back({{"M", 3}, {"N", n}});
         Knobs &k = c.stages["y"];
@@ -123,7 +133,9 @@ TEST_CASE("a vector that begins before a buffer of constant size reads what is i
         const Dim N = f.dim("N", n);
         const Tile inner = (f.input("x", {N}) + 1.0).named("inner");
         const Expr at = variable("N") - 2;
-        const Algorithm a = f.output("y", f.tile(load_or("inner", DType::f32, {at}, Expr(0) <= at && at < extent("N"), constant(DType::f32, 0)), {N})).build();
+        const Algorithm a =
+            f.output("y", f.tile(load_or("inner", DType::f32, {at}, Expr(0) <= at && at < extent("N"), constant(DType::f32, 0)), {N}))
+                .build();
         Knobs lanes;
         lanes.vector = {{"N", 4}};
         for (const Target &target : targets()) {
@@ -138,14 +150,21 @@ TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy in
     const Expr r = variable("r"), u = variable("u"), v = variable("v"), P = extent("P"), T = extent("T");
     const Expr place = bounded(cast(DType::index, load("p", DType::i32, {r})), 0, T - 15);
     const Expr value = load_or("x", DType::f32, {place + u * 8 + v}, r + v < P, constant(DType::f32, -1));
-    auto loop = [](const std::string &name, int64_t count, LoopKind kind, TileBody body) { return tile_node(Loop{name, Expr(count), kind, 0, std::move(body)}); };
+    auto loop = [](const std::string &name, int64_t count, LoopKind kind, TileBody body) {
+        return tile_node(Loop{name, Expr(count), kind, 0, std::move(body)});
+    };
     TileProgram program;
     program.name = "interleaved";
     program.dims = {symbolic_dim("P"), symbolic_dim("T"), fixed_dim("Y", 64)};
     program.dims[1].min = 16;
-    auto argument = [](const std::string &name, DType type, const std::string &dim, bool written) { return Argument{{name, type, {dim}, Role::input, {}}, written, !written}; };
-    program.arguments = {argument("x", DType::f32, "T", false), argument("p", DType::i32, "P", false), argument("y", DType::f32, "Y", true)};
-    program.body = {loop("r", 4, LoopKind::serial, {loop("u", 2, LoopKind::unrolled, {loop("v", 8, LoopKind::vector, {tile_node(Copy{"y", {r * 16 + v * 2 + u}, value, {}, false, 0})})})})};
+    auto argument = [](const std::string &name, DType type, const std::string &dim, bool written) {
+        return Argument{{name, type, {dim}, Role::input, {}}, written, !written};
+    };
+    program.arguments = {argument("x", DType::f32, "T", false), argument("p", DType::i32, "P", false),
+                         argument("y", DType::f32, "Y", true)};
+    program.body = {loop("r", 4, LoopKind::serial,
+                         {loop("u", 2, LoopKind::unrolled,
+                               {loop("v", 8, LoopKind::vector, {tile_node(Copy{"y", {r * 16 + v * 2 + u}, value, {}, false, 0})})})})};
     for (const Target &target : targets()) {
         program.target = target.name;
         CHECK(verify(program).empty());
@@ -166,7 +185,9 @@ static void check_below(const Target &target) {
     const Dim M = f.dim("M"), N = f.dim("N");
     const Tile kept = f.input("x", {M, N}).named("kept"), b = f.input("b", {N});
     const Expr from = variable("M") + 1;
-    const Tile next = f.tile(load_or(kept.value()->name, DType::f32, {from, variable("N")}, from < extent("M"), constant(DType::f32, 0)), {M, N}).named("next");
+    const Tile next =
+        f.tile(load_or(kept.value()->name, DType::f32, {from, variable("N")}, from < extent("M"), constant(DType::f32, 0)), {M, N})
+            .named("next");
     Case c{"below", f.output("y", dot(next, b, {N})).build(), {}, {}};
     c.stages["next"].place = Place{Place::Kind::inlined, "", ""};
     for (int64_t n : {1, 5, 16}) c.shapes.push_back({{"M", 1}, {"N", n}}), c.shapes.push_back({{"M", 3}, {"N", n}});

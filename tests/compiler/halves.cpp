@@ -11,7 +11,8 @@ namespace tessera::test {
 
 static double value_of_f16(int64_t bits) {
     const int64_t exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    double magnitude = exponent ? std::ldexp(static_cast<double>(1024 + mantissa), static_cast<int>(exponent) - 25) : std::ldexp(static_cast<double>(mantissa), -24);
+    double magnitude = exponent ? std::ldexp(static_cast<double>(1024 + mantissa), static_cast<int>(exponent) - 25)
+                                : std::ldexp(static_cast<double>(mantissa), -24);
     if (exponent == 31) magnitude = mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
     return bits >> 15 ? -magnitude : magnitude;
 }

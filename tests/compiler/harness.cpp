@@ -1,16 +1,16 @@
 #include "tests/compiler/harness.h"
 
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "algorithms/error.h"
 #include "algorithms/reference.h"
@@ -34,7 +34,8 @@ Extents complete(const Algorithm &algorithm, const Extents &symbolic) {
         if (d.kind == DimKind::fixed) all[d.name] = d.value;
         if (d.kind == DimKind::symbolic && !d.equals.empty()) all[d.name] = all.at(d.equals);
         if (d.kind != DimKind::derived) continue;
-        Expr size = rewrite(d.size, [&](const Expr &e) { return e.kind() == ExprKind::extent && all.count(e->name) ? Expr(all.at(e->name)) : Expr(); });
+        Expr size = rewrite(
+            d.size, [&](const Expr &e) { return e.kind() == ExprKind::extent && all.count(e->name) ? Expr(all.at(e->name)) : Expr(); });
         if (size.is_constant()) all[d.name] = std::max<int64_t>(0, size->value.integer);
     }
     return all;
@@ -128,7 +129,8 @@ static std::string compare_all(const Arrays &got, const Arrays &expected, const 
             if (same(g, w)) continue;
             std::string at;
             int64_t rest = i;
-            for (size_t d = want.extents.size(); d-- > 0; rest /= want.extents[d]) at = std::to_string(rest % want.extents[d]) + (at.empty() ? "" : ", ") + at;
+            for (size_t d = want.extents.size(); d-- > 0; rest /= want.extents[d])
+                at = std::to_string(rest % want.extents[d]) + (at.empty() ? "" : ", ") + at;
             return name + "[" + at + "] is " + to_string(constant(g)) + ", not " + to_string(constant(w));
         }
     }
@@ -222,7 +224,9 @@ public:
 
     // Around the data; `also_inside`: everywhere.
     bool intact(bool also_inside) const {
-        auto clean = [](const std::byte *from, const std::byte *to) { return std::all_of(from, to, [](std::byte b) { return b == std::byte{canary}; }); };
+        auto clean = [](const std::byte *from, const std::byte *to) {
+            return std::all_of(from, to, [](std::byte b) { return b == std::byte{canary}; });
+        };
         return clean(inside_, data) && clean(data + bytes, inside_ + inner_) && (!also_inside || clean(data, data + bytes));
     }
     std::byte *data = nullptr;
@@ -264,7 +268,8 @@ static void run_compiler(const std::string &command, const std::string &log) {
     throw std::runtime_error("the kernels do not compile: " + std::string(std::istreambuf_iterator<char>(said), {}).substr(0, 4000));
 }
 
-Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target, const Build &build) : Loaded(kernels_of(programs, target), build) {}
+Loaded::Loaded(const std::vector<TileProgram> &programs, const Target &target, const Build &build)
+    : Loaded(kernels_of(programs, target), build) {}
 
 Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     const Target &target = targets[0].target;
@@ -278,7 +283,8 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
         entries += "{call_" + p.name + ", size_" + p.name + "}, ";
         std::string arguments;
         for (size_t i = 0; i < p.arguments.size(); i++) arguments += "t[" + std::to_string(i) + "], ";
-        for (size_t i = 0; i < p.parameters.size(); i++) arguments += std::string("*(const ") + c_type(p.parameters[i].dtype) + " *)(b + " + std::to_string(i) + "), ";
+        for (size_t i = 0; i < p.parameters.size(); i++)
+            arguments += std::string("*(const ") + c_type(p.parameters[i].dtype) + " *)(b + " + std::to_string(i) + "), ";
         const char *head = "(const TessTensorDesc *const *t, const int64_t *b, const TessContext *c";
         glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
         glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
@@ -303,12 +309,14 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     auto compile_source = [&](const std::string &compiler) {
         write_text(folder / "kernels.c", source_of(targets[0].kernels, target));
         code = at + "/kernels.o";
-        run_compiler(compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi " + build.options + " -c -o '" + code + "' '" + at + "/kernels.c'" + folders,
+        run_compiler(compiler + " -std=c11 -Wall -Wextra -Werror -Wno-psabi " + build.options + " -c -o '" + code + "' '" + at +
+                         "/kernels.c'" + folders,
                      at + "/log");
     };
     if (!target.is_gpu() && target.arch != host_arch()) {
         const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
-        write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head + ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
+        write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head +
+                                          ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
         const Toolchain tools = toolchain_for(target.arch);
         if (!build.compiler.empty()) compile_source(tools.compiler);
         foreign = std::make_unique<Foreign>(folder, code, tools);
@@ -316,8 +324,9 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     }
     write_text(folder / "glue.c", glue);
     if (!build.compiler.empty()) compile_source(build.compiler + " -fPIC");
-    run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at + "/kernels.so' '" + at + "/glue.c' '" + code + "'" + more + " '" +
-                     TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm", at + "/log");
+    run_compiler(std::string(TESSERA_CC) + " -std=c99 -O1 -fno-strict-aliasing -fPIC -shared -Wl,-z,text" + folders + " -o '" + at +
+                     "/kernels.so' '" + at + "/glue.c' '" + code + "'" + more + " '" + TESSERA_RUNTIME_LIBRARY + "' -lpthread -lm",
+                 at + "/log");
     library = dlopen((at + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) throw std::runtime_error(dlerror());
 }
@@ -328,7 +337,8 @@ Loaded::~Loaded() {
     std::filesystem::remove_all(folder, ignored);
 }
 
-int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const {
+int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters,
+                 const Layout &layout) const {
     auto symbol = [&](const std::string &name) {
         void *address = dlsym(library, name.c_str());
         if (!address) throw std::runtime_error("no symbol " + name);
@@ -343,7 +353,8 @@ int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &
     TessContext context = tess_context();
     context.threads = layout.threads;
     context.features_off = layout.features_off;
-    std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr, tess_pool_destroy);
+    std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr,
+                                                         tess_pool_destroy);
     context.pool = pool.get();
     uint64_t bytes = 0;
     int status = size(pointers.data(), parameters.data(), &context, &bytes);
@@ -362,7 +373,8 @@ Loaded::Room Loaded::workspace(const TileProgram &program, const Extents &symbol
     std::vector<const TessTensorDesc *> pointers;
     for (const Argument &a : program.arguments) {
         const std::vector<int64_t> shape = shape_of(a.tensor, extents);
-        tensors.push_back(tess_dense(nullptr, static_cast<TessDType>(abi_dtype(a.tensor.dtype)), static_cast<int32_t>(shape.size()), shape.data()));
+        tensors.push_back(
+            tess_dense(nullptr, static_cast<TessDType>(abi_dtype(a.tensor.dtype)), static_cast<int32_t>(shape.size()), shape.data()));
     }
     for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
     using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
@@ -386,7 +398,8 @@ void Loaded::check_size(const TileProgram &program, const std::vector<TessTensor
         throw std::runtime_error(program.name + "_size gives " + std::to_string(bytes));
 }
 
-Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const {
+Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters,
+                   const Layout &layout) const {
     const Extents extents = extents_of(program, symbolic);
     Arrays all = all_arguments(program, extents, inputs);
     std::vector<TessTensorDesc> descriptors(program.arguments.size());
@@ -399,8 +412,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
             return;
         }
         auto width = a.extents.empty() ? 1 : a.extents.back();
-        auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
-        const int64_t all_rows = width ? a.size() / width : 0, group = layout.backwards && a.extents.size() > 1 && all_rows ? all_rows / a.extents[0] : 0;
+        auto bytes = static_cast<size_t>(width * size_of(a.dtype)),
+             step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
+        const int64_t all_rows = width ? a.size() / width : 0,
+                      group = layout.backwards && a.extents.size() > 1 && all_rows ? all_rows / a.extents[0] : 0;
         for (int64_t row = 0; row < all_rows; row++) {
             const int64_t place = group ? (a.extents[0] - 1 - row / group) * group + row % group : row;
             each(memory[i]->data + static_cast<size_t>(place) * step, a.data.data() + static_cast<size_t>(row) * bytes, bytes);
@@ -441,7 +456,8 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
     std::vector<Span> spans;
     for (size_t i = 0; i < memory.size(); i++)
         spans.push_back({memory[i]->data, memory[i]->bytes, static_cast<size_t>(layout.gap * size_of(program.arguments[i].tensor.dtype))});
-    const int status = foreign ? foreign->call(static_cast<size_t>(std::find(names.begin(), names.end(), program.name) - names.begin()), descriptors, spans, bits, layout)
+    const int status = foreign ? foreign->call(static_cast<size_t>(std::find(names.begin(), names.end(), program.name) - names.begin()),
+                                               descriptors, spans, bits, layout)
                                : call(program, descriptors, bits, layout);
     if (status) {
         char words[300];

@@ -84,14 +84,16 @@ public:
         uint64_t bytes;
     };
     Room workspace(const TileProgram &program, const Extents &symbolic) const;
-    Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters, const Layout &layout) const;
+    Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters,
+               const Layout &layout) const;
 
 private:
     std::filesystem::path folder;
     void *library = nullptr;
     std::unique_ptr<Foreign> foreign;
     std::vector<std::string> names;
-    int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters, const Layout &layout) const;
+    int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters,
+             const Layout &layout) const;
     void check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const;
 };
 

@@ -15,7 +15,8 @@ void check_hostile(const std::vector<Case> &cases, const Target &target, const B
             INFO(target.name << " " << build.compiler << " " << cases[i].name << " " << Catch::Detail::stringify(shape));
             const Arrays given = inputs(cases[i].algorithm, shape, seed++), expected = run_interpreter(programs[i], shape, given, {});
             CHECK(differ_in_bits(expected, run_reference(cases[i].algorithm, shape, given, {})) == "");
-            for (const Layout &layout : layouts(seed)) CHECK(differ_in_bits(code.run(programs[i], shape, given, {}, layout), expected) == "");
+            for (const Layout &layout : layouts(seed))
+                CHECK(differ_in_bits(code.run(programs[i], shape, given, {}, layout), expected) == "");
         }
     }
 }

@@ -122,9 +122,8 @@ TEST_CASE("which sums a family computes") {
     auto applied = [&](int64_t value) {
         std::vector<Expr> all;
         for (int n = 0; n < 4; n++) all.insert(all.end(), {constant_int(DType::u8, 1), load("b", DType::i8, {i + Expr(n)})});
-        return rewrite(apply(dot4, load("s", DType::i32, {Expr(0)}), all), [&](const Expr &n) {
-            return n.is_constant() && n.type() == DType::i32 ? constant_int(DType::i32, value) : Expr();
-        });
+        return rewrite(apply(dot4, load("s", DType::i32, {Expr(0)}), all),
+                       [&](const Expr &n) { return n.is_constant() && n.type() == DType::i32 ? constant_int(DType::i32, value) : Expr(); });
     };
     REQUIRE(match(dot4, applied(1)).size() == 9);
     CHECK(equal(match(dot4, applied(255))[1], constant_int(DType::u8, 255)));
@@ -150,15 +149,21 @@ static void check_grouped(const Target &target, int64_t lanes) {
     if (is_on(dot2, target)) cases.push_back({"wide", library::matmul_wide(numerics_named("bf16")), grouped("y", dot2, 3, lanes), {}});
     for (Case &c : cases)
         for (int64_t k : {0, 1, 2, 3, 4, 5, 7, 8, 33})
-            c.shapes.push_back({{"M", c.name == "bytes" ? 5 : c.name == "signed_bytes" ? 1 : 4},
-                                {"N", c.name == "bytes" ? 64 : c.name == "signed_bytes" ? 31 : 35}, {"K", k}});
+            c.shapes.push_back({{"M", c.name == "bytes"          ? 5
+                                      : c.name == "signed_bytes" ? 1
+                                                                 : 4},
+                                {"N", c.name == "bytes"          ? 64
+                                      : c.name == "signed_bytes" ? 31
+                                                                 : 35},
+                                {"K", k}});
     std::vector<TileProgram> programs;
     for (const Case &c : cases) {
         programs.push_back(lowered(c, target));
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
         CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes" && c.name != "ones"));
     }
-    const std::vector<Build> builds = {{}, {"gcc", "-O1"}, {"gcc", "-O1 -DTESS_PORTABLE -fsanitize=undefined -fsanitize-undefined-trap-on-error"}};
+    const std::vector<Build> builds = {
+        {}, {"gcc", "-O1"}, {"gcc", "-O1 -DTESS_PORTABLE -fsanitize=undefined -fsanitize-undefined-trap-on-error"}};
     std::vector<std::unique_ptr<Loaded>> libraries;
     for (const Build &build : builds) libraries.push_back(std::make_unique<Loaded>(programs, target, build));
     for (size_t i = 0; i < cases.size(); i++) {

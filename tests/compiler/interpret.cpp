@@ -6,7 +6,9 @@
 
 namespace tessera {
 
-static Tensor tensor(const std::string &name, std::vector<std::string> dims, DType type = DType::f32) { return {name, type, std::move(dims), Role::input, {}}; }
+static Tensor tensor(const std::string &name, std::vector<std::string> dims, DType type = DType::f32) {
+    return {name, type, std::move(dims), Role::input, {}};
+}
 
 // y[N] from x[N], by `body`.
 static TileProgram over_n(TileBody body) {
@@ -41,9 +43,17 @@ TEST_CASE("a tile program runs as it is written") {
     // A vector loop's lanes past the end are guarded; a buffer lives for its nodes; a Let has its value.
     Buffer tile{"tile", DType::f32, {Expr(4)}, Space::stack};
     Expr at = variable("start") + j;
-    TileProgram p = over_n({loop("i", (N + 3) / 4, {tile_node(Let{"start", i * 4, {tile_node(Alloc{tile, {
-        loop("j", 4, {set("tile", {j}, load_or("x", DType::f32, {at}, at < N, constant(DType::f32, 0)))}, LoopKind::vector),
-        loop("k", 4, {set("y", {variable("start") + variable("k")}, load("tile", DType::f32, {variable("k")}) * constant(DType::f32, 2), variable("start") + variable("k") < N)})}})}})})});
+    TileProgram p = over_n({loop(
+        "i", (N + 3) / 4,
+        {tile_node(Let{
+            "start",
+            i * 4,
+            {tile_node(Alloc{
+                tile,
+                {loop("j", 4, {set("tile", {j}, load_or("x", DType::f32, {at}, at < N, constant(DType::f32, 0)))}, LoopKind::vector),
+                 loop("k", 4,
+                      {set("y", {variable("start") + variable("k")}, load("tile", DType::f32, {variable("k")}) * constant(DType::f32, 2),
+                           variable("start") + variable("k") < N)})}})}})})});
     CHECK(run(p, {1, 2, 3, 4, 5, 6}).values() == std::vector<double>{2, 4, 6, 8, 10, 12});
     CHECK(run(p, {}).values().empty());
 }
@@ -87,15 +97,19 @@ TEST_CASE("what a program must not do is named, with where the loops are") {
     refused({loop("i", N, {set("y", {i}, x_at(j))})}, "'j' is not defined where it is used");
     Buffer b{"b", DType::f32, {Expr(2)}, Space::stack};
     Expr b_at = load("b", DType::f32, {Expr(1)});
-    refused({tile_node(Alloc{b, {set("b", {0}, constant(DType::f32, 1)), loop("i", N, {set("y", {i}, b_at)})}})}, "i = 0: b[1] is read before it is written");
-    refused({tile_node(Alloc{b, {set("b", {0}, b_at), set("y", {0}, load("b", DType::f32, {Expr(0)}))}})}, "b[0] is made of elements never written");
+    refused({tile_node(Alloc{b, {set("b", {0}, constant(DType::f32, 1)), loop("i", N, {set("y", {i}, b_at)})}})},
+            "i = 0: b[1] is read before it is written");
+    refused({tile_node(Alloc{b, {set("b", {0}, b_at), set("y", {0}, load("b", DType::f32, {Expr(0)}))}})},
+            "b[0] is made of elements never written");
 }
 
 TEST_CASE("padding may be made of elements never written while nothing comes of it") {
     Buffer b{"b", DType::f32, {Expr(2)}, Space::stack};
     Expr b_at = load("b", DType::f32, {j});
-    TileProgram p = over_n({tile_node(Alloc{b, {set("b", {0}, constant(DType::f32, 1)), loop("j", 2, {set("b", {j}, b_at + b_at)}),
-                                                loop("i", N, {set("y", {i}, select(i < N, load("b", DType::f32, {Expr(0)}), load("b", DType::f32, {Expr(1)})))})}})});
+    TileProgram p = over_n({tile_node(
+        Alloc{b,
+              {set("b", {0}, constant(DType::f32, 1)), loop("j", 2, {set("b", {j}, b_at + b_at)}),
+               loop("i", N, {set("y", {i}, select(i < N, load("b", DType::f32, {Expr(0)}), load("b", DType::f32, {Expr(1)})))})}})});
     CHECK(run(p, {0, 0}).values() == std::vector<double>{2, 2});
 }
 

@@ -39,15 +39,18 @@ void check_code(const std::vector<Case> &cases, const std::vector<TileProgram> &
             Parameters parameters = make_parameters(c.algorithm, ++seed);
             Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
             Arrays expected = run_interpreter(programs[i], shape, inputs, parameters);
-            for (const Layout &layout : layouts(seed)) CHECK(differ_in_bits(code.run(programs[i], shape, inputs, parameters, layout), expected) == "");
+            for (const Layout &layout : layouts(seed))
+                CHECK(differ_in_bits(code.run(programs[i], shape, inputs, parameters, layout), expected) == "");
         }
     }
 }
 
 TEST_CASE("a tile program computes what its algorithm says") { check_programs(library_cases(8), target_named("avx2")); }
 
-static void check_target(const Target &target, const Build &build = {}, size_t first = 0, size_t each = 1, std::vector<Layout> layouts = {}) {
-    if (layouts.empty()) layouts = {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1, 0, true}};
+static void check_target(const Target &target, const Build &build = {}, size_t first = 0, size_t each = 1,
+                         std::vector<Layout> layouts = {}) {
+    if (layouts.empty())
+        layouts = {Layout{}, Layout{false, 0, 0, 1}, Layout{true, 1, 3, 2}, Layout{false, 2, 1, 2}, Layout{true, 3, 0, 1, 0, true}};
     std::vector<Case> all = library_cases(target.vector_bytes / 4), cases;
     std::vector<TileProgram> programs;
     for (size_t i = first; i < all.size(); i += each) {

@@ -15,7 +15,8 @@
 
 namespace tessera::test {
 
-static void check_golden(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Extents &fixed = {}) {
+static void check_golden(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
+                         const Extents &fixed = {}) {
     std::string text = to_text(lowered(name, bind_extents(algorithm, fixed), stages, target_named("avx2")));
     std::filesystem::path file = std::filesystem::path(TESSERA_SOURCE_DIR) / "tests/golden" / (name + ".txt");
     if (std::getenv("TESSERA_UPDATE_GOLDEN")) std::ofstream(file) << text;
@@ -35,7 +36,9 @@ TEST_CASE("a register tile of extents that it divides") {
     check_golden("register_tile", library::matmul({}), {{"y", tile()}}, {{"M", 8}, {"N", 32}});
 }
 
-TEST_CASE("a register tile of any extents has full and partial versions") { check_golden("partial_tile", library::matmul({}), {{"y", tile()}}, {{"M", 8}}); }
+TEST_CASE("a register tile of any extents has full and partial versions") {
+    check_golden("partial_tile", library::matmul({}), {{"y", tile()}}, {{"M", 8}});
+}
 
 TEST_CASE("an operand is packed into panels") {
     Knobs k = tile();

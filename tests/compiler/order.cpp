@@ -43,7 +43,10 @@ Algorithm shifted() {
     Builder f("shifted");
     const Dim M = f.dim("M"), N = f.dim("N");
     const Tile s = f.state("s", {M, N});
-    const Tile above = f.tile(load_or("s", DType::f32, {variable("M") - Expr(1), variable("N")}, Expr(1) <= variable("M"), constant(DType::f32, 7)), {M, N}).named("above");
+    const Tile above =
+        f.tile(load_or("s", DType::f32, {variable("M") - Expr(1), variable("N")}, Expr(1) <= variable("M"), constant(DType::f32, 7)),
+               {M, N})
+            .named("above");
     f.update("up", s, {f.index(M), f.index(N)}, above);
     f.effect(Effect::memory);
     return f.build();
@@ -94,18 +97,29 @@ void check_same(const Algorithm &algorithm, const Stages &stages) {
 }  // namespace
 
 TEST_CASE("what reads a state before an update is not moved behind it") {
-    check_refused(late(), {{"old", inlined()}}, {"error[schedule.order]: old: it reads the state 's' as it is before the update 'up', and inlined it would run in 'y', after it. Place it at root, or at a stage that runs before the update 'up'."});
+    check_refused(late(), {{"old", inlined()}},
+                  {"error[schedule.order]: old: it reads the state 's' as it is before the update 'up', and inlined it would run in 'y', "
+                   "after it. Place it at root, or at a stage that runs before the update 'up'."});
     check_refused(late(), {{"old", placed("y", "M")}}, {"error[schedule.order]: old: ", "and at y.M it would run in 'y', after it."});
-    check_refused(called(), {{"before", inlined()}}, {"before: it reads the state 's' as it is before the update 'k.put', and inlined it would run in 'y'"});
+    check_refused(called(), {{"before", inlined()}},
+                  {"before: it reads the state 's' as it is before the update 'k.put', and inlined it would run in 'y'"});
     Knobs once;
     once.call = "once";
-    check_words([&] { lower(called(), {{"before", placed("y", "M")}, {"k", once}}, target_named("avx2")); }, {"before: it reads the state 's' as it is before the call 'k', and at y.M it would run in 'y', after it."});
+    check_words(
+        [&] {
+            lower(called(), {{"before", placed("y", "M")}, {"k", once}}, target_named("avx2"));
+        },
+        {"before: it reads the state 's' as it is before the call 'k', and at y.M it would run in 'y', after it."});
     check_same(late(), {});
 }
 
 TEST_CASE("what is placed in an update's loops reads nothing that earlier iterations wrote") {
-    check_refused(shifted(), {{"above", inlined()}}, {"error[schedule.order]: up: what is inlined into it reads load_or(s[M - 1, N], 1 <= M, 7.0)", "while it writes other elements of 's'. Place that stage at root."});
-    check_refused(shifted(), {{"above", placed("up", "M")}}, {"error[schedule.order]: above: it reads the state 's' as it is before the update 'up', and at up.M what it reads", "may have been written by earlier iterations. Place it further out, or at root."});
+    check_refused(shifted(), {{"above", inlined()}},
+                  {"error[schedule.order]: up: what is inlined into it reads load_or(s[M - 1, N], 1 <= M, 7.0)",
+                   "while it writes other elements of 's'. Place that stage at root."});
+    check_refused(shifted(), {{"above", placed("up", "M")}},
+                  {"error[schedule.order]: above: it reads the state 's' as it is before the update 'up', and at up.M what it reads",
+                   "may have been written by earlier iterations. Place it further out, or at root."});
     check_refused(normalized(), {{"total", placed("up", "N")}}, {"error[schedule.order]: total: ", "and at up.N what it reads (s[M, N])"});
     check_same(normalized(), {{"total", placed("up", "M")}});
     Knobs blocked;

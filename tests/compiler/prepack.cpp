@@ -191,8 +191,12 @@ struct ShippedPair {
 static std::vector<ShippedPair> shipped_pairs(const Library &library) {
     const Options padding = {{"padding", 1}};
     const std::map<std::string, std::function<Algorithm(const Numerics &)>> algorithms = {
-        {"matmul", library::matmul},           {"matmul_wide", library::matmul_wide},   {"matmul_u8s8", library::matmul_u8s8},
-        {"matmul_s8s8", library::matmul_s8s8}, {"matmul_qint8", library::matmul_qint8}, {"linear", library::linear},
+        {"matmul", library::matmul},
+        {"matmul_wide", library::matmul_wide},
+        {"matmul_u8s8", library::matmul_u8s8},
+        {"matmul_s8s8", library::matmul_s8s8},
+        {"matmul_qint8", library::matmul_qint8},
+        {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
         {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
         {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
@@ -201,7 +205,8 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
     for (const std::string &name : library.names()) {
         const size_t at = name.find(mark);
         if (at == std::string::npos) continue;
-        const std::string small = "small_", rest = name.substr(at + mark.size()), target = rest.substr(rest.starts_with(small) ? small.size() : 0), folder = name.substr(0, at);
+        const std::string small = "small_", rest = name.substr(at + mark.size()),
+                          target = rest.substr(rest.starts_with(small) ? small.size() : 0), folder = name.substr(0, at);
         const size_t slash = folder.find('/');
         const Numerics numerics = slash == std::string::npos ? Numerics() : numerics_named(folder.substr(slash + 1));
         pairs.push_back({name, folder + "/" + target, target, algorithms.at(folder.substr(0, slash))(numerics)});
@@ -213,9 +218,11 @@ static std::vector<Extents> shapes_of(const Algorithm &algorithm) {
     const bool product = std::none_of(algorithm.dims.begin(), algorithm.dims.end(), [](const Dim &d) { return d.name == "H"; });
     std::vector<Extents> shapes;
     if (product)
-        for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}}) shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
+        for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}})
+            shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
     else
-        for (auto [n, h, w, c, o] : std::vector<std::array<int64_t, 5>>{{1, 1, 1, 1, 1}, {1, 2, 3, 0, 4}, {1, 15, 9, 3, 33}, {2, 5, 29, 2, 70}})
+        for (auto [n, h, w, c, o] :
+             std::vector<std::array<int64_t, 5>>{{1, 1, 1, 1, 1}, {1, 2, 3, 0, 4}, {1, 15, 9, 3, 33}, {2, 5, 29, 2, 70}})
             shapes.push_back({{"N", n}, {"H", h}, {"W", w}, {"C", c}, {"O", o}, {"R", 3}, {"S", 3}});
     return shapes;
 }

@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <new>
 #include <stdexcept>
-#include <unistd.h>
 
 #include "algorithms/error.h"
 
@@ -33,9 +33,7 @@ TEST_CASE("jobs leave what they wrote and nothing else") {
 static std::string words_of(const std::vector<std::function<void()>> &jobs) {
     try {
         emit::in_processes(jobs);
-    } catch (const InternalError &error) {
-        return error.what();
-    }
+    } catch (const InternalError &error) { return error.what(); }
     return "no error";
 }
 

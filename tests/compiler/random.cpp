@@ -2,13 +2,13 @@
 // TESSERA_RANDOM_C_PROGRAMS, TESSERA_RANDOM_OPENCL_PROGRAMS and TESSERA_RANDOM_SEED make it run longer and elsewhere.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "algorithms/error.h"
 #include "tests/compiler/cases.h"
@@ -35,20 +35,15 @@ static std::string check_program(const Case &c, const Target &target) {
     TileProgram program;
     try {
         program = lowered(c, target);
-    } catch (const UserError &e) {
-        return e.id() == "schedule.unproved" ? "unproved" : "refused";
-    } catch (const std::exception &e) {
+    } catch (const UserError &e) { return e.id() == "schedule.unproved" ? "unproved" : "refused"; } catch (const std::exception &e) {
         return e.what();
     }
-    for (const Extents &shape : c.shapes)
-        try {
+    for (const Extents &shape : c.shapes) try {
             Arrays inputs = make_inputs(c.algorithm, shape, 7);
             Arrays reference = run_reference(c.algorithm, shape, inputs, {});
             std::string wrong = differ(run_interpreter(program, shape, inputs, {}), reference, rounds_to_bf16(c.algorithm) ? 0.05 : 2e-4);
             if (!wrong.empty()) return "differs from the reference: " + wrong;
-        } catch (const std::exception &e) {
-            return e.what();
-        }
+        } catch (const std::exception &e) { return e.what(); }
     return "";
 }
 
@@ -58,17 +53,17 @@ static std::string check_code(const Loaded &library, const Case &c, const TilePr
         for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 1, 3, 2}}) try {
                 seed++;
                 Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 2 == 0);
-                std::string wrong = differ_in_bits(library.run(program, shape, inputs, {}, layout), run_interpreter(program, shape, inputs, {}));
+                std::string wrong =
+                    differ_in_bits(library.run(program, shape, inputs, {}, layout), run_interpreter(program, shape, inputs, {}));
                 if (!wrong.empty()) return "emitted code differs: " + wrong;
-            } catch (const std::exception &e) {
-                return e.what();
-            }
+            } catch (const std::exception &e) { return e.what(); }
     return "";
 }
 
 // Runs all cases as one library in a process of its own, for at most so many seconds. The first failure: its case, which is -1
 // where there is no library, and what is wrong.
-static std::pair<int64_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target, const Build &by, unsigned seconds) {
+static std::pair<int64_t, std::string> check_codes(const std::vector<Case> &cases, const Target &target, const Build &by,
+                                                   unsigned seconds) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC)) throw std::runtime_error("no pipe");
     std::fflush(stdout);
@@ -110,7 +105,9 @@ static std::pair<int64_t, std::string> check_codes(const std::vector<Case> &case
     if (said.empty()) said = "-1 it says nothing\n";
     const std::string last = said.substr(said.rfind('\n', said.size() - 2) + 1);
     std::string wrong = last;
-    if (WIFSIGNALED(status)) wrong = WTERMSIG(status) == SIGALRM ? "it takes over " + std::to_string(seconds) + " s" : "signal " + std::to_string(WTERMSIG(status));
+    if (WIFSIGNALED(status))
+        wrong =
+            WTERMSIG(status) == SIGALRM ? "it takes over " + std::to_string(seconds) + " s" : "signal " + std::to_string(WTERMSIG(status));
     return {std::stoll(last), wrong};
 }
 
@@ -127,9 +124,7 @@ static std::string wrong_with(const RandomCase &c, const Target &target, const B
         std::string wrong = check_program(built, target);
         if (!wrong.empty()) return wrong == "refused" || wrong == "unproved" ? "" : wrong;
         return by ? check_codes({built}, target, *by, 30 * slower).second : "";
-    } catch (const std::exception &) {
-        return "";
-    }
+    } catch (const std::exception &) { return ""; }
 }
 
 static void report(RandomCase c, const Target &target, const Build *by) {
@@ -183,9 +178,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         try {
             c = random_case("random_" + std::to_string(made + refused + unproved), random, target.vector_bytes / 4);
             built = built_for(c, target);
-        } catch (const UserError &) {
-            continue;
-        }
+        } catch (const UserError &) { continue; }
         std::string wrong = check_program(built, target);
         if (wrong == "refused" || wrong == "unproved") {
             (wrong == "refused" ? refused : unproved)++;
@@ -197,8 +190,8 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         if (waiting.size() == batch) run_code();
     }
     run_code();
-    std::printf("%lld random programs; %lld schedules do not fit, %lld are beyond the prover\n", static_cast<long long>(made), static_cast<long long>(refused),
-                static_cast<long long>(unproved));
+    std::printf("%lld random programs; %lld schedules do not fit, %lld are beyond the prover\n", static_cast<long long>(made),
+                static_cast<long long>(refused), static_cast<long long>(unproved));
     CHECK(unproved * 8 <= made);
 }
 

@@ -82,10 +82,15 @@ private:
                 bool inclusive = s.choice / 8 % 2, backward = s.choice / 16 % 2;
                 Tile segments;
                 std::string begins = "Tile()", direction = backward ? "ScanDirection::backward" : "ScanDirection::forward";
-                if (s.choice / 32 % 2 && has(a, "M") && has(a, "N")) segments = tiles[0] < f.scalar(DType::f32, 0), begins = "t0 < f.scalar(DType::f32, 0)";
-                else if (s.choice / 32 % 2) segments = f.tile(variable(over) / Expr(3), {dim(over)}), begins = "f.tile(variable(\"" + over + "\") / Expr(3), {" + over + "})";
-                return named(f.scan(sum_monoid(DType::f32), a, dim(over), inclusive, backward ? ScanDirection::backward : ScanDirection::forward, segments),
-                             "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + (inclusive ? "true" : "false") + ", " + direction + ", " + begins + ")");
+                if (s.choice / 32 % 2 && has(a, "M") && has(a, "N"))
+                    segments = tiles[0] < f.scalar(DType::f32, 0), begins = "t0 < f.scalar(DType::f32, 0)";
+                else if (s.choice / 32 % 2)
+                    segments = f.tile(variable(over) / Expr(3), {dim(over)}),
+                    begins = "f.tile(variable(\"" + over + "\") / Expr(3), {" + over + "})";
+                return named(f.scan(sum_monoid(DType::f32), a, dim(over), inclusive,
+                                    backward ? ScanDirection::backward : ScanDirection::forward, segments),
+                             "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + (inclusive ? "true" : "false") + ", " +
+                                 direction + ", " + begins + ")");
             }
         case 9: {  // a neighbour, 0 beyond the edge
             if (over.empty()) return;
@@ -101,10 +106,11 @@ private:
             for (const std::string &d : t.dims()) dims.push_back(dim(d)), names += (names.empty() ? "" : ", ") + d;
             text += "Tile u" + std::to_string(n) + " = " + ta + ".named(\"" + name + "_of\");\n";
             std::string u = "u" + std::to_string(n), where = "variable(\"" + over + "\") + " + std::to_string(shift), list;
-            for (const std::string &d : t.dims()) list += (list.empty() ? "" : ", ") + std::string(d == over ? where : "variable(\"" + d + "\")");
+            for (const std::string &d : t.dims())
+                list += (list.empty() ? "" : ", ") + std::string(d == over ? where : "variable(\"" + d + "\")");
             return named(f.tile(load_or(v->name, v.type(), index, Expr(0) <= at && at < extent(over), constant(v.type(), 0)), dims),
-                         "f.tile(load_or(" + u + ".value()->name, DType::f32, {" + list + "}, Expr(0) <= " + where + " && " + where + " < extent(\"" + over +
-                             "\"), constant(DType::f32, 0)), {" + names + "})");
+                         "f.tile(load_or(" + u + ".value()->name, DType::f32, {" + list + "}, Expr(0) <= " + where + " && " + where +
+                             " < extent(\"" + over + "\"), constant(DType::f32, 0)), {" + names + "})");
         }
         case 10: {  // a fold with a condition
             if (over.empty() || a.dims().size() < 2) return;
@@ -113,14 +119,16 @@ private:
             auto condition = [&] { return lower ? f.index(dim(over)) <= f.index(dim(other)) : f.index(dim(other)) < f.index(dim(over)); };
             std::string io = "f.index(" + over + ")", iq = "f.index(" + other + ")";
             return named(f.fold(sum_monoid(DType::f32), {a}, {over}, condition())[0],
-                         "f.fold(sum_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}, " + (lower ? io + " <= " + iq : iq + " < " + io) + ")[0]");
+                         "f.fold(sum_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}, " +
+                             (lower ? io + " <= " + iq : iq + " < " + io) + ")[0]");
         }
         case 11:
             if (over.empty()) return;
             {
                 auto scope = f.scope("p" + std::to_string(n));
                 Tile t = softmax(a, dim(over));
-                text += "auto scope" + std::to_string(n) + " = std::make_unique<Builder::Scope>(f.scope(\"p" + std::to_string(n) + "\"));\n";
+                text +=
+                    "auto scope" + std::to_string(n) + " = std::make_unique<Builder::Scope>(f.scope(\"p" + std::to_string(n) + "\"));\n";
                 tile(t, "softmax(" + ta + ", " + over + ")");
                 text += "scope" + std::to_string(n) + ".reset();\n";
             }
@@ -128,7 +136,8 @@ private:
         case 12: {  // Welford's fold, of which the mean is used
             if (over.empty()) return;
             std::vector<Tile> parts = f.fold(welford_monoid(DType::f32), {a}, {over});
-            return named(parts[1] + parts[2], "[&] { auto p = f.fold(welford_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}); return p[1] + p[2]; }()");
+            return named(parts[1] + parts[2],
+                         "[&] { auto p = f.fold(welford_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}); return p[1] + p[2]; }()");
         }
         case 13: return named(a * 0.5 + stored(), ta + " * 0.5 + stored");
         case 14: {  // the state gets new values, of which some may come of its old ones
@@ -151,7 +160,8 @@ std::string text_of(const Extents &e) {
 
 std::string text_of(const std::vector<LayoutAxis> &layout) {
     std::string t;
-    for (const LayoutAxis &a : layout) t += (t.empty() ? "{\"" : ", {\"") + a.dim + "\", " + std::to_string(a.factor) + ", " + (a.remainder ? "true}" : "false}");
+    for (const LayoutAxis &a : layout)
+        t += (t.empty() ? "{\"" : ", {\"") + a.dim + "\", " + std::to_string(a.factor) + ", " + (a.remainder ? "true}" : "false}");
     return "{" + t + "}";
 }
 
@@ -172,7 +182,9 @@ private:
 
     uint32_t below(uint32_t n) { return random() % n; }
     template <typename T>
-    const T &any(const std::vector<T> &list) { return list[below(static_cast<uint32_t>(list.size()))]; }
+    const T &any(const std::vector<T> &list) {
+        return list[below(static_cast<uint32_t>(list.size()))];
+    }
 
     void stage(const Algorithm &a, const Stage &s, std::map<std::string, Knobs> &all) {
         Knobs &k = all[s.name];
@@ -186,7 +198,9 @@ private:
         for (const std::string &d : dims)
             if (!below(3)) k.micro[d] = lanes(d) * (1 + below(3));
         for (const std::string &d : dims)
-            if (!below(4)) k.block[d] = (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3)) + (below(3) ? 0 : 1 + static_cast<int64_t>(below(3)));
+            if (!below(4))
+                k.block[d] =
+                    (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3)) + (below(3) ? 0 : 1 + static_cast<int64_t>(below(3)));
         if (!folded.empty() && std::holds_alternative<Reduce>(s.body) && !below(4)) k.k[any(folded)] = 1 + below(9);
         for (const std::string &d : dims)
             if (!below(6)) k.tail[d] = below(2) ? Tail::mask : Tail::loop;
@@ -196,7 +210,8 @@ private:
             if (!below(8)) k.unroll[d] = 2 + below(3);
         if (!dims.empty() && !below(3)) k.parallel = {k.block.empty() ? dims[0] : "block." + k.block.begin()->first};
         if (!folded.empty() && !below(3)) {
-            static const Split::How hows[] = {Split::How::chunks, Split::How::threads, Split::How::lanes, Split::How::online, Split::How::passes};
+            static const Split::How hows[] = {Split::How::chunks, Split::How::threads, Split::How::lanes, Split::How::online,
+                                              Split::How::passes};
             Split::How how = hows[below(5)];
             k.split[any(folded)] = {how, how == Split::How::passes ? 0 : how == Split::How::lanes ? 4 : 2 + static_cast<int64_t>(below(7))};
         }
@@ -244,7 +259,8 @@ Case build(const RandomCase &c) {
     Case made{c.name, Maker(c).f.build(), c.stages, c.shapes};
     for (const std::string &dim : c.known) {
         int64_t least = INT64_MAX, most = 0, divisor = 0;
-        for (const Extents &shape : c.shapes) least = std::min(least, shape.at(dim)), most = std::max(most, shape.at(dim)), divisor = std::gcd(divisor, shape.at(dim));
+        for (const Extents &shape : c.shapes)
+            least = std::min(least, shape.at(dim)), most = std::max(most, shape.at(dim)), divisor = std::gcd(divisor, shape.at(dim));
         made.when.push_back({dim, "", 0, ">=", least}), made.when.push_back({dim, "", 0, "<=", most});
         if (divisor > 1) made.when.push_back({dim, "", divisor, "==", 0});
     }
@@ -256,9 +272,11 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t la
     RandomCase c;
     c.name = name;
     for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++)
-        c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6), static_cast<int>(random() % 64)});
+        c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6),
+                           static_cast<int>(random() % 6), static_cast<int>(random() % 64)});
     c.stages = Scheduler(random, lanes).of(build(c).algorithm);
-    for (int i = 0; i < 3; i++) c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
+    for (int i = 0; i < 3; i++)
+        c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
     for (const char *dim : {"M", "N", "K"}) {
         const uint32_t how = random() % 6;
         if (how > 1) continue;
@@ -277,7 +295,8 @@ std::string to_cpp(const RandomCase &c) {
         };
         extents("block", k.block), extents("k", k.k), extents("micro", k.micro), extents("vector", k.vector), extents("unroll", k.unroll);
         if (k.place && k.place->kind == Place::Kind::inlined) t += at + "place = Place{Place::Kind::inlined, \"\", \"\"};\n";
-        if (k.place && k.place->kind == Place::Kind::at) t += at + "place = Place{Place::Kind::at, \"" + k.place->stage + "\", \"" + k.place->loop + "\"};\n";
+        if (k.place && k.place->kind == Place::Kind::at)
+            t += at + "place = Place{Place::Kind::at, \"" + k.place->stage + "\", \"" + k.place->loop + "\"};\n";
         for (const std::string &p : k.parallel) t += at + "parallel.push_back(\"" + p + "\");\n";
         for (auto &[d, tail] : k.tail) t += at + "tail[\"" + d + "\"] = Tail::" + (tail == Tail::mask ? "mask" : "loop") + ";\n";
         for (auto &[d, s] : k.split) {
@@ -306,11 +325,13 @@ std::vector<RandomCase> smaller(const RandomCase &c) {
         auto without = [&](auto field) {
             if (!(knobs.*field == Knobs().*field)) add([&](RandomCase &r) { r.stages[name].*field = Knobs().*field; });
         };
-        without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector), without(&Knobs::unroll);
+        without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector),
+            without(&Knobs::unroll);
         without(&Knobs::parallel), without(&Knobs::pack), without(&Knobs::layout), without(&Knobs::tail), without(&Knobs::split);
     }
     for (const std::string &dim : c.known) add([&](RandomCase &r) { r.known.erase(dim); });
-    for (size_t i = 0; i < c.steps.size(); i++) add([&](RandomCase &r) { r.steps.erase(r.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    for (size_t i = 0; i < c.steps.size(); i++)
+        add([&](RandomCase &r) { r.steps.erase(r.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
     for (size_t i = 0; i < c.shapes.size(); i++)
         for (auto &[d, n] : c.shapes[i]) {
             const std::string name = d;

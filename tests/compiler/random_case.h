@@ -10,7 +10,7 @@ namespace tessera::test {
 
 // One more tile made of earlier ones.
 struct Step {
-    int kind = 0;                // see random_case.cpp
+    int kind = 0;                  // see random_case.cpp
     int a = 0, b = 0, choice = 0;  // operands, counted from the last tile back, and what the kind makes of `choice`
 };
 

@@ -33,12 +33,13 @@ TEST_CASE("what an expression uses often is computed once, and compiles in no ti
             repeated("gelus", 6, lanes, DType::f32, [](const Tile &t) { return gelu(t); }),
             repeated("roundings", 24, lanes, DType::f32, [](const Tile &t) { return cast(DType::f32, cast(DType::bf16, t)) * 1.25; }),
             repeated("quotients", 4, lanes, DType::i32, [](const Tile &t) { return (t + t) / (t * t); }),
-            repeated("gathers", 3, lanes, DType::i32, [](const Tile &t) {
-                const Expr v = t.value(), at = cast(DType::index, v);
-                const Expr inside = Expr(0) <= at && Expr(0) < extent("N"), place = bounded(at, 0, extent("N"));
-                return t.builder().tile(load_or("x", DType::i32, {Expr(0), place}, inside, v - constant_int(DType::i32, 1)),
-                                        {t.builder().dim("M"), t.builder().dim("N")});
-            }),
+            repeated("gathers", 3, lanes, DType::i32,
+                     [](const Tile &t) {
+                         const Expr v = t.value(), at = cast(DType::index, v);
+                         const Expr inside = Expr(0) <= at && Expr(0) < extent("N"), place = bounded(at, 0, extent("N"));
+                         return t.builder().tile(load_or("x", DType::i32, {Expr(0), place}, inside, v - constant_int(DType::i32, 1)),
+                                                 {t.builder().dim("M"), t.builder().dim("N")});
+                     }),
         };
         std::vector<TileProgram> programs;
         for (const Case &c : cases) programs.push_back(lowered(c, target));

@@ -21,7 +21,8 @@ static Shipped scheduled(const Case &c, const std::string &schedule, const Libra
     ResolvedSchedule resolved = resolve(library.find(schedule), library);
     check_requires(resolved, target);
     REQUIRE(resolved.variants.empty());
-    const bool with_fma = std::none_of(resolved.stages.begin(), resolved.stages.end(), [](const auto &s) { return s.second.instruction == "mul_add"; });
+    const bool with_fma =
+        std::none_of(resolved.stages.begin(), resolved.stages.end(), [](const auto &s) { return s.second.instruction == "mul_add"; });
     return {c, lowered(c.algorithm.name, c.algorithm, resolved.stages, target), with_fma};
 }
 
@@ -32,7 +33,8 @@ static std::vector<Shipped> shipped(const Target &target, const Library &library
     std::vector<Shipped> all;
     for (const Case &c : library_cases(4)) {
         const std::string schedule = c.algorithm.name + "/" + target.name;
-        if (c.algorithm.numerics.name != "f32" || !std::count(names.begin(), names.end(), schedule) || !seen.insert(schedule).second) continue;
+        if (c.algorithm.numerics.name != "f32" || !std::count(names.begin(), names.end(), schedule) || !seen.insert(schedule).second)
+            continue;
         all.push_back(scheduled(c, schedule, library, target));
     }
     return all;

@@ -18,8 +18,10 @@ static Algorithm chosen(const std::string &name, DType type) {
     auto output = [&](const Tile &y) { f.output("y" + std::to_string(outputs++), y); };
     const Tile zero = f.scalar(type, 0);
     output(max(zero, x)), output(max(x, zero)), output(min(zero, x)), output(min(x, zero));
-    output(select(x < zero, zero, x)), output(select(x < zero, x, zero)), output(select(zero < x, x, zero)), output(select(zero < x, zero, x));
-    output(select(x <= zero, zero, x)), output(select(x <= zero, x, zero)), output(select(zero <= x, x, zero)), output(select(zero <= x, zero, x));
+    output(select(x < zero, zero, x)), output(select(x < zero, x, zero)), output(select(zero < x, x, zero)),
+        output(select(zero < x, zero, x));
+    output(select(x <= zero, zero, x)), output(select(x <= zero, x, zero)), output(select(zero <= x, x, zero)),
+        output(select(zero <= x, zero, x));
     return f.build();
 }
 
@@ -63,7 +65,8 @@ TEST_CASE("zeros keep their signs: arm64", "[.][arm64]") {
 }
 
 TEST_CASE("zeros keep their signs: wasm32", "[.][wasm32]") {
-    if (const Target target = target_named("wasm32"); can_emulate(target)) check(target, {{}, {"clang", "-O2"}, {"clang", "-O2 -mno-simd128"}});
+    if (const Target target = target_named("wasm32"); can_emulate(target))
+        check(target, {{}, {"clang", "-O2"}, {"clang", "-O2 -mno-simd128"}});
 }
 
 }  // namespace tessera::test

@@ -16,7 +16,9 @@
 
 namespace tessera::test {
 
-static Condition is(const std::string &dim, const std::string &relation, int64_t bound, int64_t modulus = 0) { return {dim, "", modulus, relation, bound}; }
+static Condition is(const std::string &dim, const std::string &relation, int64_t bound, int64_t modulus = 0) {
+    return {dim, "", modulus, relation, bound};
+}
 
 static const Options same = {{"stride", 1}, {"padding", 1}, {"dilation", 1}}, strided = {{"stride", 2}, {"padding", 2}, {"dilation", 1}};
 
@@ -45,10 +47,13 @@ static std::vector<VariantCase> variant_cases() {
     std::vector<Extents> images;
     for (int64_t size : {0, 1, 2, 5, 8, 13})
         for (int64_t window : {1, 2, 3, 4})
-            for (int64_t channels : {3, 8, 24}) images.push_back({{"N", 1}, {"H", size + 1}, {"W", size}, {"C", channels}, {"R", window}, {"S", 3}});
-    const std::vector<std::vector<Condition>> three = {{is("R", "==", 3), is("S", "==", 3), is("C", "==", 0, 8)}, {is("R", "==", 3)}, {is("C", "<", 8)}};
+            for (int64_t channels : {3, 8, 24})
+                images.push_back({{"N", 1}, {"H", size + 1}, {"W", size}, {"C", channels}, {"R", window}, {"S", 3}});
+    const std::vector<std::vector<Condition>> three = {
+        {is("R", "==", 3), is("S", "==", 3), is("C", "==", 0, 8)}, {is("R", "==", 3)}, {is("C", "<", 8)}};
     Knobs product;
-    product.micro = {{"M", 4}, {"N", 8}}, product.vector = {{"N", 4}}, product.pack["w"] = {"root", {{"N", 8, false}, {"K", 0, false}, {"N", 8, true}}};
+    product.micro = {{"M", 4}, {"N", 8}}, product.vector = {{"N", 4}},
+    product.pack["w"] = {"root", {{"N", 8, false}, {"K", 0, false}, {"N", 8, true}}};
     std::vector<Extents> products;
     for (int64_t m : {0, 1, 4, 5, 9})
         for (int64_t n : {1, 8, 15, 16}) products.push_back({{"M", m}, {"N", n}, {"K", m + n % 3}});
@@ -63,7 +68,11 @@ static std::vector<VariantCase> variant_cases() {
     for (int64_t s : {0, 1, 3, 4, 8, 11}) squares.push_back({{"S", s}, {"T", s}, {"D", 5}});
     return {{"windows", library::depthwise_conv2d_nhwc({}, same), convolution(), three, images},
             {"strided_windows", library::depthwise_conv2d_nhwc({}, strided), convolution(), three, images},
-            {"product", library::matmul({}), {{"y", product}}, {{is("M", "==", 0)}, {is("M", "<=", 4), is("N", "==", 0, 8)}, {is("N", ">=", 9), is("M", ">", 1), is("N", "!=", 15)}}, products},
+            {"product",
+             library::matmul({}),
+             {{"y", product}},
+             {{is("M", "==", 0)}, {is("M", "<=", 4), is("N", "==", 0, 8)}, {is("N", ">=", 9), is("M", ">", 1), is("N", "!=", 15)}},
+             products},
             {"scores", scores, {{"y", rows}}, {{is("T", "==", 4)}, {is("S", "<=", 3), is("T", ">=", 5)}, {is("S", "==", 0, 4)}}, squares}};
 }
 
@@ -105,7 +114,8 @@ static void check(const Target &target, const Build &build = {}, const std::set<
             const Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 3 == 0);
             const Arrays expected = run_interpreter(kernels[k].variants[v].program, shape, inputs, {});
             if (seed % 3) CHECK(differ(expected, run_reference(c.algorithm, shape, inputs, {}), 1e-4) == "");
-            for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 2}}) CHECK(differ_in_bits(code.run(kernels[k].general(), shape, inputs, {}, layout), expected) == "");
+            for (const Layout &layout : {Layout{}, Layout{false, 1, 3, 2}})
+                CHECK(differ_in_bits(code.run(kernels[k].general(), shape, inputs, {}, layout), expected) == "");
         }
         CHECK(run.size() == c.variants.size() + (c.name == "scores" ? 0 : 1));  // one that can never hold is never run
     }
@@ -134,7 +144,8 @@ TEST_CASE("conditions of a variant are constraints of dims") {
     const Dim S = f.dim("S"), K = f.dim("K", 4);
     const Tile x = f.input("x", {S, K}), y = f.input("y", {f.dim(T), K});
     const Algorithm a = f.output("z", dot(x, transpose(y))).build();
-    const Algorithm c = constrained(a, {is("T", "<=", 40), is("S", ">", 3), is("T", "==", 0, 4), is("S", "!=", 12), is("K", "==", 4), {"", "avx2", 0, "", 0}});
+    const Algorithm c = constrained(
+        a, {is("T", "<=", 40), is("S", ">", 3), is("T", "==", 0, 4), is("S", "!=", 12), is("K", "==", 4), {"", "avx2", 0, "", 0}});
     for (const char *name : {"S", "T"}) {
         CHECK(c.dim(name).min == 4);
         CHECK(c.dim(name).max == 40);
@@ -172,7 +183,8 @@ TEST_CASE("conditions that help no proof change nothing") {
     const Algorithm a = library::depthwise_conv2d_nhwc({}, same);
     const Target target = target_named("avx2");
     const std::string general = to_text(lower(a, convolution(), target));
-    for (const auto &when : {std::vector<Condition>{is("H", "==", 0)}, {is("C", "<", 1)}, {is("R", ">=", 5), is("R", "<=", 4)}, {is("H", "!=", 9)}})
+    for (const auto &when :
+         {std::vector<Condition>{is("H", "==", 0)}, {is("C", "<", 1)}, {is("R", ">=", 5), is("R", "<=", 4)}, {is("H", "!=", 9)}})
         CHECK(to_text(lower_variant(a, when, convolution(), target)) == general);
     // Windows that are larger than the image.
     const TileProgram large = lower_variant(a, {is("R", ">=", 8), is("H", "<=", 4)}, convolution(), target);
@@ -213,13 +225,15 @@ TEST_CASE("inside an image no load is guarded, and at its border loops of the fo
     const Target target = target_named("avx2");
     auto rolled = convolution();
     rolled["y"].unroll.clear();
-    for (const TileProgram &program : {lower(padded, rolled, target), lower_variant(padded, {is("R", "==", 3), is("S", "==", 3)}, convolution(), target)}) {
+    for (const TileProgram &program :
+         {lower(padded, rolled, target), lower_variant(padded, {is("R", "==", 3), is("S", "==", 3)}, convolution(), target)}) {
         const std::vector<bool> folds = guarded_folds(program);
         CHECK(std::count(folds.begin(), folds.end(), false) == 1);
         CHECK(std::count(folds.begin(), folds.end(), true) == 2);  // of whole tiles, and of those that run past an end
     }
     // Where every tile is at the border there is nothing to tell apart.
-    const std::vector<bool> small = guarded_folds(lower(bind_extents(padded, {{"H", 2}, {"W", 2}, {"R", 3}, {"S", 3}}), convolution(), target));
+    const std::vector<bool> small =
+        guarded_folds(lower(bind_extents(padded, {{"H", 2}, {"W", 2}, {"R", 3}, {"S", 3}}), convolution(), target));
     CHECK(std::count(small.begin(), small.end(), false) == 0);
 }
 

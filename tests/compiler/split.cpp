@@ -58,7 +58,8 @@ TEST_CASE("a chain of splits goes on from a stage's own pieces") {
 }
 
 TEST_CASE("a schedule calls the pieces of every stage by the plain names") {
-    const Schedule both = Schedule("s").stage("max", StageKnobs().split("N", How::chunks, 8)).stage("sum", StageKnobs().split("N", How::chunks, 4));
+    const Schedule both =
+        Schedule("s").stage("max", StageKnobs().split("N", How::chunks, 8)).stage("sum", StageKnobs().split("N", How::chunks, 4));
     auto checked = [&](const std::string &stage, const StageKnobs &knobs) {
         const ResolvedSchedule s = resolve(both.stage(stage, knobs), Library());
         const Algorithm a = library::softmax({});
@@ -70,12 +71,21 @@ TEST_CASE("a schedule calls the pieces of every stage by the plain names") {
     INFO(text);
     CHECK(text.find("parallel m4*n.o3 <") != std::string::npos);
     CHECK(checked("sum.partial", place("sum.N.o")).find("sum.partial.tile") != std::string::npos);
-    check_words([&] { checked("sum.partial", StageKnobs().unroll({{"N.o2", 4}})); },
-                {"error[schedule.unknown-dim]: schedule 's' at /stages/sum.partial/unroll/N.o2: softmax.sum.partial has no dim 'N.o2'; its dims are M, N.o, N.i. Did you mean 'N.o'?"});
-    check_words([&] { checked("sum.partial", StageKnobs().loops({"M", "block.N.o"})); },
-                {"error[schedule.unknown-loop]: schedule 's' at /stages/sum.partial/loops/1: softmax.sum.partial has no loop 'block.N.o'; its loops are M, N.o, N.i."});
-    check_words([&] { checked("sum.partial", place("sum.N.i")); },
-                {"error[schedule.unknown-loop]: schedule 's' at /stages/sum.partial/place: softmax.sum has no loop 'N.i'; its loops are M, N.o."});
+    check_words(
+        [&] {
+            checked("sum.partial", StageKnobs().unroll({{"N.o2", 4}}));
+        },
+        {"error[schedule.unknown-dim]: schedule 's' at /stages/sum.partial/unroll/N.o2: softmax.sum.partial has no dim 'N.o2'; its dims "
+         "are M, N.o, N.i. Did you mean 'N.o'?"});
+    check_words(
+        [&] {
+            checked("sum.partial", StageKnobs().loops({"M", "block.N.o"}));
+        },
+        {"error[schedule.unknown-loop]: schedule 's' at /stages/sum.partial/loops/1: softmax.sum.partial has no loop 'block.N.o'; its "
+         "loops are M, N.o, N.i."});
+    check_words(
+        [&] { checked("sum.partial", place("sum.N.i")); },
+        {"error[schedule.unknown-loop]: schedule 's' at /stages/sum.partial/place: softmax.sum has no loop 'N.i'; its loops are M, N.o."});
 }
 
 TEST_CASE("a split of another stage changes no address and no bit of a stage") {

@@ -13,12 +13,21 @@ static TileBody body_of(const Expr &value, LoopKind kind = LoopKind::serial) {
 
 TEST_CASE("bodies are equal where their texts are") {
     const Expr x = load("x", DType::f32, {variable("i")});
-    const std::vector<TileBody> all = {
-        body_of(x), body_of(x), body_of(x + x), body_of(x, LoopKind::unrolled), body_of(load("x", DType::f32, {variable("i") + Expr(1)})),
-        {tile_node(Alloc{{"y", DType::f32, {Expr(4)}, Space::stack}, body_of(x)})}, {tile_node(Alloc{{"y", DType::f32, {Expr(4)}, Space::workspace}, body_of(x)})},
-        {tile_node(Guard{variable("n") < Expr(3), body_of(x), {}})}, {tile_node(Guard{variable("n") < Expr(3), {}, body_of(x)})},
-        {tile_node(Let{"n", Expr(2), body_of(x)})}, {tile_node(Copy{"y", {Expr(0)}, x, Expr(), false, 0})}, {tile_node(Compute{"y", {Expr(0)}, x, Expr()})},
-        {tile_node(Compute{"y", {Expr(0)}, x, variable("n") < Expr(3)})}, {tile_node(Barrier{Space::shared, 1})}, {}};
+    const std::vector<TileBody> all = {body_of(x),
+                                       body_of(x),
+                                       body_of(x + x),
+                                       body_of(x, LoopKind::unrolled),
+                                       body_of(load("x", DType::f32, {variable("i") + Expr(1)})),
+                                       {tile_node(Alloc{{"y", DType::f32, {Expr(4)}, Space::stack}, body_of(x)})},
+                                       {tile_node(Alloc{{"y", DType::f32, {Expr(4)}, Space::workspace}, body_of(x)})},
+                                       {tile_node(Guard{variable("n") < Expr(3), body_of(x), {}})},
+                                       {tile_node(Guard{variable("n") < Expr(3), {}, body_of(x)})},
+                                       {tile_node(Let{"n", Expr(2), body_of(x)})},
+                                       {tile_node(Copy{"y", {Expr(0)}, x, Expr(), false, 0})},
+                                       {tile_node(Compute{"y", {Expr(0)}, x, Expr()})},
+                                       {tile_node(Compute{"y", {Expr(0)}, x, variable("n") < Expr(3)})},
+                                       {tile_node(Barrier{Space::shared, 1})},
+                                       {}};
     for (const TileBody &a : all)
         for (const TileBody &b : all) {
             CHECK(equal(a, b) == (to_text(a) == to_text(b)));

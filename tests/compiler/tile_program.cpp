@@ -25,21 +25,22 @@ static TileProgram sample() {
 }
 
 TEST_CASE("a tile program prints one node a line") {
-    CHECK(to_text(sample()) == "tile program sample for avx2\n"
-                               "  dim N % 2 == 0\n"
-                               "  dim K = 4\n"
-                               "  parameter scale: f32\n"
-                               "  input x[N]: f32\n"
-                               "  output y[N]: f32\n"
-                               "  n = |N|/2\n"
-                               "  pipelined(2) i < n\n"
-                               "    b[4]: f32 in stack\n"
-                               "    b[0] <-(1) x[i]\n"
-                               "    barrier shared 1\n"
-                               "    if i < 3\n"
-                               "      y[i] = b[0]*$scale where i < |N| - 1\n"
-                               "    else\n"
-                               "      invoke other(b, N=|N|)\n");
+    CHECK(to_text(sample()) ==
+          "tile program sample for avx2\n"
+          "  dim N % 2 == 0\n"
+          "  dim K = 4\n"
+          "  parameter scale: f32\n"
+          "  input x[N]: f32\n"
+          "  output y[N]: f32\n"
+          "  n = |N|/2\n"
+          "  pipelined(2) i < n\n"
+          "    b[4]: f32 in stack\n"
+          "    b[0] <-(1) x[i]\n"
+          "    barrier shared 1\n"
+          "    if i < 3\n"
+          "      y[i] = b[0]*$scale where i < |N| - 1\n"
+          "    else\n"
+          "      invoke other(b, N=|N|)\n");
 }
 
 TEST_CASE("what a line repeats is named below it, and a scalar has no dims") {
@@ -51,9 +52,10 @@ TEST_CASE("what a line repeats is named below it, and a scalar has no dims") {
     p.body = {tile_node(Let{"n", extent("N") / 2, {tile_node(Compute{"y", {}, poly / abs(poly), {}})}})};
     const std::string text = to_text(p);
     CHECK(text.find("  input x[]: f32\n  output y[]: f32\n") != std::string::npos);
-    CHECK(text.substr(text.find("  n = ")) == "  n = |N|/2\n"
-                                              "  y[] = $0/abs($0)\n"
-                                              "    $0 = fma(fma(fma(fma(x[n], x[n], 1.0), x[n], 2.0), x[n], 3.0), x[n], 4.0)\n");
+    CHECK(text.substr(text.find("  n = ")) ==
+          "  n = |N|/2\n"
+          "  y[] = $0/abs($0)\n"
+          "    $0 = fma(fma(fma(fma(x[n], x[n], 1.0), x[n], 2.0), x[n], 3.0), x[n], 4.0)\n");
 }
 
 TEST_CASE("equal programs have equal hashes, however their expressions are shared in memory") {

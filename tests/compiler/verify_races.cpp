@@ -67,8 +67,9 @@ TEST_CASE("tiles that divide neither the dim nor one another are apart") {
                                 const TileProgram program = lower(matmul, {{"y", y}}, target_named("avx2"));
                                 for (const std::string &note : verify(program)) unproved.push_back(note);
                             } catch (const UserError &error) {
-                                unproved.push_back(std::to_string(block) + " " + std::to_string(tile) + " " + std::to_string(micro) + " " + std::to_string(lanes) + " " +
-                                                   std::to_string(k) + (tail == Tail::loop ? " loop: " : " mask: ") + error.what());
+                                unproved.push_back(std::to_string(block) + " " + std::to_string(tile) + " " + std::to_string(micro) + " " +
+                                                   std::to_string(lanes) + " " + std::to_string(k) +
+                                                   (tail == Tail::loop ? " loop: " : " mask: ") + error.what());
                             }
                         }
     CHECK(unproved == std::vector<std::string>{});

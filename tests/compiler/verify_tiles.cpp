@@ -19,7 +19,9 @@ static TileProgram over_n(TileBody body) {
     return p;
 }
 
-static std::shared_ptr<const TileNode> loop(const std::string &v, const Expr &n, LoopKind kind, TileBody body) { return tile_node(Loop{v, n, kind, 0, std::move(body)}); }
+static std::shared_ptr<const TileNode> loop(const std::string &v, const Expr &n, LoopKind kind, TileBody body) {
+    return tile_node(Loop{v, n, kind, 0, std::move(body)});
+}
 static std::shared_ptr<const TileNode> set(const std::string &buffer, const Expr &index, const Expr &value, const Expr &guard = {}) {
     return tile_node(Compute{buffer, {index}, value, guard});
 }
@@ -28,7 +30,9 @@ static void refused(TileBody body, const std::string &words) { CHECK_THROWS_WITH
 
 TEST_CASE("a sound program passes, with what it takes for granted") {
     auto tail = load_or("x", DType::f32, {i * 4 + j}, i * 4 + j < N, constant(DType::f32, 0));
-    CHECK(verify(over_n({loop("i", (N + 3) / 4, LoopKind::parallel, {loop("j", 4, LoopKind::vector, {set("y", i * 4 + j, tail, i * 4 + j < N)})})})).empty());
+    CHECK(verify(over_n({loop("i", (N + 3) / 4, LoopKind::parallel,
+                              {loop("j", 4, LoopKind::vector, {set("y", i * 4 + j, tail, i * 4 + j < N)})})}))
+              .empty());
     Buffer b{"b", DType::f32, {N / 3}, Space::workspace};
     auto assumed = verify(over_n({tile_node(Alloc{b, {loop("i", N, LoopKind::serial, {set("b", i * i, at("x", i))})}})}));
     REQUIRE(assumed.size() == 1);
@@ -37,7 +41,8 @@ TEST_CASE("a sound program passes, with what it takes for granted") {
 
 TEST_CASE("memory") {
     refused({loop("i", N, LoopKind::serial, {set("y", i, at("x", i + 1))})},
-            "error[schedule.unproved]: p: index 0 of x[i + 1] cannot be shown to be below |N|, so the schedule is refused; use tiles that divide one another");
+            "error[schedule.unproved]: p: index 0 of x[i + 1] cannot be shown to be below |N|, so the schedule is refused; use tiles that "
+            "divide one another");
     refused({loop("i", N, LoopKind::serial, {set("y", i - 1, at("x", i))})}, "index 0 of y[i - 1] cannot be shown to be at least 0");
     refused({loop("i", N, LoopKind::serial, {set("y", i, at("z", i))})}, "buffer z is not there");
     refused({loop("i", N, LoopKind::serial, {set("y", i, at("x", j))})}, "variable j is not bound");
@@ -45,7 +50,8 @@ TEST_CASE("memory") {
 }
 
 TEST_CASE("races") {
-    refused({loop("i", N, LoopKind::parallel, {set("y", 0, at("x", i), i < N)})}, "two iterations of the parallel loop i may meet: one stores to y[0], another stores to y[0]");
+    refused({loop("i", N, LoopKind::parallel, {set("y", 0, at("x", i), i < N)})},
+            "two iterations of the parallel loop i may meet: one stores to y[0], another stores to y[0]");
     refused({loop("i", N, LoopKind::vector, {set("y", i, at("x", i))})}, "i is vector and has no constant count");
     Buffer b{"b", DType::f32, {Expr(8)}, Space::stack};
     auto shifted = loop("i", 7, LoopKind::vector, {set("b", i + 1, at("b", i))});
@@ -54,16 +60,21 @@ TEST_CASE("races") {
     auto own = loop("i", N, LoopKind::parallel, {tile_node(Alloc{b, {set("b", 0, at("x", i)), set("y", i, at("b", 0))}})});
     CHECK_NOTHROW(verify(over_n({own})));
     // Quotient and remainder of one index tell iterations apart together.
-    auto pair = loop("p", N * 4, LoopKind::parallel, {tile_node(Let{"i", variable("p") / 4, {tile_node(Let{"j", variable("p") % 4, {
-        tile_node(Alloc{b, {set("b", j, at("x", i))}})}})}})});
+    auto pair =
+        loop("p", N * 4, LoopKind::parallel,
+             {tile_node(
+                 Let{"i", variable("p") / 4, {tile_node(Let{"j", variable("p") % 4, {tile_node(Alloc{b, {set("b", j, at("x", i))}})}})}})});
     CHECK_NOTHROW(verify(over_n({pair})));
 }
 
 TEST_CASE("order and storage") {
-    Buffer b{"b", DType::f32, {Expr(8)}, Space::stack}, big{"big", DType::f32, {Expr(1 << 20)}, Space::stack}, loose{"loose", DType::f32, {N}, Space::stack};
-    refused({tile_node(Alloc{b, {loop("i", N, LoopKind::serial, {set("y", i, at("b", 0))})}})}, "b is read before anything is stored to it");
+    Buffer b{"b", DType::f32, {Expr(8)}, Space::stack}, big{"big", DType::f32, {Expr(1 << 20)}, Space::stack},
+        loose{"loose", DType::f32, {N}, Space::stack};
+    refused({tile_node(Alloc{b, {loop("i", N, LoopKind::serial, {set("y", i, at("b", 0))})}})},
+            "b is read before anything is stored to it");
     refused({tile_node(Alloc{big, {}})},
-            "error[schedule.storage]: p: the tiles that live at once need more than 131072 bytes of registers and stack ('big' is one of them); make their micro tiles smaller.");
+            "error[schedule.storage]: p: the tiles that live at once need more than 131072 bytes of registers and stack ('big' is one of "
+            "them); make their micro tiles smaller.");
     refused({tile_node(Alloc{loose, {}})}, "loose is in stack and has no constant extents");
     refused({tile_node(Barrier{})}, "barriers are not for avx2");
     refused({loop("i", N, LoopKind::thread, {})}, "thread loops are not for avx2");
@@ -83,19 +94,23 @@ static TileProgram on_gpu(TileBody body) {
     return p;
 }
 
-static void refused_on_gpu(TileBody body, const std::string &words) { CHECK_THROWS_WITH(verify(on_gpu(std::move(body))), Catch::Contains(words)); }
+static void refused_on_gpu(TileBody body, const std::string &words) {
+    CHECK_THROWS_WITH(verify(on_gpu(std::move(body))), Catch::Contains(words));
+}
 
 TEST_CASE("copies on a GPU are awaited by all threads") {
     Buffer b{"b", DType::f32, {Expr(8)}, Space::shared};
     auto program = [&](TileBody after) {
-        TileBody body = {loop("i", 8, LoopKind::thread, {tile_node(Copy{"b", {i}, load_or("x", DType::f32, {i}, i < N, constant(DType::f32, 0)), {}, true, 0})})};
+        TileBody body = {loop("i", 8, LoopKind::thread,
+                              {tile_node(Copy{"b", {i}, load_or("x", DType::f32, {i}, i < N, constant(DType::f32, 0)), {}, true, 0})})};
         body.insert(body.end(), after.begin(), after.end());
         return TileBody{loop("all", 1, LoopKind::block, {tile_node(Alloc{b, body})})};
     };
     auto use = loop("k", N, LoopKind::serial, {loop("t", 1, LoopKind::thread, {set("y", variable("k"), at("b", 0))})});
     refused_on_gpu(program({use}), "b is read while a copy to it is under way");
     CHECK_NOTHROW(verify(on_gpu(program({tile_node(Barrier{Space::shared, 0}), use}))));
-    auto divergent = loop("t", 8, LoopKind::thread, {tile_node(Guard{variable("t") < Expr(4), {tile_node(Barrier{Space::shared, 0})}, {}})});
+    auto divergent =
+        loop("t", 8, LoopKind::thread, {tile_node(Guard{variable("t") < Expr(4), {tile_node(Barrier{Space::shared, 0})}, {}})});
     refused_on_gpu(program({divergent}), "a barrier is inside the thread loop t, where threads do not wait for one another");
 }
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include "algorithms/error.h"
 #include "algorithms/library/library.h"
@@ -52,9 +52,7 @@ TEST_CASE("a broken WebAssembly object is found to be one") {
     const std::string whole = objects().at("libtessera-wasm-" + std::to_string(getpid()) + ".wasm32.o");
     for (size_t n = 9; n < whole.size(); n += 7) try {
             symbols_of(whole.substr(0, n));
-        } catch (const InternalError &e) {
-            CHECK(std::string(e.what()).find("WebAssembly") != std::string::npos);
-        }
+        } catch (const InternalError &e) { CHECK(std::string(e.what()).find("WebAssembly") != std::string::npos); }
     CHECK_FALSE(is_wasm("\0asm"));
     CHECK_FALSE(is_object("text"));
 }

@@ -17,7 +17,8 @@ TEST_CASE("bytes of a buffer are over extents, and those of one that is too larg
     CHECK(bytes(DType::f32, {Expr(0), M}).is_constant(0));
     CHECK(bytes(DType::u8, {Expr(TESS_MAX_ELEMENTS)}).is_constant(TESS_MAX_ELEMENTS));
     CHECK(bytes(DType::u8, {Expr(1 << 20), Expr(1 << 20), Expr(1 << 30), Expr(1 << 30)}).is_constant(refused));
-    CHECK(to_string(bytes(DType::f32, {M, N})) == "select(min(max(|M|, 0), 2147418112)*max(|N|, 0) < 2147418112, min(max(|M|, 0), 2147418112)*max(|N|, 0)*4, 281474976710656)");
+    CHECK(to_string(bytes(DType::f32, {M, N})) ==
+          "select(min(max(|M|, 0), 2147418112)*max(|N|, 0) < 2147418112, min(max(|M|, 0), 2147418112)*max(|N|, 0)*4, 281474976710656)");
 }
 
 // w is packed into panels of 48 columns, of which there is one.
@@ -26,7 +27,8 @@ static Case packed_columns() {
     Tile x = f.input("x", {f.dim("M"), f.dim("K")}), w = f.input("w", {f.dim("K"), f.dim("N")});
     Case c{"packed_columns", f.output("y", dot(x, w)).build(), {}, {}};
     Knobs &y = c.stages["y"];
-    y.micro = {{"M", 4}, {"N", 48}}, y.vector = {{"N", 8}}, y.pack = {{"w", {"root", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}}}};
+    y.micro = {{"M", 4}, {"N", 48}}, y.vector = {{"N", 8}},
+    y.pack = {{"w", {"root", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}}}};
     return c;
 }
 
@@ -40,7 +42,9 @@ static void check(const Target &target, const Build &build) {
     Loaded::Room room = code.workspace(p, {{"M", 1}, {"K", most}, {"N", 1}});
     CHECK(room.status == TESS_OK);
     CHECK(room.bytes / 64 == static_cast<uint64_t>(most * 48 * 4 + 63) / 64);
-    for (const Extents &shape : std::vector<Extents>{{{"M", 1}, {"K", most + 1}, {"N", 1}}, {{"M", 1}, {"K", TESS_MAX_ELEMENTS}, {"N", 1}}, {{"M", 0}, {"K", TESS_MAX_ELEMENTS / 24}, {"N", 24}}}) {
+    for (const Extents &shape : std::vector<Extents>{{{"M", 1}, {"K", most + 1}, {"N", 1}},
+                                                     {{"M", 1}, {"K", TESS_MAX_ELEMENTS}, {"N", 1}},
+                                                     {{"M", 0}, {"K", TESS_MAX_ELEMENTS / 24}, {"N", 24}}}) {
         room = code.workspace(p, shape);
         char words[200];
         tess_status_message(room.status, nullptr, words, sizeof words);

@@ -34,19 +34,22 @@ TEST_CASE("trees learn an order within groups, and the same rows give the same t
     CHECK(Forest(checked_forest(model, "model")).sums(all) == scores);
     int right = 0, pairs = 0;
     for (size_t i = 0; i < all.size(); i++)
-        for (size_t j = 0; j < i; j++) pairs++, right += (scores[i] > scores[j]) == (all[i].values[3] + all[i].values[7] > all[j].values[3] + all[j].values[7]);
+        for (size_t j = 0; j < i; j++)
+            pairs++, right += (scores[i] > scores[j]) == (all[i].values[3] + all[i].values[7] > all[j].values[3] + all[j].values[7]);
     CHECK(right > pairs * 85 / 100);
     CHECK(Forest(model).sums({}).empty());
 }
 
 TEST_CASE("a crafted forest is refused before anything reads it") {
     const nlohmann::json good = nlohmann::json::parse(trained(candidates(100)));
-    auto refused = [&](const std::function<void(nlohmann::json &tree)> &change) {
+    auto refused = [&](const std::function<void(nlohmann::json & tree)> &change) {
         nlohmann::json bad = good;
         change(bad["learner"]["gradient_booster"]["model"]["trees"][1]);
         return words([&] { checked_forest(bad.dump(), "model"); });
     };
-    auto check = [&](const std::function<void(nlohmann::json &tree)> &change) { CHECK_THAT(refused(change), Catch::Contains("error[model.format]: model: expected") && Catch::Contains("tree 1")); };
+    auto check = [&](const std::function<void(nlohmann::json & tree)> &change) {
+        CHECK_THAT(refused(change), Catch::Contains("error[model.format]: model: expected") && Catch::Contains("tree 1"));
+    };
     check([](auto &t) { t["left_children"][0] = 100000; });
     check([](auto &t) { t["left_children"][0] = -5; });
     check([](auto &t) { t["left_children"][1] = 0; });
@@ -78,7 +81,7 @@ TEST_CASE("a crafted forest that is accepted predicts as its trees say") {
     const auto all = candidates(100);
     const nlohmann::json good = nlohmann::json::parse(trained(all));
     const auto scores = Forest(good.dump()).sums(all);
-    auto predicts_the_same = [&](const std::function<void(nlohmann::json &document, nlohmann::json &tree)> &change) {
+    auto predicts_the_same = [&](const std::function<void(nlohmann::json & document, nlohmann::json & tree)> &change) {
         nlohmann::json bad = good;
         change(bad, bad["learner"]["gradient_booster"]["model"]["trees"][1]);
         CHECK(Forest(checked_forest(bad.dump(), "model")).sums(all) == scores);
@@ -86,7 +89,12 @@ TEST_CASE("a crafted forest that is accepted predicts as its trees say") {
     for (int64_t elsewhere : {-3, 100, 1000000, 4294967}) predicts_the_same([&](auto &, auto &t) { t["parents"][1] = elsewhere; });
     predicts_the_same([](auto &, auto &t) { t["parents"] = nlohmann::json::array(); });
     predicts_the_same([](auto &, auto &t) { t["tree_param"]["num_deleted"] = "7", t["tree_param"]["size_leaf_vector"] = "9"; });
-    predicts_the_same([](auto &d, auto &) { d["learner"]["learner_model_param"]["num_class"] = "5", d["learner"]["learner_model_param"]["num_target"] = "3"; });
-    predicts_the_same([](auto &d, auto &) { d["learner"]["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"] = "1000"; });
-    predicts_the_same([](auto &d, auto &) { d["learner"]["attributes"] = {{"best_iteration", "0"}}, d["learner"]["feature_names"] = {"a"}; });
+    predicts_the_same([](auto &d, auto &) {
+        d["learner"]["learner_model_param"]["num_class"] = "5", d["learner"]["learner_model_param"]["num_target"] = "3";
+    });
+    predicts_the_same(
+        [](auto &d, auto &) { d["learner"]["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"] = "1000"; });
+    predicts_the_same([](auto &d, auto &) {
+        d["learner"]["attributes"] = {{"best_iteration", "0"}}, d["learner"]["feature_names"] = {"a"};
+    });
 }

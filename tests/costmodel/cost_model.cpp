@@ -78,7 +78,8 @@ TEST_CASE("a candidate that reaches its bound is the fastest, not an absent one"
     const TemporaryFolder folder;
     const auto saved = [&](double bound) {
         std::vector<Example> all = examples("a", 1, 9);
-        for (size_t i = 0; i < all.size(); i++) all[i].seconds = std::exp2(static_cast<double>(i)), all[i].features.draft = bound, all[i].features.bound = bound;
+        for (size_t i = 0; i < all.size(); i++)
+            all[i].seconds = std::exp2(static_cast<double>(i)), all[i].features.draft = bound, all[i].features.bound = bound;
         const auto model = boosted_model();
         model->update(all);
         model->save(folder.path() / "model.json");
@@ -127,7 +128,8 @@ TEST_CASE("model files of strangers are refused with words") {
     };
     CHECK_THAT(refused(with("format", "tessera-cost-model 9")), Catch::Contains("error[model.format]"));
     CHECK_THAT(refused(with("features", "sha256:00")), Catch::Contains("error[model.features]"));
-    CHECK_THAT(refused(with("forest", good["forest"].get<std::string>() + " ")), Catch::Contains("its forest is not the one whose hash it states"));
+    CHECK_THAT(refused(with("forest", good["forest"].get<std::string>() + " ")),
+               Catch::Contains("its forest is not the one whose hash it states"));
     CHECK_THAT(refused(with("forest", 3)), Catch::Contains("error[model.format]"));
     CHECK_THAT(refused(nlohmann::json::array()), Catch::Contains("error[model.format]"));
     check_words([&] { boosted_model()->load(folder.path() / "none.json"); }, {"error[model.file]"});

@@ -54,6 +54,8 @@ TEST_CASE("what are no examples is refused with its line") {
     refuse(with(7, "1e300"), "here:2: expected a number, got '1e300'");
     refuse(with(7, "-3e38"), "here:2: expected a number, got '-3e38'");
     refuse(with(7, "inf"), "here:2: expected a number, got 'inf'");
-    for (const auto &[seconds, bound] : std::vector<std::pair<std::string, std::string>>{{"1e-300", "1e300"}, {"1e300", "1e-300"}, {"0", "1e-305"}})
-        refuse(heading + "t\t" + seconds + "\t1e5\t" + bound + text.substr(text.find("\t", text.find("\t5e-06") + 1)), "here:2: expected times of one kernel, got " + seconds);
+    for (const auto &[seconds, bound] :
+         std::vector<std::pair<std::string, std::string>>{{"1e-300", "1e300"}, {"1e300", "1e-300"}, {"0", "1e-305"}})
+        refuse(heading + "t\t" + seconds + "\t1e5\t" + bound + text.substr(text.find("\t", text.find("\t5e-06") + 1)),
+               "here:2: expected times of one kernel, got " + seconds);
 }

@@ -39,10 +39,11 @@ TEST_CASE("instructions are issued for what varies") {
     nest.enter(loop("k"), 100);
     nest.enter(loop("u", LoopKind::unrolled), 4);
     nest.enter(loop("lane", LoopKind::vector), 32);
-    const LoopNest::Mask m = nest.loops_of(variable("m")), k = nest.loops_of(variable("k")), u = nest.loops_of(variable("u")), lane = nest.loops_of(variable("lane"));
-    CHECK(nest.issues(m, 4, 64) == 10);                 // before the innermost loop
-    CHECK(nest.issues(k, 4, 64) == 1000);               // shared by what is unrolled
-    CHECK(nest.issues(k | u | lane, 4, 64) == 8000);    // two registers
+    const LoopNest::Mask m = nest.loops_of(variable("m")), k = nest.loops_of(variable("k")), u = nest.loops_of(variable("u")),
+                         lane = nest.loops_of(variable("lane"));
+    CHECK(nest.issues(m, 4, 64) == 10);               // before the innermost loop
+    CHECK(nest.issues(k, 4, 64) == 1000);             // shared by what is unrolled
+    CHECK(nest.issues(k | u | lane, 4, 64) == 8000);  // two registers
     CHECK(nest.issues(k | u | lane, 1, 64) == 4000);
     CHECK(nest.turns() == 10 * 100 * 4 * 32);
     CHECK(nest.innermost() == 1u);

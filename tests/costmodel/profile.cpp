@@ -20,8 +20,8 @@ TEST_CASE("a register tile's instructions are counted") {
     k.micro = {{"M", 8}, {"N", 48}}, k.vector = {{"N", 16}};
     const Profile p = profile(product, k);
     CHECK(p.fma == 64 * 96 * 128 / 16);
-    CHECK(p.loads == 8 * 2 * 128 * 3);           // w: three vectors a step, for each of 8 x 2 tiles
-    CHECK(p.broadcasts == 8 * 2 * 128 * 8);      // x: eight
+    CHECK(p.loads == 8 * 2 * 128 * 3);       // w: three vectors a step, for each of 8 x 2 tiles
+    CHECK(p.broadcasts == 8 * 2 * 128 * 8);  // x: eight
     CHECK(p.accumulators == 24);
     CHECK(p.loads_per_fma == Approx(11.0 / 24));
     CHECK(p.inner_trips == 128);
@@ -159,7 +159,9 @@ TEST_CASE("calls inside of calls count, and the arguments are the program's own"
     Builder f("net", Numerics{});
     const Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
     const Tile x = f.input("x", {M, D});
-    const Tile y = f.call("ffn", library::feed_forward({}), {x, f.input("w_up", {D, F}), f.input("b_up", {F}), f.input("w_down", {F, D}), f.input("b_down", {D}), f.input("gamma", {D}), f.input("beta", {D})})[0];
+    const Tile y = f.call("ffn", library::feed_forward({}),
+                          {x, f.input("w_up", {D, F}), f.input("b_up", {F}), f.input("w_down", {F, D}), f.input("b_down", {D}),
+                           f.input("gamma", {D}), f.input("beta", {D})})[0];
     const Algorithm net = bind_extents(f.output("y", y).build(), {{"M", 64}, {"D", 64}, {"F", 256}});
     const Target target = target_named("avx512");
     const Profile inlined = profile_of(lower(net, {}, target), {}, target, 1);

@@ -64,7 +64,8 @@ TEST_CASE("the bound goes by the peaks of what the operations are on") {
     CHECK(bound(&Work::f64) == Approx(1 + 2));
     CHECK(bound(&Work::bf16) == Approx(1 + 0.5));
     CHECK(bound(&Work::u8s8) == Approx(1 + 0.25));
-    t.measured->peaks["f64"] = {4e10, 4e10, 0}, t.measured->peaks["bf16"] = {1.25e11, 1.25e11, 0}, t.measured->peaks["u8s8"] = {5e11, 5e11, 0};
+    t.measured->peaks["f64"] = {4e10, 4e10, 0}, t.measured->peaks["bf16"] = {1.25e11, 1.25e11, 0},
+    t.measured->peaks["u8s8"] = {5e11, 5e11, 0};
     CHECK(bound(&Work::f64) == Approx(1 + 2.5));
     CHECK(bound(&Work::bf16) == Approx(1 + 0.8));
     CHECK(bound(&Work::u8s8) == Approx(1 + 0.2));

@@ -9,7 +9,9 @@ static Walk rows_of(double rows, double elements, double stride) {
     return {{{rows, 1}, {elements, 2}}, {rows - 1, 0, 0, elements - 1}, {rows, stride}, 4};
 }
 
-static Access access_to(size_t buffer, const Walk &walk, double middle = 0, double likely = 1) { return {buffer, false, likely, middle, walk.loops, touched_by(walk)}; }
+static Access access_to(size_t buffer, const Walk &walk, double middle = 0, double likely = 1) {
+    return {buffer, false, likely, middle, walk.loops, touched_by(walk)};
+}
 
 static Target with_caches(int64_t l1, int64_t l2, int64_t l3) {
     Target target = target_named("avx512");
@@ -33,7 +35,8 @@ TEST_CASE("what is touched counts in lines and pages, and rows without a gap are
 }
 
 TEST_CASE("rows a way apart share its sets") {
-    const std::vector<Touched> apart = touched_by(rows_of(24, 1, 1024));  // 4 KiB: of the first level the same set, of the second every 64th
+    const std::vector<Touched> apart =
+        touched_by(rows_of(24, 1, 1024));  // 4 KiB: of the first level the same set, of the second every 64th
     CHECK(apart[0].needs[0] == Approx(0.8 * 24 * 4096));
     CHECK(apart[0].needs[1] == Approx(0.8 * 1.5 * 65536));
     for (double stride : {1000.0, 1001.0, 1003.0, 1008.0, 1024.0 + 16, 1275.0}) {

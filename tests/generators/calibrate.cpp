@@ -36,5 +36,6 @@ TEST_CASE("only a target that runs here can be calibrated") {
     if (known.empty()) return;
     const std::string target = (known[0].starts_with("avx512") ? "avx512+" : "x86-64+") + known[0];
     CHECK_THROWS_WITH(calibrated(target_named(target), {}, {}, [](const std::string &) {}),
-                      Catch::StartsWith("error[command.target]: target '" + target + "': this processor lacks " + known[0] + ", so its code cannot run here; "));
+                      Catch::StartsWith("error[command.target]: target '" + target + "': this processor lacks " + known[0] +
+                                        ", so its code cannot run here; "));
 }

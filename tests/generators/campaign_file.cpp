@@ -43,7 +43,8 @@ TEST_CASE("mistakes in a campaign file are refused with words") {
     refuse(with_tasks(R"({"algoritm": "a"})"), {"error[json.unknown-field]", "/tasks/0", "Did you mean 'algorithm'?"});
     refuse(with_tasks(R"({"numerics": "f32"})"),
            {"error[json.missing]: " + file + ": /tasks/0: the field 'algorithm' is missing; the fields here are numerics. Add it."});
-    refuse(with_tasks("{}"), {"error[json.missing]: " + file + ": /tasks/0: the field 'algorithm' is missing; the fields here are none. Add it."});
+    refuse(with_tasks("{}"),
+           {"error[json.missing]: " + file + ": /tasks/0: the field 'algorithm' is missing; the fields here are none. Add it."});
     refuse(with_tasks(R"({"algorithm": "a", "weight": 0})"), {"error[json.value]", "/tasks/0/weight"});
     refuse(with_tasks(R"({"algorithm": "a", "fixed": {"M": -1}})"), {"error[json.value]", "/tasks/0", "/fixed/M"});
     refuse(R"({"format": "tessera-schedule", "version": 1, "tasks": []})", {"error[json.version]", "tessera-campaign.schema.json"});

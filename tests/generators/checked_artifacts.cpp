@@ -90,7 +90,8 @@ TEST_CASE("check tells the broken, the changed and the unchanged apart, and says
     const std::string text = generator({"check", r.path()}).out;
     CHECK_THAT(text, Catch::Contains("changed") && Catch::Contains(" times") && Catch::Contains("ancestor 'matmul/avx2' changed"));
     CHECK_THAT(text, Catch::Contains("to measure again (1):\n  tune matmul --numerics f32 --target avx2 --shape K=32 M=48 N=64 --name "
-                                     "matmul/f32/avx2/M48_N64_K32 --out " + r.path() + " --schedule-dir " + r.path() + "\n    the same program: matmul/f32/avx2/twin\n"));
+                                     "matmul/f32/avx2/M48_N64_K32 --out " +
+                                     r.path() + " --schedule-dir " + r.path() + "\n    the same program: matmul/f32/avx2/twin\n"));
     CHECK_THAT(text, Catch::Contains("4 schedules: 2 changed, 1 unrecorded, 1 unchanged\n"));
 
     // What was measured already need not be measured again under another name.
@@ -137,10 +138,10 @@ TEST_CASE("check names its own fields, the algorithm and the compiler as causes"
     write_file(file, "{");
     check_refused({"check", r.path()}, {"error[json.syntax]", " Delete it, and write it again with check --record."}, 2, registry(true));
     write_file(file, "{\"format\": \"other\", \"version\": 1, \"programs\": []}");
-    check_refused(
-        {"check", r.path()},
-        {"error[check.record]: '" + file + "': expected format tessera-programs, version 1; got another. Delete it, and write it again with check --record."}, 2,
-        registry(true));
+    check_refused({"check", r.path()},
+                  {"error[check.record]: '" + file +
+                   "': expected format tessera-programs, version 1; got another. Delete it, and write it again with check --record."},
+                  2, registry(true));
 }
 
 TEST_CASE("an artifact that says nonsense of how it was tuned is broken, and the others are checked") {
@@ -154,26 +155,40 @@ TEST_CASE("an artifact that says nonsense of how it was tuned is broken, and the
     };
     const std::vector<Nonsense> all = {
         {"metric", R"({"metric": 5})", {"error[json.type]", "/measured/metric: expected an object, got an integer."}},
-        {"metric_name", R"({"metric": {"name": 1, "least_speed": 0.5}})", {"error[json.type]", "/measured/metric/name: expected a string, got an integer."}},
-        {"metric_unknown", R"({"metric": {"name": "x; touch y", "least_speed": 0.5}})",
+        {"metric_name",
+         R"({"metric": {"name": 1, "least_speed": 0.5}})",
+         {"error[json.type]", "/measured/metric/name: expected a string, got an integer."}},
+        {"metric_unknown",
+         R"({"metric": {"name": "x; touch y", "least_speed": 0.5}})",
          {"error[json.value]", "/measured/metric/name: expected one of latency, throughput, code-size, workspace, got 'x; touch y'."}},
         {"metric_missing", R"({"metric": {}})", {"error[json.missing]", "/measured/metric: the field 'name' is missing"}},
-        {"least_speed", R"({"metric": {"name": "code-size", "least_speed": "x"}})", {"error[json.type]", "/measured/metric/least_speed: expected a number, got a string."}},
-        {"callers", R"({"metric": {"name": "throughput", "callers": -1}})", {"error[json.value]", "/measured/metric/callers: expected an integer in 1 ..= 4096, got -1."}},
+        {"least_speed",
+         R"({"metric": {"name": "code-size", "least_speed": "x"}})",
+         {"error[json.type]", "/measured/metric/least_speed: expected a number, got a string."}},
+        {"callers",
+         R"({"metric": {"name": "throughput", "callers": -1}})",
+         {"error[json.value]", "/measured/metric/callers: expected an integer in 1 ..= 4096, got -1."}},
         {"caches", R"({"caches": "`id`"})", {"error[json.value]", "/measured/caches: expected 'cold', got '`id`'."}},
         {"prepack", R"({"prepack": "w"})", {"error[json.type]", "/measured/prepack: expected an array, got a string."}},
         {"over", R"({"over": [1]})", {"error[json.type]", "/measured/over: expected an object, got an array."}},
-        {"over_name", R"({"over": {"schedule": "a; b", "hash": "sha256:0"}})", {"error[json.value]", "/measured/over/schedule: expected a schedule's name, got 'a; b'."}},
+        {"over_name",
+         R"({"over": {"schedule": "a; b", "hash": "sha256:0"}})",
+         {"error[json.value]", "/measured/over/schedule: expected a schedule's name, got 'a; b'."}},
         {"chosen_by", R"({"chosen_by": {}})", {"error[json.type]", "/measured/chosen_by: expected a string, got an object."}},
         {"seed", R"({"chosen_by": "it", "seed": 1.5})", {"error[json.type]", "/measured/seed: expected an integer, got a float."}},
         {"shapes", R"({"shapes": {"M": 1}})", {"error[json.type]", "/measured/shapes: expected an array, got an object."}},
-        {"shapes_dims", R"({"shapes": [{"extents": {"M": 1}}, {"extents": {"N": 1}}]})",
+        {"shapes_dims",
+         R"({"shapes": [{"extents": {"M": 1}}, {"extents": {"N": 1}}]})",
          {"error[json.value]", "/measured/shapes/1/extents: expected the same dims in each shape, got others than in the first."}},
-        {"shapes_metric", R"({"shapes": [{"extents": {"M": 1}, "metric": null}]})", {"error[json.type]", "/measured/shapes/0/metric: expected an object, got null."}},
+        {"shapes_metric",
+         R"({"shapes": [{"extents": {"M": 1}, "metric": null}]})",
+         {"error[json.type]", "/measured/shapes/0/metric: expected an object, got null."}},
         {"unreached", R"({"unreached": [7]})", {"error[json.type]", "/measured/unreached/0: expected an object, got an integer."}},
         {"task", R"({"task": 3})", {"error[json.type]", "/measured/task: expected an object, got an integer."}},
         {"counts", R"({"counts": {"loads": "many"}})", {"error[json.type]", "/measured/counts/loads: expected a number, got a string."}},
-        {"ancestors", R"({"from": {"ancestors": [["a"]]}})", {"error[json.value]", "/measured/from/ancestors/0: expected [name, hash], got an array of 1."}},
+        {"ancestors",
+         R"({"from": {"ancestors": [["a"]]}})",
+         {"error[json.value]", "/measured/from/ancestors/0: expected [name, hash], got an array of 1."}},
     };
     for (const Nonsense &one : all) {
         nlohmann::json said = good.document()["measured"];
@@ -189,21 +204,25 @@ TEST_CASE("an artifact that says nonsense of how it was tuned is broken, and the
         const std::string message = row(now, name)["message"];
         INFO(message);
         for (const std::string &words : one.words) CHECK_THAT(message, Catch::Contains(words));
-        CHECK_THAT(message, Catch::Contains(": " + r.path() + "/" + name + ".json: /measured/") && Catch::EndsWith(" Tune the schedule again, or take its 'measured' out."));
+        CHECK_THAT(message, Catch::Contains(": " + r.path() + "/" + name + ".json: /measured/") &&
+                                Catch::EndsWith(" Tune the schedule again, or take its 'measured' out."));
     }
     const Outcome text = generator({"check", r.path()});
     CHECK(text.code == 1);
     CHECK(text.err.empty());
-    CHECK_THAT(text.out, Catch::Contains(std::to_string(all.size() + 2) + " schedules: " + std::to_string(all.size()) + " broken, 1 unrecorded, 1 unchanged\n"));
+    CHECK_THAT(text.out, Catch::Contains(std::to_string(all.size() + 2) + " schedules: " + std::to_string(all.size()) +
+                                         " broken, 1 unrecorded, 1 unchanged\n"));
 
     // Who looks for a match passes them by, and says so; who wants all of them is told.
     KernelOptions options;
-    options.algorithm = "matmul", options.target = "avx2", options.shape = {"K=32", "M=48", "N=64"}, options.schedule_dirs = {r.path()}, options.quiet = true;
+    options.algorithm = "matmul", options.target = "avx2", options.shape = {"K=32", "M=48", "N=64"}, options.schedule_dirs = {r.path()},
+    options.quiet = true;
     const Match match = prepare_schedule(sample_registry(), options).match;
     CHECK(match.schedule->name() == good.name());
     CHECK(match.passed_over.size() == all.size());
     CHECK_THAT(join(match.passed_over), Catch::Contains("matmul/f32/avx2/metric: error[json.type]: "));
-    check_refused({"tune", "--all", "--out", r.path(), "--quiet"}, {"error[json.value]", "/measured/from/ancestors/0", " Tune the schedule again, or take its 'measured' out."});
+    check_refused({"tune", "--all", "--out", r.path(), "--quiet"},
+                  {"error[json.value]", "/measured/from/ancestors/0", " Tune the schedule again, or take its 'measured' out."});
 }
 
 TEST_CASE("what was measured in one way has to be measured again in another") {
@@ -223,15 +242,22 @@ TEST_CASE("what was measured in one way has to be measured again in another") {
     tuned("small", {{"metric", {{"name", "code-size"}, {"least_speed", 0.7}, {"bytes", 3}}}});
     tuned("many", {{"metric", {{"name", "throughput"}, {"callers", 1}, {"calls_per_second", 3.5}}}});
     tuned("packed", {{"prepack", {"w"}}, {"over", {{"schedule", "matmul/gone"}, {"hash", "sha256:0"}}}});
-    tuned("predicted", {{"chosen_by", "the cost model alone"}, {"seed", 7}, {"candidates", 64}, {"over", {{"schedule", "the space's most likely"}, {"hash", ""}}}});
-    tuned("shapes", {{"shapes", {{{"extents", {{"M", 1}, {"N", 64}}}, {"over", base_of_it}}, {{"extents", {{"M", 64}, {"N", 64}}}}}}, {"unreached", {{{"M", 128}, {"N", 64}}}}});
+    tuned("predicted", {{"chosen_by", "the cost model alone"},
+                        {"seed", 7},
+                        {"candidates", 64},
+                        {"over", {{"schedule", "the space's most likely"}, {"hash", ""}}}});
+    tuned("shapes", {{"shapes", {{{"extents", {{"M", 1}, {"N", 64}}}, {"over", base_of_it}}, {{"extents", {{"M", 64}, {"N", 64}}}}}},
+                     {"unreached", {{{"M", 128}, {"N", 64}}}}});
     CHECK(r.check()["measure_again"].empty());
     r.put(base(2));
     const nlohmann::json again = r.check()["measure_again"];
     std::set<std::vector<std::string>> groups;
     for (const auto &one : again) groups.insert(one["schedules"].get<std::vector<std::string>>());
     const std::string at = "matmul/f32/avx2/";
-    CHECK(groups == std::set<std::vector<std::string>>{{at + "cold"}, {at + "many"}, {at + "packed"}, {at + "plain", at + "predicted", at + "twin"}, {at + "shapes"}, {at + "small"}});
+    CHECK(
+        groups ==
+        std::set<std::vector<std::string>>{
+            {at + "cold"}, {at + "many"}, {at + "packed"}, {at + "plain", at + "predicted", at + "twin"}, {at + "shapes"}, {at + "small"}});
     auto line_of = [&](const std::string &name) {
         const std::string text = generator({"check", r.path() + "/" + at + name + ".json", "--schedule-dir", r.path()}).out;
         const size_t from = text.find("  tune ");
@@ -244,15 +270,23 @@ TEST_CASE("what was measured in one way has to be measured again in another") {
     CHECK(line_of("cold") == head + "--cold-caches " + before_name + "cold" + end);
     CHECK(line_of("small") == head + "--metric code-size --least-speed 0.7 " + before_name + "small" + end);
     CHECK(line_of("many") == head + "--metric throughput " + before_name + "many" + end);
-    CHECK(line_of("packed") == head + "--prepack w " + before_name + "packed" + end + "    tuned from 'matmul/gone', which is in none of the folders: name its file with --schedule\n");
+    CHECK(line_of("packed") == head + "--prepack w " + before_name + "packed" + end +
+                                   "    tuned from 'matmul/gone', which is in none of the folders: name its file with --schedule\n");
     CHECK(line_of("predicted") == head + "--deterministic --seed 7 --trials 64 --schedule none " + before_name + "predicted" + end);
-    CHECK(line_of("shapes") == "tune matmul --numerics f32 --target avx2 --shape K=32 M=48 N=64 --extents M=1 M=64 M=128 N=64 " + before_name + "shapes" + end);
+    CHECK(line_of("shapes") ==
+          "tune matmul --numerics f32 --target avx2 --shape K=32 M=48 N=64 --extents M=1 M=64 M=128 N=64 " + before_name + "shapes" + end);
 
     // Small code is not what a kernel takes that wants to be fast, also where each shape says so.
-    auto taken = [&] { return generator({"show", "matmul", "--target", "avx2", "--shape", "K=32", "M=48", "N=64", "--schedule-dir", r.path(), "--what", "tiles"}).err; };
+    auto taken = [&] {
+        return generator(
+                   {"show", "matmul", "--target", "avx2", "--shape", "K=32", "M=48", "N=64", "--schedule-dir", r.path(), "--what", "tiles"})
+            .err;
+    };
     tuned("a", {{"shapes", {{{"extents", {{"M", 1}}}}, {{"extents", {{"M", 64}}}}}}});
     CHECK_THAT(taken(), Catch::Contains("schedule 'matmul/f32/avx2/a'"));
-    tuned("a", {{"shapes", {{{"extents", {{"M", 1}}}, {"metric", {{"name", "code-size"}}}}, {{"extents", {{"M", 64}}}, {"metric", {{"name", "code-size"}}}}}}});
+    tuned("a", {{"shapes",
+                 {{{"extents", {{"M", 1}}}, {"metric", {{"name", "code-size"}}}},
+                  {{"extents", {{"M", 64}}}, {"metric", {{"name", "code-size"}}}}}}});
     CHECK_THAT(taken(), Catch::Contains("schedule 'matmul/f32/avx2/cold'"));
 }
 
@@ -266,8 +300,8 @@ TEST_CASE("check takes files, and refuses what is not there") {
                   {"error[command.arguments]: check: --record keeps the programs of a whole folder beside them, and '" + r.path() +
                    "/matmul/avx2.json' is a file. Name the folder."});
     const TemporaryFolder empty;
-    check_refused({"check", empty.path().string()},
-                  {"error[check.path]: '" + empty.path().string() + "': expected a schedule or more (*.json), found none. Correct the path."});
+    check_refused({"check", empty.path().string()}, {"error[check.path]: '" + empty.path().string() +
+                                                     "': expected a schedule or more (*.json), found none. Correct the path."});
     check_refused({"check", "/no/such"},
                   {"error[check.path]: '/no/such': expected a schedule's file or a folder of them; there is none. Correct the path."});
     std::filesystem::rename(r.path() + "/matmul/avx2.json", r.path() + "/matmul/avx.json");
@@ -286,15 +320,18 @@ TEST_CASE("check reports links that lead nowhere as broken, beside the others") 
     CHECK(now["counts"]["broken"] == 2);
     CHECK(now["counts"]["unrecorded"] == 1);
     CHECK_THAT(row(now, "loop")["message"].get<std::string>(),
-               Catch::Contains("error[schedule.file]: schedule file '" + r.path() + "/loop.json': expected a regular file; opening it failed: Too many levels"));
-    CHECK_THAT(row(now, "dangling")["message"].get<std::string>(), Catch::Contains("error[schedule.file]") && Catch::Contains("No such file"));
+               Catch::Contains("error[schedule.file]: schedule file '" + r.path() +
+                               "/loop.json': expected a regular file; opening it failed: Too many levels"));
+    CHECK_THAT(row(now, "dangling")["message"].get<std::string>(),
+               Catch::Contains("error[schedule.file]") && Catch::Contains("No such file"));
     CHECK(r.check(sample_registry(), {"--record"})["counts"]["broken"] == 2);
     CHECK(generator({"check", r.path() + "/loop.json"}).code == 1);
     check_refused({"check", r.path() + "/loop.json", "--record"}, {"error[command.arguments]", "is a file. Name the folder."});
 
     fs::remove(r.path() + "/tessera-programs.lock");
     fs::create_symlink("tessera-programs.lock", r.path() + "/tessera-programs.lock");
-    check_refused({"check", r.path()}, {"error[check.file]: record of programs '" + r.path() + "/tessera-programs.lock': expected a regular file"});
+    check_refused({"check", r.path()},
+                  {"error[check.file]: record of programs '" + r.path() + "/tessera-programs.lock': expected a regular file"});
 }
 
 TEST_CASE("every schedule that ships still lowers") {

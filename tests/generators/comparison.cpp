@@ -33,14 +33,17 @@ TEST_CASE("a kernel that computes something else is found out") {
     PreparedKernel p = prepared("cumulative_sum");
     const LoadedKernels kernel(link_kernel(p, {}, folder), p);
     Algorithm twice = p.bound;
-    std::get<Scan>(twice.stages[0].body).inputs[0] = std::get<Scan>(twice.stages[0].body).inputs[0] + std::get<Scan>(twice.stages[0].body).inputs[0];
+    std::get<Scan>(twice.stages[0].body).inputs[0] =
+        std::get<Scan>(twice.stages[0].body).inputs[0] + std::get<Scan>(twice.stages[0].body).inputs[0];
 
     PreparedKernel other = p;
     other.kernel.variants[0].program = lower(twice, {}, p.target);
-    CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1, 2}).difference, Catch::Contains("y[0, 0]: the tile program gives ") && Catch::Contains(", the kernel ") && Catch::EndsWith("(1 thread)"));
+    CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1, 2}).difference,
+               Catch::Contains("y[0, 0]: the tile program gives ") && Catch::Contains(", the kernel ") && Catch::EndsWith("(1 thread)"));
     other = p;
     other.bound = twice;
-    CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1}).difference, Catch::Contains("the exact result is ") && Catch::Contains("; the declared order of operations errs by at most "));
+    CHECK_THAT(compare(other, kernel, {{"M", 2}, {"N", 3}}, 3, {1}).difference,
+               Catch::Contains("the exact result is ") && Catch::Contains("; the declared order of operations errs by at most "));
 }
 
 TEST_CASE("shapes in words") {

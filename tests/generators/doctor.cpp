@@ -13,9 +13,11 @@ TEST_CASE("doctor says what the machine is, and that it can generate for itself"
     const Outcome outcome = generator({"doctor"});
     INFO(outcome.out << outcome.err);
     CHECK(outcome.code == 0);
-    for (const std::string &line : {std::string("machine\n  processor       "), std::string("\n  caches          "), std::string("\n  features        "), "\n  target          " + target_named("host").name,
-                                    std::string("\nneeded to generate, verify and time kernels for this machine\n  Halide          21."), std::string("\n  a kernel        right, in "),
-                                    std::string("\nneeded for some things\n"), std::string("\n  CUDA devices    "), std::string("\n  OpenCL devices  ")})
+    for (const std::string &line : {std::string("machine\n  processor       "), std::string("\n  caches          "),
+                                    std::string("\n  features        "), "\n  target          " + target_named("host").name,
+                                    std::string("\nneeded to generate, verify and time kernels for this machine\n  Halide          21."),
+                                    std::string("\n  a kernel        right, in "), std::string("\nneeded for some things\n"),
+                                    std::string("\n  CUDA devices    "), std::string("\n  OpenCL devices  ")})
         CHECK_THAT(outcome.out, Catch::Contains(line));
     CHECK_THAT(outcome.out, Catch::EndsWith("All that generating for this machine needs is here.\n"));
 }
@@ -25,10 +27,13 @@ TEST_CASE("doctor ends with 1 when something that generating here needs is missi
     path.add("clang", "echo 'clang version 17.0.1'");
     const Outcome outcome = generator({"doctor"});
     CHECK(outcome.code == 1);
-    for (const std::string &line : {std::string("  cc              missing; for verify, bench and show, which link a kernel; programs with kernels in them. Install a C compiler: Debian's gcc.\n"),
-                                    "  clang           17.0.1, " + (path.folder() / "clang").string() + "; for a second opinion on generated C\n",
-                                    std::string("  nvcc            missing; for compiling kernels for NVIDIA GPUs. Install the CUDA toolkit and add its bin folder to the PATH.\n"),
-                                    std::string("Something that generating for this machine needs is missing.\n")})
+    for (const std::string &line :
+         {std::string("  cc              missing; for verify, bench and show, which link a kernel; programs with kernels in them. Install "
+                      "a C compiler: Debian's gcc.\n"),
+          "  clang           17.0.1, " + (path.folder() / "clang").string() + "; for a second opinion on generated C\n",
+          std::string("  nvcc            missing; for compiling kernels for NVIDIA GPUs. Install the CUDA toolkit and add its bin folder "
+                      "to the PATH.\n"),
+          std::string("Something that generating for this machine needs is missing.\n")})
         CHECK_THAT(outcome.out, Catch::Contains(line));
 }
 
@@ -54,13 +59,15 @@ TEST_CASE("doctor --calibrate writes a target file that is accepted wherever a t
     const Outcome outcome = generator({"doctor", "--calibrate", "--seconds", "0.02", "-o", file});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
-    for (const char *row : {"\npeak f32 ", "\npeak f64 ", "\nread l1 ", "\ncopy memory ", " Gop/s\n", " GB/s\n"}) CHECK_THAT(outcome.out, Catch::Contains(row));
+    for (const char *row : {"\npeak f32 ", "\npeak f64 ", "\nread l1 ", "\ncopy memory ", " Gop/s\n", " GB/s\n"})
+        CHECK_THAT(outcome.out, Catch::Contains(row));
     CHECK(files_in(folder.path() / "machines") == "this.json");
     const Target target = target_named(file);
     CHECK(target.name == target_named("host").name);
     REQUIRE(target.measured);
     CHECK(target.measured->peaks.count("f32"));
-    const Outcome by_file = generator({"show", "matmul", "--what", "tiles", "--quiet", "--target", file}), by_name = generator({"show", "matmul", "--what", "tiles", "--quiet", "--target", target.name});
+    const Outcome by_file = generator({"show", "matmul", "--what", "tiles", "--quiet", "--target", file}),
+                  by_name = generator({"show", "matmul", "--what", "tiles", "--quiet", "--target", target.name});
     CHECK(by_file.code == 0);
     CHECK(by_file.out == by_name.out);
 }
@@ -72,8 +79,10 @@ TEST_CASE("doctor's errors") {
     for (const std::string &out : {folder.path().string(), folder.path().string() + "/", folder.path().string() + "/no/"}) {
         const Outcome refused = generator({"doctor", "--calibrate", "--out", out});
         CHECK(refused.code == 2);
-        CHECK(refused.err == "error[output.write]: --out '" + out + "': expected a file to write, got a folder. Name a file in it.\n");  // nothing was measured
+        CHECK(refused.err == "error[output.write]: --out '" + out +
+                                 "': expected a file to write, got a folder. Name a file in it.\n");  // nothing was measured
     }
     check_refused({"doctor", "--calibrate", "--target", "avx51"}, {"error[target.unknown]"});
-    check_refused({"show", "matmul", "--what", "tiles", "--target", "none.json"}, {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
+    check_refused({"show", "matmul", "--what", "tiles", "--target", "none.json"},
+                  {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
 }

@@ -23,8 +23,11 @@ TEST_CASE("generate writes a library, a header and a manifest, and on request mo
     REQUIRE(outcome.code == 0);
     CHECK(outcome.out + outcome.err == "");
     CHECK(files_in(out) == "libmatmul.a matmul.h matmul.manifest.json");
-    CHECK_THAT(read_file(out + "/matmul.h"), Catch::Contains("int matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context);"));
-    CHECK(generator({"generate", "matmul", "--schedule", "none", "--out", out, "--name", "gemm", "--emit-assembly", "--emit-tiles"}).code == 0);
+    CHECK_THAT(read_file(out + "/matmul.h"),
+               Catch::Contains(
+                   "int matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context);"));
+    CHECK(generator({"generate", "matmul", "--schedule", "none", "--out", out, "--name", "gemm", "--emit-assembly", "--emit-tiles"}).code ==
+          0);
     CHECK(files_in(out) == "gemm.h gemm.manifest.json gemm.s gemm.tiles.txt libgemm.a libmatmul.a matmul.h matmul.manifest.json");
     CHECK_THAT(read_file(out + "/gemm.tiles.txt"), Catch::StartsWith("tile program matmul"));
 }
@@ -32,7 +35,8 @@ TEST_CASE("generate writes a library, a header and a manifest, and on request mo
 TEST_CASE("generate writes C that a compiler takes as it is") {
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "c").string();
-    const Outcome outcome = generator({"generate", "matmul", "--emit", "c", "--schedule", "none", "--target", "avx2", "--shape", "N=8", "--out", out, "--depfile", out + ".d"});
+    const Outcome outcome = generator({"generate", "matmul", "--emit", "c", "--schedule", "none", "--target", "avx2", "--shape", "N=8",
+                                       "--out", out, "--depfile", out + ".d"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK(files_in(out) == "matmul.c matmul.h matmul.manifest.json");
@@ -41,30 +45,40 @@ TEST_CASE("generate writes C that a compiler takes as it is") {
     CHECK(manifest["emit"] == "c");
     CHECK(manifest["files"]["matmul.c"] == sha256(read_file(out + "/matmul.c")));
     const std::string resolved = manifest["targets"][0]["variants"][0]["resolved"], semantic = manifest["algorithm"]["semantic"];
-    CHECK_THAT(read_file(out + "/matmul.c"), Catch::Contains(" * matmul: tile program " + resolved) && Catch::Contains(semantic) && Catch::Contains(" * fixed extents: N=8\n"));
+    CHECK_THAT(read_file(out + "/matmul.c"), Catch::Contains(" * matmul: tile program " + resolved) && Catch::Contains(semantic) &&
+                                                 Catch::Contains(" * fixed extents: N=8\n"));
     const std::string root = TESSERA_SOURCE_DIR;
-    const Outcome compiled = shell("cd '" + out + "' && cc -std=c11 -O2 -Wall -Wextra -Werror -Wno-psabi -I'" + root + "' -I'" + root + "/runtime' -include matmul.h -c matmul.c");
+    const Outcome compiled = shell("cd '" + out + "' && cc -std=c11 -O2 -Wall -Wextra -Werror -Wno-psabi -I'" + root + "' -I'" + root +
+                                   "/runtime' -include matmul.h -c matmul.c");
     INFO(compiled.err);
     CHECK(compiled.code == 0);
-    check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--emit-assembly"}, {"error[command.emit]: --emit-assembly: expected --emit library, since no machine code is made with --emit c; compile the C file with -S."});
+    check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--emit-assembly"},
+                  {"error[command.emit]: --emit-assembly: expected --emit library, since no machine code is made with --emit c; compile "
+                   "the C file with -S."});
     for (const std::vector<std::string> &more : {std::vector<std::string>{"--emit", "c"}, {"--schedule-for", "avx512=none"}}) {
         std::vector<std::string> words = {"generate", "matmul", "--out", out, "--target", "avx2,x86-64"};
         words.insert(words.end(), more.begin(), more.end());
         CHECK_THAT(generator(words).err, Catch::StartsWith("error[command."));  // before any note on a kernel
     }
-    check_refused({"generate", "matmul", "--out", out, "--emit", "c", "--target", "avx2,x86-64"}, {"error[command.emit]: --emit c: expected one target, got 2; generate a file for each, or a library with --emit library."});
-    check_refused({"generate", "matmul", "--out", out, "--emit", "rust"}, {"error[command.arguments]", "--emit: expected library or c, got 'rust';"});
+    check_refused(
+        {"generate", "matmul", "--out", out, "--emit", "c", "--target", "avx2,x86-64"},
+        {"error[command.emit]: --emit c: expected one target, got 2; generate a file for each, or a library with --emit library."});
+    check_refused({"generate", "matmul", "--out", out, "--emit", "rust"},
+                  {"error[command.arguments]", "--emit: expected library or c, got 'rust';"});
     check_refused({"generate", "matmul", "--out", out, "--emit", "1"}, {"--emit: expected library or c, got '1';"});
 }
 
 TEST_CASE("generate says what the algorithm was declared with, and which patterns of the schedule matched nothing") {
     const TemporaryFolder folder;
     const std::string out = folder.path().string();
-    const Outcome outcome = stock_generator("generate fft --option points=60 --emit c --target avx2 --schedule fft/avx2 --out '" + out + "' 2>&1");
+    const Outcome outcome =
+        stock_generator("generate fft --option points=60 --emit c --target avx2 --schedule fft/avx2 --out '" + out + "' 2>&1");
     INFO(outcome.out);
     REQUIRE(outcome.code == 0);
-    CHECK_THAT(outcome.out, Catch::Contains("note: schedule 'fft/avx2': 'fft*.pass*' matches no stage of fft; its stages are fft.first, fft.last, y\n"));
-    CHECK_THAT(read_file(out + "/fft.h"), Catch::StartsWith("/* Generated by Tessera. Compile the C file of the same name, and link Tessera's runtime.\n * Algorithm fft, declared with points=60. */\n"));
+    CHECK_THAT(outcome.out,
+               Catch::Contains("note: schedule 'fft/avx2': 'fft*.pass*' matches no stage of fft; its stages are fft.first, fft.last, y\n"));
+    CHECK_THAT(read_file(out + "/fft.h"), Catch::StartsWith("/* Generated by Tessera. Compile the C file of the same name, and link "
+                                                            "Tessera's runtime.\n * Algorithm fft, declared with points=60. */\n"));
     CHECK_THAT(generator({"generate", "--help"}).out, Catch::Contains("cuda-sm80"));
 }
 
@@ -74,7 +88,10 @@ TEST_CASE("the manifest names what went in and hashes what came out") {
     const TemporaryFolder folder;
     const std::string file = (folder.path() / "mine.json").string(), out = (folder.path() / "out").string();
     write_file(file, Schedule("mine").extends("matmul/base").variant({"M <= 2"}, "y", block({{"M", 2}})).text());
-    REQUIRE(generator({"generate", "matmul", "--schedule", file, "--shape", "N=8", "K=3", "--target", "avx2", "--numerics", "f64", "--out", out}, registry).code == 0);
+    REQUIRE(generator(
+                {"generate", "matmul", "--schedule", file, "--shape", "N=8", "K=3", "--target", "avx2", "--numerics", "f64", "--out", out},
+                registry)
+                .code == 0);
     const std::string text = read_file(out + "/matmul.manifest.json");
     const auto manifest = nlohmann::json::parse(text);
     CHECK(manifest["format"] == "tessera-manifest");
@@ -108,7 +125,9 @@ TEST_CASE("a library for several targets: each with its own schedule, listed bes
     registry.add_schedule([] { return Schedule("other").stage("y", block({{"M", 3}})); });
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string(), depfile = (folder.path() / "k.d").string();
-    const Outcome outcome = generator({"generate", "matmul", "--target", "x86-64,avx2,avx512", "--schedule-for", "avx512=other", "--out", out, "--depfile", depfile, "--emit-tiles", "--emit-assembly"}, registry);
+    const Outcome outcome = generator({"generate", "matmul", "--target", "x86-64,avx2,avx512", "--schedule-for", "avx512=other", "--out",
+                                       out, "--depfile", depfile, "--emit-tiles", "--emit-assembly"},
+                                      registry);
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK_THAT(outcome.err, Catch::Contains("matmul on avx2: schedule 'matmul/avx2'") && Catch::Contains("matmul on x86-64: no schedule"));
@@ -123,8 +142,10 @@ TEST_CASE("a library for several targets: each with its own schedule, listed bes
     CHECK(targets[0]["schedule"]["name"] == "other");
     CHECK(targets[1]["schedule"]["name"] == "matmul/avx2");
     CHECK(targets[2]["schedule"].is_null());
-    for (const std::string &name : names) CHECK_THAT(read_file(out + "/matmul.tiles.txt"), Catch::Contains("tile program matmul for " + name));
-    for (const char *part : {"matmul.avx512.variant0.body", "ymm", "matmul.x86_64.variant0.body"}) CHECK_THAT(read_file(out + "/matmul.s"), Catch::Contains(part));
+    for (const std::string &name : names)
+        CHECK_THAT(read_file(out + "/matmul.tiles.txt"), Catch::Contains("tile program matmul for " + name));
+    for (const char *part : {"matmul.avx512.variant0.body", "ymm", "matmul.x86_64.variant0.body"})
+        CHECK_THAT(read_file(out + "/matmul.s"), Catch::Contains(part));
 }
 
 TEST_CASE("a kernel that takes a packed operand comes with what packs it") {
@@ -172,16 +193,27 @@ TEST_CASE("a kernel that takes a packed operand comes with what packs it") {
 TEST_CASE("several targets: the words of what does not fit") {
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string();
-    const std::vector<std::string> two = {"generate", "matmul", "--schedule", "none", "--out", out, "--target", "avx2,x86-64", "--schedule-for"};
-    auto with = [&](const std::string &text) { auto all = two; all.push_back(text); return all; };
-    check_refused(with("avx512=none"), {"error[command.schedule-for]: --schedule-for 'avx512=none': the library is not for 'avx512'; its targets are avx2, x86-64."});
+    const std::vector<std::string> two = {"generate", "matmul",   "--schedule",  "none",          "--out",
+                                          out,        "--target", "avx2,x86-64", "--schedule-for"};
+    auto with = [&](const std::string &text) {
+        auto all = two;
+        all.push_back(text);
+        return all;
+    };
+    check_refused(
+        with("avx512=none"),
+        {"error[command.schedule-for]: --schedule-for 'avx512=none': the library is not for 'avx512'; its targets are avx2, x86-64."});
     check_refused(with("avx2"), {"error[command.schedule-for]: --schedule-for 'avx2': expected <target>=<schedule>, such as avx2="});
-    check_refused({"generate", "matmul", "--out", out, "--target", "avx2,x86-64", "--schedule-for", "avx2=none", "--schedule-for", "avx2=none"}, {"target avx2 is given twice; give it once."});
+    check_refused(
+        {"generate", "matmul", "--out", out, "--target", "avx2,x86-64", "--schedule-for", "avx2=none", "--schedule-for", "avx2=none"},
+        {"target avx2 is given twice; give it once."});
     check_refused({"generate", "matmul", "--out", out, "--target", "avx2,arm64"}, {"error[target.mixed-arch]"});
     for (const std::vector<std::string> &command : {std::vector<std::string>{"verify"}, {"bench"}, {"show", "--what", "tiles"}}) {
         std::vector<std::string> words = command;
         words.insert(words.end(), {"matmul", "--target", "avx2,x86-64"});
-        check_refused(words, {"error[command.one-target]: --target 'avx2,x86-64': expected one target; only 'generate' takes several. Choose one of them."});
+        check_refused(
+            words,
+            {"error[command.one-target]: --target 'avx2,x86-64': expected one target; only 'generate' takes several. Choose one of them."});
     }
 }
 
@@ -195,7 +227,8 @@ TEST_CASE("constants are part of a kernel, and no arguments of it") {
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string();
     REQUIRE(generator({"generate", "scaled", "--schedule", "none", "--target", "x86-64", "--out", out}, registry).code == 0);
-    CHECK_THAT(read_file(out + "/scaled.h"), Catch::Contains("int scaled(const TessTensorDesc *x, const TessTensorDesc *y, const TessContext *context);"));
+    CHECK_THAT(read_file(out + "/scaled.h"),
+               Catch::Contains("int scaled(const TessTensorDesc *x, const TessTensorDesc *y, const TessContext *context);"));
     const auto manifest = nlohmann::json::parse(read_file(out + "/scaled.manifest.json"));
     CHECK(manifest["constants"] == nlohmann::json::parse(R"([{"name": "table", "dtype": "f32", "bytes": 12}])"));
     CHECK_THAT(generator({"list"}, registry).out, !Catch::Contains("table[N],"));
@@ -208,14 +241,16 @@ TEST_CASE("the depfile lists a schedule and its ancestors as make reads them") {
     write_file(dir / "mine" / "base.json", Schedule("mine/base").text());
     write_file(dir / "mine" / "leaf.json", Schedule("mine/leaf").extends("mine/base").text());
     const std::string out = (folder.path() / "o").string(), depfile = (folder.path() / "k.d").string();
-    REQUIRE(generator({"generate", "matmul", "--schedule", "mine/leaf", "--schedule-dir", dir.string(), "--out", out, "--depfile", depfile}).code == 0);
+    REQUIRE(generator({"generate", "matmul", "--schedule", "mine/leaf", "--schedule-dir", dir.string(), "--out", out, "--depfile", depfile})
+                .code == 0);
     const std::string escaped = std::filesystem::canonical(folder.path()).string() + "/with\\ blank\\#/mine/";
     CHECK(read_file(depfile) == out + "/libmatmul.a: \\\n  " + escaped + "leaf.json \\\n  " + escaped + "base.json\n");
 }
 
 TEST_CASE("the depfile lists a target file") {
     const TemporaryFolder folder;
-    const std::string out = (folder.path() / "o").string(), depfile = (folder.path() / "k.d").string(), target = (folder.path() / "t.json").string();
+    const std::string out = (folder.path() / "o").string(), depfile = (folder.path() / "k.d").string(),
+                      target = (folder.path() / "t.json").string();
     write_file(target, R"({"format": "tessera-target", "version": 1, "name": "avx2"})");
     REQUIRE(generator({"generate", "matmul", "--schedule", "none", "--target", target, "--out", out, "--depfile", depfile}).code == 0);
     CHECK(read_file(depfile) == out + "/libmatmul.a: \\\n  " + target + "\n");
@@ -225,7 +260,9 @@ TEST_CASE("equal inputs give equal bytes in another folder, locale, time zone an
     const TemporaryFolder folder;
     const std::string a = (folder.path() / "a").string(), b = (folder.path() / "b" / "deeper").string();
     const std::string what = "generate layernorm --shape N=96 --target avx2 --quiet --emit-assembly --emit-tiles --out ";
-    const Outcome first = stock_generator(what + a), second = stock_generator(what + "b/deeper", "cd '" + folder.path().string() + "' && LC_ALL=de_DE.UTF-8 LANG=tr_TR.UTF-8 TZ=Asia/Tokyo taskset 1 ");
+    const Outcome first = stock_generator(what + a),
+                  second = stock_generator(what + "b/deeper", "cd '" + folder.path().string() +
+                                                                  "' && LC_ALL=de_DE.UTF-8 LANG=tr_TR.UTF-8 TZ=Asia/Tokyo taskset 1 ");
     INFO(first.err << second.err);
     REQUIRE(first.code + second.code == 0);
     CHECK(files_in(a) == "layernorm.h layernorm.manifest.json layernorm.s layernorm.tiles.txt liblayernorm.a");
@@ -242,7 +279,9 @@ TEST_CASE("a compile that takes too long is stopped and leaves nothing") {
     const TemporaryFolder folder;
     const std::string out = (folder.path() / "out").string();
     check_refused({"generate", "matmul", "--schedule", "matmul/unrolled", "--out", out, "--compile-limit-s", "0.05"},
-                  {"error[compile.limit]: matmul: compiling was stopped; expected it to end within 0.05 s. Unroll less", "or raise --compile-limit-s."}, 2, registry);
+                  {"error[compile.limit]: matmul: compiling was stopped; expected it to end within 0.05 s. Unroll less",
+                   "or raise --compile-limit-s."},
+                  2, registry);
     CHECK(files_in(out) == "");
 }
 
@@ -256,8 +295,10 @@ TEST_CASE("generate's errors leave what is there") {
     check_refused({"generate", "matmul", "--out", out + "/libmatmul.a"}, {"error[output.folder]"});
     check_refused({"generate", "matmul", "--out", out, "--compile-limit-s", "0"}, {"error[command.arguments]"});
     check_refused({"generate", "matmul", "--out", out, "--name", ""}, {"error[emit.name]", "got ''; give another one with --name."});
-    check_refused({"generate", "matmul", "--out", out, "--name", std::string(300, 'k')}, {"error[emit.name]", "at most 200 characters", "has 300"});
-    check_refused({"generate", "matmul", "--out", out, "--name", "memcpy"}, {"error[emit.name]", "got 'memcpy', which is a function of the C library's; give another"});
+    check_refused({"generate", "matmul", "--out", out, "--name", std::string(300, 'k')},
+                  {"error[emit.name]", "at most 200 characters", "has 300"});
+    check_refused({"generate", "matmul", "--out", out, "--name", "memcpy"},
+                  {"error[emit.name]", "got 'memcpy', which is a function of the C library's; give another"});
     CHECK(files_in(out) == "libmatmul.a");
     CHECK(read_file(out + "/libmatmul.a") == "kept");
 }
@@ -313,7 +354,10 @@ TEST_CASE("a limit of the machine on the size of files is no error of Tessera's"
         const Outcome outcome = stock_generator("generate " + out + more, "ulimit -f 4; ");
         INFO(more << "\n" << outcome.err);
         CHECK(outcome.code == 2);
-        CHECK_THAT(outcome.err, Catch::Contains("error[output.write]: softmax: compiling was stopped, since a file would have been larger than this machine lets it be"));
+        CHECK_THAT(
+            outcome.err,
+            Catch::Contains(
+                "error[output.write]: softmax: compiling was stopped, since a file would have been larger than this machine lets it be"));
     }
 }
 
@@ -350,12 +394,14 @@ int main(void) {
 }
 )");
     for (const char *emit : {"library", "c"}) {
-        const Outcome made = stock_generator(std::string("generate conv1d --schedule none --target avx2 --quiet --emit ") + emit + " --out '" + at + "/" + emit + "'");
+        const Outcome made = stock_generator(std::string("generate conv1d --schedule none --target avx2 --quiet --emit ") + emit +
+                                             " --out '" + at + "/" + emit + "'");
         INFO(made.err);
         REQUIRE(made.code == 0);
         const std::string of = at + "/" + emit;
-        const Outcome run = shell(std::string("cc -std=c11 -O1 -mavx2 -mfma") + instrumented + "-I'" + of + "' -I'" + root + "' -I'" + root + "/runtime' '" + at + "/main.c' '" + of + "/" +
-                                  (emit[0] == 'c' ? "conv1d.c" : "libconv1d.a") + "' " TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o '" + of + "/main' && '" + of + "/main'");
+        const Outcome run = shell(std::string("cc -std=c11 -O1 -mavx2 -mfma") + instrumented + "-I'" + of + "' -I'" + root + "' -I'" +
+                                  root + "/runtime' '" + at + "/main.c' '" + of + "/" + (emit[0] == 'c' ? "conv1d.c" : "libconv1d.a") +
+                                  "' " TESSERA_RUNTIME_LIBRARY " -lpthread -lm -o '" + of + "/main' && '" + of + "/main'");
         INFO(run.err);
         const std::string place = "argument 2 ('y'), dimension 1: extent must be ";
         CHECK(run.out == "ok\n" + place + "4\n" + place + "0\n" + place + "the one that the kernel fixes\n");

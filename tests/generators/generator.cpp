@@ -11,7 +11,8 @@ using namespace tessera::test;
 TEST_CASE("help and version end well") {
     const Outcome help = generator({"--help"});
     CHECK(help.code == 0);
-    CHECK_THAT(help.out, Catch::Contains("0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's."));
+    CHECK_THAT(help.out,
+               Catch::Contains("0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's."));
     for (const char *command : {"list", "show", "generate", "explain", "diff", "verify", "bench"}) {
         CHECK_THAT(help.out, Catch::Contains(std::string("\n  ") + command));
         const Outcome own = generator({command, "--help"});
@@ -22,10 +23,13 @@ TEST_CASE("help and version end well") {
 }
 
 TEST_CASE("the command line's errors have the form of all others") {
-    check_refused({}, {"error[command.unknown]: tessera-generator: expected a command, got no command; the commands are list, show, generate, explain, diff, verify, bench, tune, check, records, cost-model, doctor. --help describes them."});
+    check_refused({}, {"error[command.unknown]: tessera-generator: expected a command, got no command; the commands are list, show, "
+                       "generate, explain, diff, verify, bench, tune, check, records, cost-model, doctor. --help describes them."});
     check_refused({"lst"}, {"got 'lst'; ", "Did you mean 'list'?"});
-    check_refused({"show"}, {"error[command.arguments]: tessera-generator show: algorithm is required; tessera-generator show --help describes the arguments."});
-    check_refused({"list", "--colour"}, {"error[command.arguments]: tessera-generator list: The following argument was not expected: --colour;"});
+    check_refused({"show"}, {"error[command.arguments]: tessera-generator show: algorithm is required; tessera-generator show --help "
+                             "describes the arguments."});
+    check_refused({"list", "--colour"},
+                  {"error[command.arguments]: tessera-generator list: The following argument was not expected: --colour;"});
 }
 
 TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an exit code") {
@@ -40,26 +44,57 @@ TEST_CASE("an error of an algorithm's author, of ours or of a library becomes an
     check_refused({"show", "broken"}, {"error[algorithm.own]: words"}, 2, throwing([] { throw UserError("algorithm.own", "words"); }));
     check_refused({"show", "broken"}, {InternalError("words").what()}, 3, throwing([] { throw InternalError("words"); }));
     check_refused({"show", "broken"}, {InternalError(std::bad_alloc().what()).what()}, 3, throwing([] { throw std::bad_alloc(); }));
-    check_refused({"show", "broken"}, {"error[generator.builder]: algorithm 'broken': ", "it threw 'foreign'."}, 2, throwing([] { throw std::runtime_error("foreign"); }));
+    check_refused({"show", "broken"}, {"error[generator.builder]: algorithm 'broken': ", "it threw 'foreign'."}, 2,
+                  throwing([] { throw std::runtime_error("foreign"); }));
 }
 
 TEST_CASE("output that cannot be written is an error of every command") {
-    for (const char *command : {"list", "list --json", "show matmul", "show matmul --what tiles", "explain matmul/avx2", "doctor", "--help", "--version"}) {
+    for (const char *command :
+         {"list", "list --json", "show matmul", "show matmul --what tiles", "explain matmul/avx2", "doctor", "--help", "--version"}) {
         const Outcome outcome = stock_generator(std::string(command) + " > /dev/full");
         INFO(command << "\n" << outcome.err);
         CHECK(outcome.code == 2);
-        CHECK_THAT(outcome.err, Catch::Contains("error[output.stdout]: standard output: expected to write all of it; ") && Catch::Contains(". Make room, or send it elsewhere."));
+        CHECK_THAT(outcome.err, Catch::Contains("error[output.stdout]: standard output: expected to write all of it; ") &&
+                                    Catch::Contains(". Make room, or send it elsewhere."));
     }
 }
 
 TEST_CASE("the stock generator knows the standard library") {
     const Outcome outcome = stock_generator("list");
     CHECK(outcome.code == 0);
-    for (const char *name : {"attention", "attention_causal", "average_pool2d_nhwc", "column_sum", "conv1d",
-                             "conv2d_bias_relu_nhwc", "conv2d_nchw", "conv2d_nhwc", "cumulative_sum", "depthwise_conv2d_nhwc", "fft", "ifft", "rfft", "irfft", "grouped_conv2d_nhwc", "max_pool2d_nhwc", "feed_forward", "gemv", "layernorm", "linear", "linear_gelu", "matmul", "residual_layernorm",
-                             "reverse_cumulative_sum", "ring_append", "rmsnorm", "segmented_cumulative_sum", "segmented_sum", "softmax"})
+    for (const char *name : {"attention",
+                             "attention_causal",
+                             "average_pool2d_nhwc",
+                             "column_sum",
+                             "conv1d",
+                             "conv2d_bias_relu_nhwc",
+                             "conv2d_nchw",
+                             "conv2d_nhwc",
+                             "cumulative_sum",
+                             "depthwise_conv2d_nhwc",
+                             "fft",
+                             "ifft",
+                             "rfft",
+                             "irfft",
+                             "grouped_conv2d_nhwc",
+                             "max_pool2d_nhwc",
+                             "feed_forward",
+                             "gemv",
+                             "layernorm",
+                             "linear",
+                             "linear_gelu",
+                             "matmul",
+                             "residual_layernorm",
+                             "reverse_cumulative_sum",
+                             "ring_append",
+                             "rmsnorm",
+                             "segmented_cumulative_sum",
+                             "segmented_sum",
+                             "softmax"})
         CHECK_THAT(outcome.out, Catch::Contains(std::string("\n  ") + name + " "));
-    CHECK_THAT(outcome.out, Catch::Contains("options stride = 1 in 1 ..= 64, step between windows; padding = 0 in 0 ..= 64, elements added at each end; "));
+    CHECK_THAT(
+        outcome.out,
+        Catch::Contains("options stride = 1 in 1 ..= 64, step between windows; padding = 0 in 0 ..= 64, elements added at each end; "));
 }
 
 #ifndef __SANITIZE_ADDRESS__

@@ -76,15 +76,17 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     const std::string root = TESSERA_SOURCE_DIR;
     write_file(folder.path() / "backwards.c", backwards);
     for (const std::string program : {"app", "backwards"}) {
-        const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -I'" + root + "/runtime' -o " + program + " " +
-                                    program + ".c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
+        const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -I'" + root +
+                                    "/runtime' -o " + program + " " + program + ".c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" +
+                                    TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
         INFO(built.err);
         REQUIRE(built.code == 0);
     }
     const std::string pocl = "POCL_DEVICES=basic POCL_CACHE_DIR='" + out + "/cache' ";
     CHECK(shell(pocl + "'" + out + "/app'").out == "ok: 4 5 10 11\n");
     CHECK(shell(pocl + "'" + out + "/backwards'").out == "0: 10 11 4 5\n0: 4 3 10 9\n0: 10 11 4 5\n0: 2 0 1 0\n");
-    CHECK(shell("OCL_ICD_VENDORS='" + out + "/none' '" + out + "/app'").out == "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is): 0 0 0 0\n");
+    CHECK(shell("OCL_ICD_VENDORS='" + out + "/none' '" + out + "/app'").out ==
+          "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is): 0 0 0 0\n");
 }
 
 TEST_CASE("a kernel for CUDA is source and PTX") {
@@ -92,7 +94,8 @@ TEST_CASE("a kernel for CUDA is source and PTX") {
     const std::string out = folder.path().string();
     if (!installed_program({"nvcc"})) {
         check_refused({"generate", "matmul", "--target", "cuda-sm80", "--schedule", "none", "--out", out},
-                      {"error[command.nvcc]: target 'cuda-sm80': nvcc makes the PTX, and there is none on the PATH; install the CUDA toolkit (12 or later) and add its bin folder."});
+                      {"error[command.nvcc]: target 'cuda-sm80': nvcc makes the PTX, and there is none on the PATH; install the CUDA "
+                       "toolkit (12 or later) and add its bin folder."});
         return;
     }
     REQUIRE(generator({"generate", "matmul", "--target", "cuda-sm80", "--schedule", "none", "--out", out}).code == 0);
@@ -105,8 +108,10 @@ TEST_CASE("a kernel for CUDA is source and PTX") {
 
 TEST_CASE("what a GPU has no use for: the words") {
     check_refused({"verify", "matmul", "--target", "opencl", "--schedule", "none"},
-                  {"error[command.target]: target 'opencl': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for opencl."});
+                  {"error[command.target]: target 'opencl': this command runs kernels on the processor, and not on a GPU; choose --target "
+                   "host. 'generate' writes the kernel for opencl."});
     const TemporaryFolder folder;
     check_refused({"generate", "matmul", "--target", "opencl", "--schedule", "none", "--emit-assembly", "--out", folder.path().string()},
-                  {"error[command.assembly]: target 'opencl': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly."});
+                  {"error[command.assembly]: target 'opencl': there is no assembly, the kernels are source or PTX, which are written "
+                   "anyway; leave out --emit-assembly."});
 }

@@ -49,7 +49,9 @@ Outcome generator(const std::vector<std::string> &arguments, const Registry &reg
     return {code, out.text(), err.text()};
 }
 
-Outcome stock_generator(const std::string &arguments, const std::string &before) { return shell(before + "'" + TESSERA_GENERATOR + "' " + arguments); }
+Outcome stock_generator(const std::string &arguments, const std::string &before) {
+    return shell(before + "'" + TESSERA_GENERATOR + "' " + arguments);
+}
 
 void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code, const Registry &registry) {
     const Outcome outcome = generator(arguments, registry);

@@ -22,6 +22,7 @@ Outcome stock_generator(const std::string &arguments, const std::string &shell =
 Schedule slow_matmul();
 
 // The command fails with this code, and stderr has each of the parts.
-void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code = 2, const Registry &registry = sample_registry());
+void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code = 2,
+                   const Registry &registry = sample_registry());
 
 }  // namespace tessera::test

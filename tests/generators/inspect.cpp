@@ -26,7 +26,8 @@ TEST_CASE("explain takes a file, and its ancestors from the folders") {
     const TemporaryFolder folder;
     write_file(folder.path() / "parents" / "mine" / "base.json", Schedule("mine/base").stage("y", block({{"M", 4}})).text());
     write_file(folder.path() / "leaf.json", Schedule("leaf").extends("mine/base").text());
-    const Outcome outcome = generator({"explain", (folder.path() / "leaf.json").string(), "--schedule-dir", (folder.path() / "parents").string()});
+    const Outcome outcome =
+        generator({"explain", (folder.path() / "leaf.json").string(), "--schedule-dir", (folder.path() / "parents").string()});
     CHECK(outcome.code == 0);
     CHECK_THAT(outcome.out, Catch::StartsWith("leaf -> mine/base\n"));
 }
@@ -41,7 +42,9 @@ TEST_CASE("diff ends with 1 where schedules differ") {
 }
 
 TEST_CASE("explain's and diff's errors") {
-    check_refused({"explain", "none"}, {"error[command.schedule]: 'none' is no schedule to look at; expected a schedule's name or its file (*.json)."});
-    check_refused({"explain", "matmul/bas"}, {"error[schedule.missing]: there is no schedule 'matmul/bas'", "Did you mean 'matmul/base'?"}, 2, with_schedules());
+    check_refused({"explain", "none"},
+                  {"error[command.schedule]: 'none' is no schedule to look at; expected a schedule's name or its file (*.json)."});
+    check_refused({"explain", "matmul/bas"}, {"error[schedule.missing]: there is no schedule 'matmul/bas'", "Did you mean 'matmul/base'?"},
+                  2, with_schedules());
     check_refused({"diff", "matmul/base"}, {"error[command.arguments]: tessera-generator diff: b is required"}, 2, with_schedules());
 }

@@ -1,7 +1,7 @@
 #include "generators/interruption.h"
 
-#include <catch2/catch.hpp>
 #include <signal.h>
+#include <catch2/catch.hpp>
 
 using namespace tessera;
 

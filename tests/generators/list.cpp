@@ -14,9 +14,10 @@ TEST_CASE("list shows algorithms with their arguments, schedules, targets and nu
     const Outcome outcome = generator({"list"}, registry);
     CHECK(outcome.code == 0);
     CHECK(outcome.err == "");
-    for (const char *line : {"matmul          y[M, N] = x[M, K] w[K, N]\n", "dims M, N, K; inputs x[M, K], w[K, N]; outputs y[M, N]\n", "matmul/mine", "other schedules\n  ",
-                             "elsewhere/other", "states cache[B, W, D]; parameters position: i64\n", "parameters epsilon: f32\n", "targets\n  x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host (host is ",
-                             "numerics\n  f32, "})
+    for (const char *line :
+         {"matmul          y[M, N] = x[M, K] w[K, N]\n", "dims M, N, K; inputs x[M, K], w[K, N]; outputs y[M, N]\n", "matmul/mine",
+          "other schedules\n  ", "elsewhere/other", "states cache[B, W, D]; parameters position: i64\n", "parameters epsilon: f32\n",
+          "targets\n  x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host (host is ", "numerics\n  f32, "})
         CHECK_THAT(outcome.out, Catch::Contains(line));
 }
 
@@ -47,10 +48,13 @@ TEST_CASE("list shows the others where an algorithm cannot be built, and says wh
     CHECK(text.code == 2);
     CHECK_THAT(text.out, Catch::Contains("  broken          what throws\n                  cannot be built; see the error below\n") &&
                              Catch::Contains("  matmul          y[M, N]") && Catch::Contains("numerics\n"));
-    CHECK(text.err == "error[generator.builder]: algorithm 'broken': expected the function that builds it to return it or to throw a tessera::UserError; it threw 'no "
-                      "weights here'. Correct it in the generator's source.\n"
-                      "error[generator.builder]: algorithm 'odd': expected the function that builds it to return it or to throw a tessera::UserError; it threw what is no "
-                      "std::exception. Correct it in the generator's source.\n");
+    CHECK(text.err ==
+          "error[generator.builder]: algorithm 'broken': expected the function that builds it to return it or to throw a "
+          "tessera::UserError; it threw 'no "
+          "weights here'. Correct it in the generator's source.\n"
+          "error[generator.builder]: algorithm 'odd': expected the function that builds it to return it or to throw a tessera::UserError; "
+          "it threw what is no "
+          "std::exception. Correct it in the generator's source.\n");
     const Outcome json = generator({"list", "--json"}, registry);
     CHECK(json.code == 2);
     const auto all = nlohmann::json::parse(json.out);

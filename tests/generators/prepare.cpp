@@ -6,8 +6,8 @@
 
 #include "algorithms/error.h"
 #include "generators/checked_artifacts.h"
-#include "tests/generators/harness.h"
 #include "schedules/merge.h"
+#include "tests/generators/harness.h"
 #include "tests/schedules/words.h"
 
 using namespace tessera;
@@ -44,7 +44,9 @@ TEST_CASE("a fixed dim and the target decide conditions ahead of time") {
 
 TEST_CASE("the variant that runs is the first whose conditions hold") {
     Registry registry = sample_registry();
-    registry.add_schedule([] { return Schedule("matmul/small").variant({"M <= 4"}, "y", block({{"M", 4}})).variant({"M > 100"}, "y", block({{"M", 64}})); });
+    registry.add_schedule([] {
+        return Schedule("matmul/small").variant({"M <= 4"}, "y", block({{"M", 4}})).variant({"M > 100"}, "y", block({{"M", 64}}));
+    });
     const PreparedKernel p = prepare(registry, matmul("matmul/small"));
     REQUIRE(p.kernel.variants.size() == 3);
     for (const auto &[m, variant] : {std::pair{4, 0}, {5, 2}, {100, 2}, {101, 1}})
@@ -76,7 +78,9 @@ TEST_CASE("a schedule is checked against its algorithm and target before it is l
     registry.add_schedule([] { return Schedule("matmul/dim").stage("y", block({{"H", 4}})); });
     registry.add_schedule([] { return Schedule("matmul/feature").require({"avx512f"}); });
     registry.add_schedule([] { return Schedule("matmul/layernorm").for_algorithm("layernorm"); });
-    auto refuse = [&](const std::string &schedule, const std::string &part) { check_words([&] { prepare(registry, matmul(schedule)); }, {part}); };
+    auto refuse = [&](const std::string &schedule, const std::string &part) {
+        check_words([&] { prepare(registry, matmul(schedule)); }, {part});
+    };
     refuse("matmul/stage", "error[schedule.unknown-stage]");
     refuse("matmul/dim", "error[schedule.unknown-dim]");
     refuse("matmul/feature", "error[schedule.requires]");
@@ -91,10 +95,13 @@ TEST_CASE("every index of every schedule that ships is proved") {
         for (const std::string schedule : algorithm.at("schedules")) {
             std::vector<std::string> options = {""};
             const std::string stated = algorithm.at("options").dump();
-            if (stated.find("padding") != std::string::npos) options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
+            if (stated.find("padding") != std::string::npos)
+                options = {"", " --option padding=1", " --option stride=2 padding=2 dilation=2"};
             if (stated.find("points") != std::string::npos) options = {"", " --option points=1500"};
             const std::string name = algorithm.at("name"), target = target_in(schedule);
-            const std::string numerics = schedule.find("/bf16/") != std::string::npos ? "bf16" : schedule.find("/f16/") != std::string::npos ? "f16" : "f32";
+            const std::string numerics = schedule.find("/bf16/") != std::string::npos  ? "bf16"
+                                         : schedule.find("/f16/") != std::string::npos ? "f16"
+                                                                                       : "f32";
             INFO(schedule);
             REQUIRE(!target.empty());
             for (const std::string &option : options) {
@@ -116,7 +123,8 @@ TEST_CASE("every algorithm has a default schedule that it accepts, in every poli
         for (const char *numerics : {"f32", "f64", "bf16", "f16"})
             for (const char *target : {"x86-64", "avx2", "avx512"}) {
                 const std::string what = algorithm.at("name").get<std::string>() + " --numerics " + numerics + " --target " + target;
-                commands += "'" TESSERA_GENERATOR "' show " + what + " --quiet --what tiles 2>&1 > /dev/null || { echo '" + what + "'; exit 1; }; ";
+                commands +=
+                    "'" TESSERA_GENERATOR "' show " + what + " --quiet --what tiles 2>&1 > /dev/null || { echo '" + what + "'; exit 1; }; ";
             }
     const Outcome outcome = shell(commands);
     CHECK(outcome.code == 0);
@@ -129,8 +137,12 @@ TEST_CASE("what lowering refuses is said with the schedule's name and the field'
     registry.add_schedule([=] { return base; });
     registry.add_schedule([] { return Schedule("matmul/gpu").extends("matmul/base").stage("y", StageKnobs().warps(4)); });
     registry.add_schedule([=] { return base.named("matmul/inner").stage("y", StageKnobs().loops({"block.M", "N", "K"}).parallel({"N"})); });
-    registry.add_schedule([=] { return base.named("matmul/variant").variant({"M <= 9"}, "y", StageKnobs().loops({"block.M", "N", "K"}).parallel({"N"})); });
-    auto refuse = [&](const std::string &schedule, const std::string &part) { check_words([&] { prepare(registry, matmul(schedule)); }, {part}); };
+    registry.add_schedule([=] {
+        return base.named("matmul/variant").variant({"M <= 9"}, "y", StageKnobs().loops({"block.M", "N", "K"}).parallel({"N"}));
+    });
+    auto refuse = [&](const std::string &schedule, const std::string &part) {
+        check_words([&] { prepare(registry, matmul(schedule)); }, {part});
+    };
     refuse("matmul/gpu", "error[schedule.cpu]: schedule 'matmul/gpu' (extends matmul/base) at /stages/y: y: ");
     refuse("matmul/inner", "error[schedule.parallel]: schedule 'matmul/inner' at /stages/y/parallel: y: the loops N ");
     refuse("matmul/variant", "error[schedule.parallel]: schedule 'matmul/variant' at /variants/0/stages/y/parallel: y: the loops N ");

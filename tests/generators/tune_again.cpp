@@ -32,8 +32,19 @@ public:
 
     // `line` is of words that the shell takes as they are.
     Outcome tune(const std::string &line, int trials) const {
-        const std::vector<std::string> quick = {"--quiet", "--measure-s", "0.03", "--population", "24", "--batch", "3", "--model", "none",
-                                                "--trials", std::to_string(trials), "--records", (folder_.path() / "tune.db").string()};
+        const std::vector<std::string> quick = {"--quiet",
+                                                "--measure-s",
+                                                "0.03",
+                                                "--population",
+                                                "24",
+                                                "--batch",
+                                                "3",
+                                                "--model",
+                                                "none",
+                                                "--trials",
+                                                std::to_string(trials),
+                                                "--records",
+                                                (folder_.path() / "tune.db").string()};
         return shell(shell_word(TESSERA_GENERATOR) + " " + line + " " + shell_words(quick));
     }
 
@@ -57,8 +68,8 @@ TEST_CASE("the line that check prints tunes an artifact again as it was tuned", 
         INFO(kind.name << " " << shell_words(kind.words));
         const Repository repository;
         const fs::path file = repository.file(kind.name);
-        std::vector<std::string> words = {"tune", "matmul", "--target", "avx2", "--schedule", kind.base, "--out", repository.dir(),
-                                          "--schedule-dir", repository.dir(), "--shape"};
+        std::vector<std::string> words = {"tune",  "matmul",         "--target",       "avx2",           "--schedule", kind.base,
+                                          "--out", repository.dir(), "--schedule-dir", repository.dir(), "--shape"};
         words.insert(words.end(), kind.words.begin(), kind.words.end());
         const Outcome first = repository.tune(shell_words(words), kind.trials);
         INFO(first.out << first.err);

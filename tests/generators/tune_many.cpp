@@ -35,8 +35,10 @@ std::string two(const Workplace &w) {
     write_file(w.path("matmul.json"), slow_matmul().text());
     write_file(w.path("layernorm.json"), Schedule("layernorm/slow").text());
     return R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 14}, "tasks": [
-        {"algorithm": "matmul", "fixed": {"M": 48, "N": 64, "K": 32}, "target": "avx2", "weight": 5, "schedule": ")" + w.path("matmul.json") + R"("},
-        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": ")" + w.path("layernorm.json") + R"("}]})";
+        {"algorithm": "matmul", "fixed": {"M": 48, "N": 64, "K": 32}, "target": "avx2", "weight": 5, "schedule": ")" +
+           w.path("matmul.json") + R"("},
+        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": ")" +
+           w.path("layernorm.json") + R"("}]})";
 }
 
 }  // namespace
@@ -76,10 +78,12 @@ TEST_CASE("a campaign that is interrupted ends in order, with the best of each t
     write_file(w.path("campaign.json"), two(w));
     // The other task has been begun by the time that one of them is taken further.
     const std::string arguments = " tune --campaign campaign.json --trials 5000 --measure-s 0.03 --population 24 --batch 3 --model none";
-    const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments + " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -TERM $!; wait $!");
+    const Outcome o = shell("cd '" + w.path("") + "' && { '" TESSERA_GENERATOR "'" + arguments +
+                            " 2> log & } && until grep -q 'of 5000 trials' log; do sleep 0.1; done; kill -TERM $!; wait $!");
     INFO(o.err);
     CHECK(o.code == 0);
-    CHECK_THAT(o.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("layernorm/f32/avx2 M16_N64") && Catch::Contains("of the speed of their bases"));
+    CHECK_THAT(o.out, Catch::Contains("matmul/f32/avx2 M48_N64_K32") && Catch::Contains("layernorm/f32/avx2 M16_N64") &&
+                          Catch::Contains("of the speed of their bases"));
     CHECK_THAT(o.out, Catch::Contains("\nstopped after ") && Catch::Contains(" of 5000 trials; --resume goes on from here\n"));
     CHECK_THAT(generator({"records", "list", w.path("tune.db")}).out, Catch::Contains("layernorm/f32/avx2 M16_N64"));
 }
@@ -97,7 +101,8 @@ TEST_CASE("all tasks are checked before the first is measured") {
     };
     const std::string good = R"({"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": "none"})";
     refuse(R"({"algorithm": "matmull", "fixed": {"M": 48}}, )" + good + R"(, {"algorithm": "matmul", "fixed": {"M": 8, "K": 8}})", {},
-           {"error[campaign.tasks]: 2 of 3 tasks cannot be tuned, and nothing was measured:\n  matmull/f32 M=48 on host: error[generator.unknown-algorithm]",
+           {"error[campaign.tasks]: 2 of 3 tasks cannot be tuned, and nothing was measured:\n  matmull/f32 M=48 on host: "
+            "error[generator.unknown-algorithm]",
             "error[campaign.extents]: matmul: dim N has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\"",
             "\nCorrect or remove them."});
     refuse(good + R"(, {"algorithm": "matmul", "fixed": {"M": 8, "K": 8, "N": 8}})", {"--trials", "1"},
@@ -124,10 +129,12 @@ TEST_CASE("what is for one kernel does not go with a campaign") {
                   {"error[command.arguments]: tune: an algorithm is for one kernel; the tasks of --all say what is tuned. Leave it out."});
     check_refused({"tune", "--campaign", "c.json", "--name", "a"},
                   {"error[command.arguments]: tune: --name is for one kernel; the tasks of --campaign say"});
-    for (const std::vector<std::string> &more : {std::vector<std::string>{"--target", "avx2"}, {"--threads", "2"}, {"--numerics", "f32"}, {"--option", "padding=1"}}) {
+    for (const std::vector<std::string> &more :
+         {std::vector<std::string>{"--target", "avx2"}, {"--threads", "2"}, {"--numerics", "f32"}, {"--option", "padding=1"}}) {
         std::vector<std::string> words = {"tune", "--all"};
         words.insert(words.end(), more.begin(), more.end());
-        check_refused(words, {"error[command.arguments]: tune: " + more[0] + " is for one kernel; the tasks of --all say what is tuned. Leave it out."});
+        check_refused(words, {"error[command.arguments]: tune: " + more[0] +
+                              " is for one kernel; the tasks of --all say what is tuned. Leave it out."});
     }
     check_refused({"tune", "--campaign", "/no/such.json"}, {"error[campaign.file]"});
 }
@@ -135,10 +142,9 @@ TEST_CASE("what is for one kernel does not go with a campaign") {
 TEST_CASE("a deterministic choice is one artifact for one seed, and needs no runner") {
     const Workplace w;
     auto choose = [&](const std::string &out, const std::string &seed) {
-        const Outcome o = generator({"tune",       "matmul",         "--target", "arm64",           "--shape",
-                                     "M=48",       "N=64",           "K=32",     "--deterministic", "--trials",
-                                     "20",         "--population",   "24",       "--seed",          seed,
-                                     "--schedule", "none",           "--quiet",  "--out",           w.path(out)});
+        const Outcome o = generator({"tune", "matmul",          "--target", "arm64",   "--shape",      "M=48",     "N=64",
+                                     "K=32", "--deterministic", "--trials", "20",      "--population", "24",       "--seed",
+                                     seed,   "--schedule",      "none",     "--quiet", "--out",        w.path(out)});
         INFO(o.err);
         REQUIRE(o.code == 0);
         CHECK_THAT(o.out,
@@ -154,11 +160,21 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
     CHECK(!measured.contains("seconds"));
     CHECK(!measured.contains("machine"));
     CHECK(generator({"check", w.path("a")}).code == 0);
-    const Outcome taken = generator({"show", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", w.path("a"), "--what", "tiles"});
+    const Outcome taken = generator(
+        {"show", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--schedule-dir", w.path("a"), "--what", "tiles"});
     CHECK_THAT(taken.err, Catch::Contains("schedule 'matmul/f32/arm64/M48_N64_K32_predicted', predicted, not measured, for this shape"));
-    for (const std::vector<std::string> &more : {std::vector<std::string>{"--budget-s", "3"}, {"--resume"}, {"--runner", "qemu-aarch64"}, {"--records", "none.db"}, {"--jobs", "2"}, {"--measure-s", "1"}, {"--cc", "gcc"}, {"--compile-limit-s", "9"}, {"--run-limit-s", "9"}}) {
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--budget-s", "3"},
+                                                 {"--resume"},
+                                                 {"--runner", "qemu-aarch64"},
+                                                 {"--records", "none.db"},
+                                                 {"--jobs", "2"},
+                                                 {"--measure-s", "1"},
+                                                 {"--cc", "gcc"},
+                                                 {"--compile-limit-s", "9"},
+                                                 {"--run-limit-s", "9"}}) {
         std::vector<std::string> words = {"tune", "matmul", "--target", "arm64", "--shape", "M=48", "N=64", "K=32", "--deterministic"};
         words.insert(words.end(), more.begin(), more.end());
-        check_refused(words, {"error[command.arguments]: tune: " + more[0] + " is for a search that measures; --deterministic measures nothing"});
+        check_refused(words,
+                      {"error[command.arguments]: tune: " + more[0] + " is for a search that measures; --deterministic measures nothing"});
     }
 }

@@ -14,8 +14,9 @@ class Bench {
 public:
     Bench() { write_file(slow(), slow_matmul().text()); }
     std::vector<std::string> words(const std::vector<std::string> &more) const {
-        std::vector<std::string> all = {"tune", "matmul", "--target", "avx2", "--schedule", slow(), "--quiet", "--records", path("tune.db"), "--out", path("out"),
-                                        "--measure-s", "0.03", "--population", "24", "--batch", "3", "--model", "none"};
+        std::vector<std::string> all = {"tune",      "matmul",        "--target", "avx2",      "--schedule",  slow(), "--quiet",
+                                        "--records", path("tune.db"), "--out",    path("out"), "--measure-s", "0.03", "--population",
+                                        "24",        "--batch",       "3",        "--model",   "none"};
         all.insert(all.end(), more.begin(), more.end());
         return all;
     }
@@ -52,22 +53,25 @@ static std::vector<std::string> of_one(std::vector<std::string> words) {
 TEST_CASE("an artifact that a campaign did not measure is replaced only by one that is known to be better") {
     const Bench b;
     const std::string shape = "M48_N64_K32";
-    CHECK_THAT(b.tune(of_one({"--trials", "6"})), Catch::Contains("\nkernels that name no schedule take it with --schedule-dir " + b.path("out") + "; in CMake, SCHEDULE_DIRS "));
+    CHECK_THAT(b.tune(of_one({"--trials", "6"})), Catch::Contains("\nkernels that name no schedule take it with --schedule-dir " +
+                                                                  b.path("out") + "; in CMake, SCHEDULE_DIRS "));
     b.claim(shape, 1e6);
     const std::string stood = read_file(b.artifact(shape));
     const std::string kept = "kept " + b.artifact(shape).string() + ", since ";
     const std::vector<std::string> unseeded = of_one({"--trials", "6", "--seed", "2", "--unseeded"});
     CHECK_THAT(b.tune(unseeded), Catch::Contains(kept + "its schedule was not measured this time, and may be better. Give more --trials"));
     CHECK(read_file(b.artifact(shape)) == stood);
-    const Outcome chosen = generator(of_one({"tune", "matmul", "--target", "avx2", "--schedule", b.path("slow.json"), "--quiet", "--out", b.path("out"), "--population", "24",
-                                             "--deterministic", "--trials", "50", "--name", "matmul/f32/avx2/" + shape}));
+    const Outcome chosen =
+        generator(of_one({"tune", "matmul", "--target", "avx2", "--schedule", b.path("slow.json"), "--quiet", "--out", b.path("out"),
+                          "--population", "24", "--deterministic", "--trials", "50", "--name", "matmul/f32/avx2/" + shape}));
     CHECK_THAT(chosen.out, Catch::Contains(kept + "it was measured, and this choice is only predicted."));
     CHECK(read_file(b.artifact(shape)) == stood);
     b.claim(shape, 1);
     CHECK_THAT(b.tune(unseeded), Catch::Contains("wrote "));
     b.claim(shape, 1e6);
     CHECK_THAT(b.tune(of_one({"--trials", "6", "--seed", "3"})), !Catch::Contains("kept "));  // it is a seed
-    CHECK_THAT(b.tune(of_one({"--trials", "6", "--name", "mine"})), Catch::Contains("\nit is taken with --schedule " + b.path("out/mine.json")));
+    CHECK_THAT(b.tune(of_one({"--trials", "6", "--name", "mine"})),
+               Catch::Contains("\nit is taken with --schedule " + b.path("out/mine.json")));
 }
 
 TEST_CASE("of several shapes each that was not measured anew keeps what the artifact has for it") {
@@ -84,7 +88,8 @@ TEST_CASE("of several shapes each that was not measured anew keeps what the arti
     REQUIRE(b.document(shape)["measured"]["shapes"].size() == 2);
     b.claim(shape, 1, 0), b.claim(shape, 1e6, 1);
     const nlohmann::json before = b.document(shape);
-    CHECK_THAT(b.tune(with({"12", "--seed", "2", "--unseeded"})), Catch::Contains("keeps what the artifact had, which was not measured") && Catch::Contains("wrote "));
+    CHECK_THAT(b.tune(with({"12", "--seed", "2", "--unseeded"})),
+               Catch::Contains("keeps what the artifact had, which was not measured") && Catch::Contains("wrote "));
     const nlohmann::json now = b.document(shape);
     CHECK(stages_of(now) == stages_of(before));
     CHECK(now["measured"]["shapes"][0]["over"]["speed"] != before["measured"]["shapes"][0]["over"]["speed"]);
@@ -96,7 +101,8 @@ TEST_CASE("of several shapes each that was not measured anew keeps what the arti
     for (const std::string &word : b.words(with({"2000", "--seed", "3"}))) command += " " + word;
     fs::remove(b.path("tune.db"));
     const Outcome o = shell(command + " & until [ \"$(" TESSERA_GENERATOR " records list " + b.path("tune.db") +
-                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill $!; wait $!");
+                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 8 ] || ! kill -0 $! 2> /dev/null; do sleep "
+                            "0.1; done; kill $!; wait $!");
     INFO(o.out << o.err);
     REQUIRE(o.code == 0);
     CHECK_THAT(o.out, Catch::Contains("not reached; keeps what the artifact had"));

@@ -13,11 +13,13 @@ TEST_CASE("verify says what it compared") {
     const Outcome outcome = generator({"verify", "matmul", "--target", "avx2", "--schedule", "none", "--shapes", "6"});
     INFO(outcome.err);
     CHECK(outcome.code == 0);
-    CHECK_THAT(outcome.out, Catch::StartsWith("matmul on avx2, f32, schedule none: 6 of 6 shapes right (2 of them empty), with 1 and 2 threads; equal to the tile program bit by bit; relative error at most "));
+    CHECK_THAT(outcome.out, Catch::StartsWith("matmul on avx2, f32, schedule none: 6 of 6 shapes right (2 of them empty), with 1 and 2 "
+                                              "threads; equal to the tile program bit by bit; relative error at most "));
 }
 
 TEST_CASE("verify gives JSON, for one shape") {
-    const Outcome outcome = generator({"verify", "segmented_sum", "--numerics", "f64", "--schedule", "none", "--json", "--shape", "N=5", "--extents", "B=3", "T=8"});
+    const Outcome outcome = generator(
+        {"verify", "segmented_sum", "--numerics", "f64", "--schedule", "none", "--json", "--shape", "N=5", "--extents", "B=3", "T=8"});
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     const auto result = nlohmann::json::parse(outcome.out);
@@ -31,12 +33,14 @@ TEST_CASE("verify gives JSON, for one shape") {
 TEST_CASE("a variant of one extent takes what is packed for all") {
     Registry registry = sample_registry();
     registry.add_schedule([] {
-        return Schedule("ahead").stage("y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}))
+        return Schedule("ahead")
+            .stage("y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}))
             .variant({"N == 19"}, "y", StageKnobs().unroll({{"K", 2}}))
             .variant({"N == 16", "K <= 9"}, "y", StageKnobs().unroll({{"K", 3}}));
     });
     for (const char *n : {"N=19", "N=16", "N=17"}) {
-        const Outcome outcome = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=3", n, "K=5"}, registry);
+        const Outcome outcome =
+            generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=3", n, "K=5"}, registry);
         INFO(outcome.err);
         CHECK(outcome.code == 0);
         CHECK_THAT(outcome.out, Catch::Contains("1 of 1 shapes right"));
@@ -47,15 +51,14 @@ TEST_CASE("verify and bench pack what a kernel takes packed") {
     Registry registry = sample_registry();
     registry.add_schedule([] {
         return Schedule("ahead").stage(
-            "y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"}));
+            "y",
+            StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).pack("w", "prepack", {"N/8", "K", "N%8"}).pack("x", "prepack", {"M", "K"}));
     });
     const Outcome verified = generator({"verify", "matmul", "--target", "x86-64", "--schedule", "ahead", "--shapes", "6"}, registry);
     INFO(verified.err);
     CHECK(verified.code == 0);
-    CHECK_THAT(
-        verified.out,
-        Catch::StartsWith(
-            "matmul on x86-64, f32, schedule ahead: 6 of 6 shapes right (2 of them empty), with 1 and 2 threads; equal to the tile program bit by bit"));
+    CHECK_THAT(verified.out, Catch::StartsWith("matmul on x86-64, f32, schedule ahead: 6 of 6 shapes right (2 of them empty), with 1 and 2 "
+                                               "threads; equal to the tile program bit by bit"));
     const Outcome timed = generator(
         {"bench", "matmul", "--target", "x86-64", "--schedule", "ahead", "--extents", "M=8", "N=12", "K=8", "--seconds", "0.01", "--json"},
         registry);
@@ -66,22 +69,29 @@ TEST_CASE("verify and bench pack what a kernel takes packed") {
 }
 
 TEST_CASE("verify's errors") {
-    check_refused({"verify", "matmul", "--shapes", "0"}, {"error[command.arguments]: tessera-generator verify: --shapes: Value 0 not in range 1 to 2147483647; "});
+    check_refused({"verify", "matmul", "--shapes", "0"},
+                  {"error[command.arguments]: tessera-generator verify: --shapes: Value 0 not in range 1 to 2147483647; "});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=1"}, {"error[command.extents]: matmul: dim N has no extent"});
     check_refused({"verify", "matmul", "--schedule", "none", "--extents", "M=500", "N=500", "K=500", "--run-limit-s", "0.05"},
-                  {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s. Verify fewer or smaller shapes, or raise --run-limit-s."});
-    check_refused({"verify", "matmul", "--schedule", "none", "--shapes", "2000000000", "--run-limit-s", "0.05"}, {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s."});
+                  {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s. Verify fewer or smaller shapes, "
+                   "or raise --run-limit-s."});
+    check_refused({"verify", "matmul", "--schedule", "none", "--shapes", "2000000000", "--run-limit-s", "0.05"},
+                  {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s."});
     const std::vector<std::string> have = host_features();
     for (const std::string &feature : known_features("x86-64"))
         if (std::find(have.begin(), have.end(), feature) == have.end()) {
             const std::string target = (feature.starts_with("avx512") ? "avx512+" : "x86-64+") + feature;
-            check_refused({"verify", "matmul", "--schedule", "none", "--target", target},
-                          {"error[command.target]: target '" + target + "': this processor lacks " + feature + ", so its code cannot run here; ", "Choose --target host"});
+            check_refused(
+                {"verify", "matmul", "--schedule", "none", "--target", target},
+                {"error[command.target]: target '" + target + "': this processor lacks " + feature + ", so its code cannot run here; ",
+                 "Choose --target host"});
         }
-    check_refused({"verify", "matmul", "--schedule", "none", "--target", host_arch() == "arm64" ? "x86-64" : "arm64"},
-                  {"error[command.target]: target '", "': this machine is " + host_arch() + ", so its code cannot run here. Choose --target host"});
+    check_refused(
+        {"verify", "matmul", "--schedule", "none", "--target", host_arch() == "arm64" ? "x86-64" : "arm64"},
+        {"error[command.target]: target '", "': this machine is " + host_arch() + ", so its code cannot run here. Choose --target host"});
     const std::string path = getenv("PATH");
     setenv("PATH", "/nowhere", 1);
-    check_refused({"verify", "matmul", "--schedule", "none"}, {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});
+    check_refused({"verify", "matmul", "--schedule", "none"},
+                  {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});
     setenv("PATH", path.c_str(), 1);
 }

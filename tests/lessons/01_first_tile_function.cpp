@@ -33,8 +33,8 @@ static Tile unit_length(const Tile &x, const Dim &over) {
 static Algorithm unit_rows(const Numerics &numerics) {
     Builder f("unit_rows", numerics);
     Dim M = f.dim("M"), N = f.dim("N");
-    Tile x = f.input("x", {M, N});                      // (M, N)
-    return f.output("y", unit_length(x, N)).build();    // (M, N)
+    Tile x = f.input("x", {M, N});                    // (M, N)
+    return f.output("y", unit_length(x, N)).build();  // (M, N)
 }
 
 // The reference interpreter runs an algorithm as its definition reads. It is slow, and it is the judge of everything else.
@@ -72,9 +72,7 @@ int main() {
         Builder f("mistaken", numerics_named("f32"));
         Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
         sum(f.input("x", {M, N}), K);
-    } catch (const UserError &e) {
-        std::printf("\n%s\n", e.what());
-    }
+    } catch (const UserError &e) { std::printf("\n%s\n", e.what()); }
 }
 
 // Output:

@@ -75,9 +75,7 @@ int main() {
     // A schedule is addressed by names, so a wrong one is found before anything is compiled.
     try {
         scheduled(matmul, schedule.with_micro("y", {{"H", 8}}));
-    } catch (const UserError &e) {
-        std::printf("\n%s\n", e.what());
-    }
+    } catch (const UserError &e) { std::printf("\n%s\n", e.what()); }
 }
 
 // Output:

@@ -37,15 +37,13 @@ static void expect_error(const char *text, const Library &library) {
     try {
         resolve(Schedule::parse(text, "mistake.json"), library);
         require(false, "this schedule is refused");
-    } catch (const UserError &e) {
-        std::printf("%s\n", e.what());
-    }
+    } catch (const UserError &e) { std::printf("%s\n", e.what()); }
 }
 
 int main() {
     // The parent. A Library finds schedules by name: registered ones, as here, and <folder>/<name>.json in its folders.
-    const Schedule parent = Schedule("matmul/lesson").stage(
-        "y", block({{"M", 64}}).micro({{"M", 4}, {"N", 16}}).vector({{"N", 4}}).parallel({"block.M"}));
+    const Schedule parent =
+        Schedule("matmul/lesson").stage("y", block({{"M", 64}}).micro({{"M", 4}, {"N", 16}}).vector({{"N", 4}}).parallel({"block.M"}));
     Library library;
     library.add(parent);
     const Schedule child = Schedule::parse(child_text, "narrow.json");
@@ -71,9 +69,11 @@ int main() {
 
     // Deleting what nobody stated, and a knob that does not exist, are mistakes, not silence.
     expect_error(R"({"format": "tessera-schedule", "version": 1, "name": "a", "extends": "matmul/lesson",
-                     "stages": {"y": {"unroll": null}}})", library);
+                     "stages": {"y": {"unroll": null}}})",
+                 library);
     expect_error(R"({"format": "tessera-schedule", "version": 1, "name": "b", "extends": "matmul/lesson",
-                     "stages": {"y": {"micr": {"N": 8}}}})", library);
+                     "stages": {"y": {"micr": {"N": 8}}}})",
+                 library);
 }
 
 // Output:

@@ -23,8 +23,8 @@ using namespace tessera;
 static Algorithm totals() {
     Builder f("totals", numerics_named("f32"));
     Dim M = f.dim("M"), K = f.dim("K");
-    Tile x = f.input("x", {M, K});             // (M, K)
-    return f.output("y", sum(x, K)).build();   // (M)
+    Tile x = f.input("x", {M, K});            // (M, K)
+    return f.output("y", sum(x, K)).build();  // (M)
 }
 
 static TileProgram lowered(const Schedule &schedule) {

@@ -18,9 +18,9 @@
 #include "algorithms/array.h"
 #include "algorithms/error.h"
 #include "algorithms/tile_functions.h"
+#include "bench/output_folder.h"
 #include "compiler/interpret.h"
 #include "generators/generate.h"
-#include "bench/output_folder.h"
 #include "runtime/tessera.h"
 
 using namespace tessera;
@@ -29,9 +29,9 @@ using namespace tessera;
 static Algorithm scaled_add(const Numerics &numerics) {
     Builder f("scaled_add", numerics);
     Dim N = f.dim("N");
-    Tile x = f.input("x", {N}), z = f.input("z", {N});          // (N)
+    Tile x = f.input("x", {N}), z = f.input("z", {N});  // (N)
     Tile alpha = f.parameter("alpha", numerics.compute);
-    return f.output("y", fma(alpha, x, z)).build();             // (N)
+    return f.output("y", fma(alpha, x, z)).build();  // (N)
 }
 
 static Schedule by_vectors() {
@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
     const PreparedKernel prepared = prepare(registry, options.kernel);
     const TileProgram &program = prepared.kernel.general();
     Array expected(DType::f32, {n});
-    interpret(program, {{"x", x.view("x")}, {"z", z.view("z")}, {"y", expected.view("y")}}, {}, {{"alpha", Scalar::of_real(DType::f32, 0.3f)}});
+    interpret(program, {{"x", x.view("x")}, {"z", z.view("z")}, {"y", expected.view("y")}}, {},
+              {{"alpha", Scalar::of_real(DType::f32, 0.3f)}});
     require(std::memcmp(y.data.data(), expected.data.data(), y.data.size()) == 0, "compiled code has the interpreter's bits");
     std::printf("the compiled kernel has the bits of its tile program\n");
 

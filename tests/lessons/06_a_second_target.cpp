@@ -21,8 +21,8 @@ using namespace tessera;
 static Algorithm scores(const Numerics &numerics) {
     Builder f("scores", numerics);
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});    // (M, K), (K, N)
-    return f.output("y", dot(x, w)).build();                    // (M, N)
+    Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});  // (M, K), (K, N)
+    return f.output("y", dot(x, w)).build();                  // (M, N)
 }
 
 // A processor with 16 registers of 8 floats.
@@ -38,9 +38,7 @@ static Schedule arm64() {
 }
 // WebAssembly has no fma. It is exact there as well, but takes some fifty instructions; this schedule rounds twice instead.
 static Schedule wasm32() {
-    return Schedule("scores/wasm32")
-        .extends("scores/arm64")
-        .stage("y", StageKnobs().micro({{"M", 4}, {"N", 8}}).instruction("mul_add"));
+    return Schedule("scores/wasm32").extends("scores/arm64").stage("y", StageKnobs().micro({{"M", 4}, {"N", 8}}).instruction("mul_add"));
 }
 
 // y as the tile program computes it.
@@ -73,7 +71,9 @@ int main() {
     }
 
     // 2. The tiles differ, and the order of additions does not: the phone will have the server's bits.
-    const auto same = [&](const char *a, const char *b) { return results.at(a).data == results.at(b).data ? "the same bits" : "other bits"; };
+    const auto same = [&](const char *a, const char *b) {
+        return results.at(a).data == results.at(b).data ? "the same bits" : "other bits";
+    };
     std::printf("arm64 and avx2: %s\n", same("arm64", "avx2"));
 
     // 3. A product that is rounded before it is added is another number, and the tile program says so.
@@ -88,9 +88,7 @@ int main() {
     options.target = "arm64", options.schedule = "scores/avx2";
     try {
         prepare(registry, options);
-    } catch (const UserError &e) {
-        std::printf("%s\n", e.what());
-    }
+    } catch (const UserError &e) { std::printf("%s\n", e.what()); }
 }
 
 // Output:

@@ -16,8 +16,8 @@
 
 #include "algorithms/error.h"
 #include "algorithms/tile_functions.h"
-#include "generators/generate.h"
 #include "bench/output_folder.h"
+#include "generators/generate.h"
 #include "runtime/tessera.h"
 
 using namespace tessera;
@@ -25,8 +25,8 @@ using namespace tessera;
 static Algorithm layer(const Numerics &numerics) {
     Builder f("layer", numerics);
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});    // (M, K), (K, N)
-    return f.output("y", relu(dot(x, w).named("acc"))).build(); // (M, N)
+    Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});     // (M, K), (K, N)
+    return f.output("y", relu(dot(x, w).named("acc"))).build();  // (M, N)
 }
 
 // Panels of 8 columns, copied at each call.

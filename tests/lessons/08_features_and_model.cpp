@@ -19,8 +19,8 @@ static Featured featured(const Knobs &knobs, bool print) {
     const TileProgram program = lower(product, {{"y", knobs}}, target);
     const Profile profile = profile_of(program, {}, target, 1);
     if (print)
-        std::printf("%.0f multiply-adds, %.0f loads, %.0f broadcasts, %.0f accumulators, waiting for results %.0f %% of the time\n", profile.fma, profile.loads, profile.broadcasts, profile.accumulators,
-                    100 * profile.chained / profile.core_time);
+        std::printf("%.0f multiply-adds, %.0f loads, %.0f broadcasts, %.0f accumulators, waiting for results %.0f %% of the time\n",
+                    profile.fma, profile.loads, profile.broadcasts, profile.accumulators, 100 * profile.chained / profile.core_time);
     return features_of(profile, work_of(product, program, all_extents(product, {})), target, 1);
 }
 

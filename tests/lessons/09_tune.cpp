@@ -46,7 +46,8 @@ int main() {
     const std::unique_ptr<CostModel> model = boosted_model();
     const CampaignResult result = run_campaign(task, options, *model, records, {});
     require(result.improved, "lanes beat plain loops");
-    std::printf("%zu trials, %s\n", result.trials.size(), result.measurement.lower > 1.5 ? "surely faster than plain loops" : "not much faster");
+    std::printf("%zu trials, %s\n", result.trials.size(),
+                result.measurement.lower > 1.5 ? "surely faster than plain loops" : "not much faster");
 
     // The winner as an artifact. It extends nothing, since plain loops have no name; with a parent it would state what differs.
     const Library library;

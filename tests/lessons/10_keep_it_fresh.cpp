@@ -23,7 +23,8 @@ static std::string program_of(const Schedule &schedule, const Library &library) 
 
 static Library with_base(int64_t rows) {
     Library library;
-    library.add(Schedule("matmul/base").stage("y", StageKnobs().micro({{"M", rows}, {"N", 8}}).vector({{"N", 4}}).loops({"micro.N", "micro.M"})));
+    library.add(
+        Schedule("matmul/base").stage("y", StageKnobs().micro({{"M", rows}, {"N", 8}}).vector({{"N", 4}}).loops({"micro.N", "micro.M"})));
     return library;
 }
 

@@ -12,27 +12,21 @@ namespace {
 constexpr int64_t huge = std::numeric_limits<int64_t>::max();
 
 /// y(M, N) = x(M, K) · w(K, N), N a multiple of 16
-const std::vector<int64_t> matmul = toy_spec(
-    {{}, {-1, 0, -1, 16}, {}}, {{TESS_ROLE_INPUT, {0, 2}, TESS_F32, TESS_FLAG_LAST_STRIDE_1},
-                                {TESS_ROLE_INPUT, {2, 1}, TESS_F32, TESS_FLAG_LAST_STRIDE_1},
-                                {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, TESS_FLAG_LAST_STRIDE_1}});
+const std::vector<int64_t> matmul = toy_spec({{}, {-1, 0, -1, 16}, {}}, {{TESS_ROLE_INPUT, {0, 2}, TESS_F32, TESS_FLAG_LAST_STRIDE_1},
+                                                                         {TESS_ROLE_INPUT, {2, 1}, TESS_F32, TESS_FLAG_LAST_STRIDE_1},
+                                                                         {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, TESS_FLAG_LAST_STRIDE_1}});
 
 float x[64], w[512], y[512];
 
-std::vector<TessTensorDesc> good() {
-    return {dense(x, {3, 4}), dense(w, {4, 32}), dense(y, {3, 32})};
-}
+std::vector<TessTensorDesc> good() { return {dense(x, {3, 4}), dense(w, {4, 32}), dense(y, {3, 32})}; }
 
-std::string fails(const std::vector<TessTensorDesc> &args) {
-    return words(check(matmul, args), {"x", "w", "y"});
-}
+std::string fails(const std::vector<TessTensorDesc> &args) { return words(check(matmul, args), {"x", "w", "y"}); }
 
 /// One tensor over dims of its own.
 int check_one(const TessTensorDesc &arg, int64_t role = TESS_ROLE_INPUT, int64_t flags = 0) {
     std::vector<int64_t> axes;
     for (int32_t axis = 0; axis < arg.rank; ++axis) axes.push_back(axis);
-    return check(toy_spec(std::vector<ToyDim>(axes.size()), {{role, axes, arg.dtype, flags}}),
-                 {arg});
+    return check(toy_spec(std::vector<ToyDim>(axes.size()), {{role, axes, arg.dtype, flags}}), {arg});
 }
 
 }  // namespace
@@ -42,11 +36,9 @@ TEST_CASE("good arguments run") { CHECK(check(matmul, good()) == TESS_OK); }
 TEST_CASE("null descriptors, ranks, types and devices are refused") {
     const auto args = good();
     std::vector<const TessTensorDesc *> holes = {&args[0], nullptr, &args[2]};
-    const int status =
-        tess_abi1_run(matmul.data(), holes.data(), nullptr, nullptr, nullptr, succeed);
+    const int status = tess_abi1_run(matmul.data(), holes.data(), nullptr, nullptr, nullptr, succeed);
     CHECK(words(status) == "argument 1: the descriptor is null");
-    CHECK(words(tess_abi1_run(matmul.data(), nullptr, nullptr, nullptr, nullptr, succeed)) ==
-          "argument 0: the descriptor is null");
+    CHECK(words(tess_abi1_run(matmul.data(), nullptr, nullptr, nullptr, nullptr, succeed)) == "argument 0: the descriptor is null");
 
     auto bad = good();
     bad[1] = dense(w, {4, 32, 1});
@@ -68,8 +60,7 @@ TEST_CASE("null descriptors, ranks, types and devices are refused") {
 TEST_CASE("extents must agree and satisfy their constraints") {
     auto bad = good();
     bad[1] = dense(w, {5, 32});
-    CHECK(fails(bad) ==
-          "argument 1 ('w'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1");
+    CHECK(fails(bad) == "argument 1 ('w'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1");
     bad = good();
     bad[1] = dense(w, {4, 24});
     bad[2] = dense(y, {3, 24});
@@ -79,12 +70,10 @@ TEST_CASE("extents must agree and satisfy their constraints") {
     CHECK(fails(bad) == "argument 0 ('x'), dimension 0: extent must not be negative");
 
     const auto bounded = toy_spec({{-1, 2, 8}}, {{TESS_ROLE_INPUT, {0}}});
-    CHECK(words(check(bounded, {dense(x, {1})})) ==
-          "argument 0, dimension 0: extent must be at least 2");
+    CHECK(words(check(bounded, {dense(x, {1})})) == "argument 0, dimension 0: extent must be at least 2");
     CHECK(check(bounded, {dense(x, {2})}) == TESS_OK);
     CHECK(check(bounded, {dense(x, {8})}) == TESS_OK);
-    CHECK(words(check(bounded, {dense(x, {9})})) ==
-          "argument 0, dimension 0: extent must be at most 8");
+    CHECK(words(check(bounded, {dense(x, {9})})) == "argument 0, dimension 0: extent must be at most 8");
 
     const auto fixed = toy_spec({{768}}, {{TESS_ROLE_INPUT, {0}}});
     CHECK(words(check(fixed, {dense(x, {767})})) == "argument 0, dimension 0: extent must be 768");
@@ -95,8 +84,7 @@ TEST_CASE("extents must agree and satisfy their constraints") {
 TEST_CASE("a dim may equal another") {
     const auto square = toy_spec({{}, {-1, 0, -1, 1, 0}}, {{TESS_ROLE_INPUT, {0, 1}}});
     CHECK(check(square, {dense(x, {3, 3})}) == TESS_OK);
-    CHECK(words(check(square, {dense(x, {3, 4})})) ==
-          "argument 0, dimension 1: extent must equal that of argument 0, dimension 0");
+    CHECK(words(check(square, {dense(x, {3, 4})})) == "argument 0, dimension 1: extent must equal that of argument 0, dimension 0");
     const auto as_fixed = toy_spec({{7}, {-1, 0, -1, 1, 0}}, {{TESS_ROLE_INPUT, {1}}});
     CHECK(check(as_fixed, {dense(x, {7})}) == TESS_OK);
     CHECK(words(check(as_fixed, {dense(x, {8})})) == "argument 0, dimension 0: extent must be 7");
@@ -104,8 +92,7 @@ TEST_CASE("a dim may equal another") {
 
 TEST_CASE("a dim that no tensor carries must be known") {
     CHECK(check(toy_spec({{5}}, {}), {}) == TESS_OK);
-    CHECK(check(toy_spec({{}, {-1, 0, -1, 1, 0}}, {{TESS_ROLE_INPUT, {0}}}), {dense(x, {3})}) ==
-          TESS_OK);
+    CHECK(check(toy_spec({{}, {-1, 0, -1, 1, 0}}, {{TESS_ROLE_INPUT, {0}}}), {dense(x, {3})}) == TESS_OK);
     CHECK(tess_status_code(check(toy_spec({{}}, {}), {})) == TESS_KERNEL);
 }
 
@@ -124,24 +111,20 @@ TEST_CASE("a table that this library cannot read is refused") {
     CHECK(refused(matmul, record + TESS_SPEC_TENSOR_AXES, 3));
     CHECK(refused(matmul, record + TESS_SPEC_TENSOR_AXES, -1));
     CHECK(refused(matmul, TESS_SPEC_HEADER + TESS_SPEC_DIM_EQUAL_TO, 3));
-    CHECK(tess_status_code(tess_abi1_run(nullptr, nullptr, nullptr, nullptr, nullptr, succeed)) ==
-          TESS_KERNEL);
+    CHECK(tess_status_code(tess_abi1_run(nullptr, nullptr, nullptr, nullptr, nullptr, succeed)) == TESS_KERNEL);
 }
 
 TEST_CASE("missing processor features come before everything else") {
     const auto spec = toy_spec({{}}, {{TESS_ROLE_INPUT, {0}}}, 0, UINT64_C(1) << 62);
-    CHECK(tess_status_code(
-              tess_abi1_run(spec.data(), nullptr, nullptr, nullptr, nullptr, succeed)) == TESS_CPU);
+    CHECK(tess_status_code(tess_abi1_run(spec.data(), nullptr, nullptr, nullptr, nullptr, succeed)) == TESS_CPU);
 }
 
 TEST_CASE("empty tensors and scalars are legal") {
     CHECK(check(matmul, {dense(x, {3, 0}), dense(nullptr, {0, 32}), dense(y, {3, 32})}) == TESS_OK);
-    CHECK(check(matmul, {dense(nullptr, {0, 4}), dense(w, {4, 32}), dense(nullptr, {0, 32})}) ==
-          TESS_OK);
+    CHECK(check(matmul, {dense(nullptr, {0, 4}), dense(w, {4, 32}), dense(nullptr, {0, 32})}) == TESS_OK);
     CHECK(check_one(dense(x, {})) == TESS_OK);
     CHECK(check_one(dense(y, {}), TESS_ROLE_OUTPUT) == TESS_OK);
-    CHECK(words(check_one(dense(nullptr, {}))) ==
-          "argument 0: data is null, but the tensor has elements");
+    CHECK(words(check_one(dense(nullptr, {}))) == "argument 0: data is null, but the tensor has elements");
     CHECK(check_one(strided(nullptr, {0, 5}, {huge, -huge}), TESS_ROLE_OUTPUT, 1) == TESS_OK);
 }
 
@@ -159,8 +142,7 @@ TEST_CASE("strides") {
     CHECK(words(check_one(strided(x + 8, {2, 3}, {6, -1}))) ==
           "argument 0, dimension 1: stride must not be negative in the last dimension");
     CHECK(check_one(strided(x + 8, {2, 3}, {-6, 1}), TESS_ROLE_OUTPUT, 1) == TESS_OK);
-    CHECK(check_one(strided(x, {1, 3}, {std::numeric_limits<int64_t>::min(), 1}),
-                    TESS_ROLE_OUTPUT) == TESS_OK);
+    CHECK(check_one(strided(x, {1, 3}, {std::numeric_limits<int64_t>::min(), 1}), TESS_ROLE_OUTPUT) == TESS_OK);
 }
 
 TEST_CASE("stride 0 is for inputs") {
@@ -191,8 +173,7 @@ TEST_CASE("an output must not overlap itself") {
 
 TEST_CASE("data is aligned to its elements") {
     alignas(8) static unsigned char bytes[64];
-    CHECK(words(check_one(dense(bytes + 2, {3}))) ==
-          "argument 0: data must be aligned to its element size in bytes, 4");
+    CHECK(words(check_one(dense(bytes + 2, {3}))) == "argument 0: data must be aligned to its element size in bytes, 4");
     CHECK(tess_status_code(check_one(dense(bytes + 4, {3}, TESS_F64))) == TESS_MISALIGNED);
     CHECK(tess_status_code(check_one(dense(bytes + 1, {3}, TESS_BF16))) == TESS_MISALIGNED);
     CHECK(check_one(dense(bytes + 1, {3}, TESS_U8)) == TESS_OK);
@@ -202,9 +183,7 @@ TEST_CASE("data is aligned to its elements") {
 
 TEST_CASE("whatever does not fit 31 bits with room for a tile is too large") {
     const int64_t most = (int64_t(1) << 31) - (1 << 16) - 1;
-    const auto too_large = [](const TessTensorDesc &arg) {
-        return tess_status_code(check_one(arg)) == TESS_TOO_LARGE;
-    };
+    const auto too_large = [](const TessTensorDesc &arg) { return tess_status_code(check_one(arg)) == TESS_TOO_LARGE; };
     CHECK(check_one(strided(x, {most}, {0}, TESS_I8)) == TESS_OK);
     CHECK(too_large(strided(x, {most + 1}, {0}, TESS_I8)));
     CHECK(too_large(strided(x, {huge, 0}, {0, 0}, TESS_I8)));
@@ -229,8 +208,7 @@ TEST_CASE("which arguments may share memory") {
             const auto spec = toy_spec({{}}, {{first, {0}}, {second, {0}}});
             const bool written = first != TESS_ROLE_INPUT || second != TESS_ROLE_INPUT;
             for (int offset = -5; offset <= 5; ++offset) {
-                const int status =
-                    check(spec, {dense(buffer + 6, {4}), dense(buffer + 6 + offset, {4})});
+                const int status = check(spec, {dense(buffer + 6, {4}), dense(buffer + 6 + offset, {4})});
                 const bool meet = offset > -4 && offset < 4;
                 INFO(first << ' ' << second << ' ' << offset);
                 REQUIRE(tess_status_code(status) == (written && meet ? TESS_OVERLAP : TESS_OK));
@@ -248,8 +226,7 @@ TEST_CASE("overlap is judged by address ranges, down from the data too") {
     const auto reversed = strided(buffer + 24, {4, 8}, {-8, 1});  // elements 0 to 31
     CHECK(tess_status_code(check(spec, {reversed, dense(buffer, {4, 8})})) == TESS_OVERLAP);
     CHECK(check(spec, {reversed, dense(buffer + 32, {4, 8})}) == TESS_OK);
-    CHECK(tess_status_code(check(spec, {strided(buffer, {4, 8}, {16, 1}),
-                                        strided(buffer + 8, {4, 8}, {16, 1})})) == TESS_OVERLAP);
+    CHECK(tess_status_code(check(spec, {strided(buffer, {4, 8}, {16, 1}), strided(buffer + 8, {4, 8}, {16, 1})})) == TESS_OVERLAP);
     CHECK(check(spec, {dense(buffer, {0, 8}), dense(buffer, {0, 8})}) == TESS_OK);
     CHECK(words(check(spec, {dense(buffer, {4, 8}), dense(buffer + 31, {4, 8})}), {"x", "y"}) ==
           "argument 1 ('y'): memory is shared with argument 0 ('x'); an output needs an address "

@@ -33,8 +33,8 @@ constexpr int64_t flags = TESS_FLAG_LAST_STRIDE_1 | TESS_FLAG_PACKED;
 const std::vector<int64_t> panels = {1, 4, 0, 0, 1, -4};  // N/4, K, N%4
 
 // w(K, N), packed(K, N) and y(M, N) = x(M, K) packed(K, N).
-const std::vector<int64_t> packing = with_layouts(
-    toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, flags}}), {{0, hash, panels}});
+const std::vector<int64_t> packing =
+    with_layouts(toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, flags}}), {{0, hash, panels}});
 const std::vector<int64_t> product = with_layouts(
     toy_spec({{}, {}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_INPUT, {1, 2}, TESS_F32, flags}, {TESS_ROLE_OUTPUT, {0, 2}}}),
     {{0, hash, panels}});
@@ -76,10 +76,9 @@ const std::string pack_it = "; pack it with this kernel's packing function";
 
 TEST_CASE("the header of a packed operand is what tessera.h says, byte by byte") {
     const Bytes bytes = packed();
-    const unsigned char expected[128] = {
-        'T', 'E', 'S', 'S', 'P', 'A', 'C', 'K', 1, 0, 0, 0, 128, 0, 0, 0,
-        0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, TESS_F32, 0, 0, 0, 2, 0, 0, 0,
-        payload, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, K, 0, 0, 0, 0, 0, 0, 0, N};
+    const unsigned char expected[128] = {'T',  'E',  'S',  'S',  'P',  'A',      'C', 'K', 1, 0, 0, 0, 128, 0,       0, 0, 0x10, 0x32, 0x54,
+                                         0x76, 0x98, 0xba, 0xdc, 0xfe, TESS_F32, 0,   0,   0, 2, 0, 0, 0,   payload, 0, 0, 0,    0,    0,
+                                         0,    0,    0,    0,    0,    0,        0,   0,   0, 0, K, 0, 0,   0,       0, 0, 0,    0,    N};
     CHECK(std::memcmp(bytes.at, expected, sizeof expected) == 0);
     for (size_t i = 128; i < sizeof bytes.at; ++i) REQUIRE(bytes.at[i] == 0xee);  // what the body leaves, and what lies behind
     CHECK(run(bytes) == TESS_OK);
@@ -133,9 +132,9 @@ TEST_CASE("an operand that was packed wrong is refused, field by field") {
     CHECK(refusal(32, {payload + 1}) == bytes);
     CHECK(refusal(39, {128}) == bytes);
     const std::string extent = "argument 1 ('w.packed'): the packed operand has extents that no tensor has" + pack_it;
-    CHECK(refusal(55, {128}) == extent);                                            // negative
-    CHECK(refusal(48, {0, 0, 255, 127}) == extent);                                 // above the limit
-    CHECK(refusal(64, {1}) == extent);                                              // beyond the rank
+    CHECK(refusal(55, {128}) == extent);             // negative
+    CHECK(refusal(48, {0, 0, 255, 127}) == extent);  // above the limit
+    CHECK(refusal(64, {1}) == extent);               // beyond the rank
     for (size_t unused : {40, 47, 112, 127}) CHECK(refusal(unused, {1}) == version);
     CHECK(refusal(48, {K + 1}) == "argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1");
     CHECK(refusal(56, {N + 1}) == "argument 2 ('y'), dimension 1: extent must equal that of argument 1 ('w.packed'), dimension 1");
@@ -217,8 +216,8 @@ TEST_CASE("features decide the layout, as they decide the code") {
     if (have == 0) return;
     const uint64_t bit = have & -have;
     const std::vector<ToyLayout> layouts = {{bit, other_hash, {1, 8, 0, 0, 1, -8}}, {0, hash, panels}};
-    const std::vector<int64_t> both = with_layouts(
-        toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, flags}}), layouts);
+    const std::vector<int64_t> both =
+        with_layouts(toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0, 1}, TESS_F32, flags}}), layouts);
     TessContext without = tess_context();
     without.features_off = bit;
     float w[K * N] = {};

@@ -18,11 +18,8 @@ using Task = std::function<int(int32_t index, int32_t worker)>;
 
 int parallel_for(const TessPool *pool, int32_t count, int32_t workers, Task task) {
     return pool->parallel_for(
-        pool->state,
-        [](void *closure, int32_t index, int32_t worker) {
-            return (*static_cast<Task *>(closure))(index, worker);
-        },
-        &task, count, workers);
+        pool->state, [](void *closure, int32_t index, int32_t worker) { return (*static_cast<Task *>(closure))(index, worker); }, &task,
+        count, workers);
 }
 
 struct Pool {
@@ -132,8 +129,7 @@ TEST_CASE("several threads may use one pool at once") {
     std::atomic<int64_t> runs{0};
     for (int caller = 0; caller < 4; ++caller) {
         callers.emplace_back([&] {
-            for (int job = 0; job < 500; ++job)
-                parallel_for(pool, 7, 3, [&](int32_t, int32_t) { return ++runs, 0; });
+            for (int job = 0; job < 500; ++job) parallel_for(pool, 7, 3, [&](int32_t, int32_t) { return ++runs, 0; });
         });
     }
     for (std::thread &caller : callers) caller.join();
@@ -191,8 +187,7 @@ struct OwnPool {
 };
 
 /// Runs backwards, on this thread, as if on several.
-int own_parallel_for(void *state, int (*task)(void *, int32_t, int32_t), void *closure,
-                     int32_t count, int32_t workers) {
+int own_parallel_for(void *state, int (*task)(void *, int32_t, int32_t), void *closure, int32_t count, int32_t workers) {
     auto *own = static_cast<OwnPool *>(state);
     ++own->calls;
     own->workers = workers;
@@ -208,23 +203,17 @@ int note(void *call, int index, uint8_t *) {
     return 0;
 }
 
-int note_nested(void *call, int index, uint8_t *) {
-    return tess_abi1_do_par_for(call, note, index * 10, 2, nullptr);
-}
+int note_nested(void *call, int index, uint8_t *) { return tess_abi1_do_par_for(call, note, index * 10, 2, nullptr); }
 
 int body_flat(void *call, int64_t *) { return tess_abi1_do_par_for(call, note, 5, 3, nullptr); }
 
-int body_nested(void *call, int64_t *) {
-    return tess_abi1_do_par_for(call, note_nested, 1, 2, nullptr);
-}
+int body_nested(void *call, int64_t *) { return tess_abi1_do_par_for(call, note_nested, 1, 2, nullptr); }
 
 int body_empty(void *call, int64_t *) { return tess_abi1_do_par_for(call, note, 5, 0, nullptr); }
 
 int fail_at_6(void *, int index, uint8_t *) { return index == 6 ? -9 : 0; }
 
-int body_fails(void *call, int64_t *) {
-    return tess_abi1_do_par_for(call, fail_at_6, 0, 20, nullptr);
-}
+int body_fails(void *call, int64_t *) { return tess_abi1_do_par_for(call, fail_at_6, 0, 20, nullptr); }
 
 }  // namespace
 
@@ -267,8 +256,7 @@ TEST_CASE("a pool's workers must be those of the context") {
     context.pool = &pool;
     context.threads = 2;
     trace.clear();
-    CHECK(words(run_body(&context, body_flat)) ==
-          "the context has a pool that gave a worker outside [0, workers)");
+    CHECK(words(run_body(&context, body_flat)) == "the context has a pool that gave a worker outside [0, workers)");
 }
 
 TEST_CASE("a failing task of a kernel fails the run") {
@@ -277,7 +265,6 @@ TEST_CASE("a failing task of a kernel fails the run") {
     for (int32_t threads : {1, 3}) {
         context.pool = pool;
         context.threads = threads;
-        CHECK(words(run_body(&context, body_fails)) ==
-              "the kernel's code or the pool failed with code 9");
+        CHECK(words(run_body(&context, body_fails)) == "the kernel's code or the pool failed with code 9");
     }
 }

@@ -15,8 +15,7 @@ using namespace tessera::test;
 namespace {
 
 // y(M) = sum over K of x(M, K), times a parameter; each worker keeps its sum in its workspace.
-const std::vector<int64_t> row_sum =
-    toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0}}}, 1);
+const std::vector<int64_t> row_sum = toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {0}}}, 1);
 
 int plan_row_sum(int64_t *frame) {
     frame[tess_frame_shared_bytes(row_sum.data())] = 10;
@@ -30,9 +29,8 @@ int one_row(void *call, int index, uint8_t *closure) {
     const auto slot = [&](int64_t at) { return frame[at]; };
     const float *x = reinterpret_cast<float *>(slot(tess_frame_data(s, 0)));
     float *y = reinterpret_cast<float *>(slot(tess_frame_data(s, 1)));
-    auto *sum =
-        reinterpret_cast<float *>(slot(tess_frame_workspace(s)) + slot(tess_frame_shared_bytes(s)) +
-                                  tess_abi1_worker(call) * slot(tess_frame_worker_bytes(s)));
+    auto *sum = reinterpret_cast<float *>(slot(tess_frame_workspace(s)) + slot(tess_frame_shared_bytes(s)) +
+                                          tess_abi1_worker(call) * slot(tess_frame_worker_bytes(s)));
     float factor;
     std::memcpy(&factor, frame + tess_frame_parameter(s, 0), sizeof factor);
     *sum = 0;
@@ -43,16 +41,13 @@ int one_row(void *call, int index, uint8_t *closure) {
 }
 
 int body_row_sum(void *call, int64_t *frame) {
-    return tess_abi1_do_par_for(call, one_row, 0, int(frame[tess_frame_dim(0)]),
-                                reinterpret_cast<uint8_t *>(frame));
+    return tess_abi1_do_par_for(call, one_row, 0, int(frame[tess_frame_dim(0)]), reinterpret_cast<uint8_t *>(frame));
 }
 
-int run_row_sum(const std::vector<TessTensorDesc> &args, const TessContext *context,
-                float factor = 1) {
+int run_row_sum(const std::vector<TessTensorDesc> &args, const TessContext *context, float factor = 1) {
     int64_t bits = 0;
     std::memcpy(&bits, &factor, sizeof factor);
-    return tess_abi1_run(row_sum.data(), pointers(args).data(), &bits, context, plan_row_sum,
-                         body_row_sum);
+    return tess_abi1_run(row_sum.data(), pointers(args).data(), &bits, context, plan_row_sum, body_row_sum);
 }
 
 struct Workspace {
@@ -139,8 +134,7 @@ TEST_CASE("the frame holds what the contract says") {
     CHECK(seen[tess_frame_workers(s)] == 1);
 
     // Strides that nobody steps along are put in order.
-    const std::vector<TessTensorDesc> odd = {strided(x, {1, 1}, {INT64_MIN, INT64_MAX}),
-                                             strided(y, {1}, {-9})};
+    const std::vector<TessTensorDesc> odd = {strided(x, {1, 1}, {INT64_MIN, INT64_MAX}), strided(y, {1}, {-9})};
     REQUIRE(tess_abi1_run(s, pointers(odd).data(), &bits, nullptr, nullptr, remember) == 0);
     CHECK(seen[tess_frame_stride(s, 0, 0)] == 0);
     CHECK(seen[tess_frame_stride(s, 0, 1)] == 1);
@@ -152,8 +146,7 @@ TEST_CASE("the workspace query answers from shapes alone") {
     const std::vector<TessTensorDesc> args = {dense(nullptr, {3, 5}), dense(nullptr, {3})};
     const int64_t bits = 0;
     const auto query = [&](const TessContext *context) {
-        return tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, context,
-                                   plan_row_sum, &bytes);
+        return tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, context, plan_row_sum, &bytes);
     };
     CHECK(query(nullptr) == TESS_OK);
     CHECK(bytes == 128);
@@ -167,15 +160,14 @@ TEST_CASE("the workspace query answers from shapes alone") {
     CHECK(bytes == 64 + 5 * 64);
     tess_pool_destroy(pool);
 
-    CHECK(tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, nullptr, nullptr,
-                              &bytes) == TESS_OK);
+    CHECK(tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, nullptr, nullptr, &bytes) == TESS_OK);
     CHECK(bytes == 0);
-    CHECK(words(tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, nullptr, nullptr,
-                                    nullptr)) == "a pointer for the result is null");
+    CHECK(words(tess_abi1_workspace(row_sum.data(), pointers(args).data(), &bits, nullptr, nullptr, nullptr)) ==
+          "a pointer for the result is null");
     const std::vector<TessTensorDesc> bad = {dense(nullptr, {3, 5}), dense(nullptr, {4})};
     bytes = 99;
-    CHECK(tess_status_code(tess_abi1_workspace(row_sum.data(), pointers(bad).data(), &bits, nullptr,
-                                               plan_row_sum, &bytes)) == TESS_EXTENT_MISMATCH);
+    CHECK(tess_status_code(tess_abi1_workspace(row_sum.data(), pointers(bad).data(), &bits, nullptr, plan_row_sum, &bytes)) ==
+          TESS_EXTENT_MISMATCH);
     CHECK(bytes == 0);
 }
 
@@ -247,12 +239,10 @@ TEST_CASE("a context that cannot be right is refused") {
     context.features_off = ~uint64_t(0);
     CHECK(check(toy_spec({}, {}, 0, tess_cpu_features()), {}, &context) == TESS_OK);
     context.size = 8;
-    CHECK(words(check(spec, {}, &context)) ==
-          "the context has too small a 'size'; set it to sizeof(TessContext)");
+    CHECK(words(check(spec, {}, &context)) == "the context has too small a 'size'; set it to sizeof(TessContext)");
     context = tess_context();
     context.threads = -1;
-    CHECK(words(check(spec, {}, &context)) ==
-          "the context has negative 'threads'; 0 or 1 means the caller only");
+    CHECK(words(check(spec, {}, &context)) == "the context has negative 'threads'; 0 or 1 means the caller only");
     context = tess_context();
     const TessPool hollow = {nullptr, nullptr};
     context.pool = &hollow;
@@ -261,9 +251,7 @@ TEST_CASE("a context that cannot be right is refused") {
 
 TEST_CASE("what body and plan return is passed on, foreign codes as task failures") {
     const auto spec = toy_spec({}, {});
-    const auto run = [&] {
-        return tess_abi1_run(spec.data(), nullptr, nullptr, nullptr, plan_answers, body_answers);
-    };
+    const auto run = [&] { return tess_abi1_run(spec.data(), nullptr, nullptr, nullptr, plan_answers, body_answers); };
     plan_shared = plan_worker = answer_of_plan = 0;
     answer_of_body = tess_abi1_status(TESS_INDEX, 3, -1, -1);
     CHECK(run() == answer_of_body);
@@ -299,8 +287,7 @@ TEST_CASE("kernels run at once on contexts of their own") {
             std::vector<float> x(40 * 5, float(caller)), y(40);
             for (int repeat = 0; repeat < 200; ++repeat) {
                 std::fill(y.begin(), y.end(), -1.0f);
-                const int status =
-                    run_row_sum({dense(x.data(), {40, 5}), dense(y.data(), {40})}, &context);
+                const int status = run_row_sum({dense(x.data(), {40, 5}), dense(y.data(), {40})}, &context);
                 wrong[caller] += status != 0;
                 for (float value : y) wrong[caller] += value != 5 * float(caller);
             }
@@ -319,8 +306,7 @@ unsigned body_saw = 0;
 int tasks_wrong = 0;
 
 int look_at_floats(void *, int, uint8_t *) {
-    if ((_mm_getcsr() & ~flags_mask) != plain)
-        __atomic_add_fetch(&tasks_wrong, 1, __ATOMIC_RELAXED);
+    if ((_mm_getcsr() & ~flags_mask) != plain) __atomic_add_fetch(&tasks_wrong, 1, __ATOMIC_RELAXED);
     _mm_setcsr(0xffc0);
     return 0;
 }
@@ -344,8 +330,7 @@ TEST_CASE("the body has plain floats, and the caller gets its state back") {
     // FTZ and DAZ; round down and up with flags raised; exceptions unmasked.
     for (unsigned state : {0x1f80u, 0x9fc0u, 0x3fbfu, 0x5f80u, 0x0000u | 0x1e80u}) {
         _mm_setcsr(state);
-        const int status =
-            tess_abi1_run(spec.data(), nullptr, nullptr, &context, nullptr, body_looks);
+        const int status = tess_abi1_run(spec.data(), nullptr, nullptr, &context, nullptr, body_looks);
         const unsigned after = _mm_getcsr();
         _mm_setcsr(before);
         CHECK(status == TESS_OK);

@@ -10,21 +10,16 @@ using namespace tessera::test;
 
 namespace {
 
-std::string reason(int kind, int64_t detail = -1) {
-    return words(tess_abi1_status(kind, -1, -1, detail));
-}
+std::string reason(int kind, int64_t detail = -1) { return words(tess_abi1_status(kind, -1, -1, detail)); }
 
 }  // namespace
 
 TEST_CASE("a message names the argument and the dimension") {
     const int status = tess_abi1_status(TESS_EXTENT_MULTIPLE, 2, 1, 16);
-    CHECK(words(status, {"x", "b", "w"}) ==
-          "argument 2 ('w'), dimension 1: extent must be a multiple of 16");
+    CHECK(words(status, {"x", "b", "w"}) == "argument 2 ('w'), dimension 1: extent must be a multiple of 16");
     CHECK(words(status) == "argument 2, dimension 1: extent must be a multiple of 16");
-    CHECK(words(status, {"x", "b", nullptr}) ==
-          "argument 2, dimension 1: extent must be a multiple of 16");
-    CHECK(words(tess_abi1_status(TESS_RANK, 0, -1, 2), {"x"}) ==
-          "argument 0 ('x'): rank must be 2");
+    CHECK(words(status, {"x", "b", nullptr}) == "argument 2, dimension 1: extent must be a multiple of 16");
+    CHECK(words(tess_abi1_status(TESS_RANK, 0, -1, 2), {"x"}) == "argument 0 ('x'): rank must be 2");
 }
 
 TEST_CASE("every kind has a word of its own") {
@@ -37,10 +32,8 @@ TEST_CASE("every kind has a word of its own") {
     CHECK(kinds.size() == TESS_STATUS_KIND_COUNT - 1);
     CHECK(kinds.count("unknown") == 0);
     CHECK(std::string(tess_status_kind(tess_abi1_status(TESS_KERNEL, -1, -1, -1))) == "kernel");
-    CHECK(std::string(tess_status_kind(tess_abi1_status(TESS_EXTENT_MULTIPLE, -1, -1, -1))) ==
-          "extent-multiple");
-    CHECK(std::string(tess_status_kind(tess_abi1_status(TESS_WORKSPACE_MISALIGNED, 0, 0, 0))) ==
-          "workspace-misaligned");
+    CHECK(std::string(tess_status_kind(tess_abi1_status(TESS_EXTENT_MULTIPLE, -1, -1, -1))) == "extent-multiple");
+    CHECK(std::string(tess_status_kind(tess_abi1_status(TESS_WORKSPACE_MISALIGNED, 0, 0, 0))) == "workspace-misaligned");
 }
 
 TEST_CASE("zero is ok, and an int that is no status says so") {
@@ -58,8 +51,7 @@ TEST_CASE("zero is ok, and an int that is no status says so") {
 
 TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_NULL_ARGUMENT) == "a pointer for the result is null");
-    CHECK(words(tess_abi1_status(TESS_NULL_ARGUMENT, 1, -1, -1)) ==
-          "argument 1: the descriptor is null");
+    CHECK(words(tess_abi1_status(TESS_NULL_ARGUMENT, 1, -1, -1)) == "argument 1: the descriptor is null");
     CHECK(reason(TESS_NULL_DATA) == "data is null, but the tensor has elements");
     CHECK(reason(TESS_RANK, 0) == "rank must be 0");
     CHECK(reason(TESS_RANK) == "rank is not the declared one");
@@ -86,12 +78,9 @@ TEST_CASE("the words of every kind") {
     CHECK(words(tess_abi1_status(TESS_OVERLAP, 2, -1, tess_abi1_place(0, -1)), {"x", "w", "y"}) ==
           "argument 2 ('y'): memory is shared with argument 0 ('x'); an output needs an address "
           "range of its own");
-    CHECK(reason(TESS_OVERLAP) ==
-          "memory is shared with another argument; an output needs an address range of its own");
-    CHECK(reason(TESS_SELF_OVERLAP) ==
-          "strides are too small: elements of an output would share memory");
-    CHECK(reason(TESS_TOO_LARGE) ==
-          "more than 2147418111 elements, or as many from the lowest to the highest address");
+    CHECK(reason(TESS_OVERLAP) == "memory is shared with another argument; an output needs an address range of its own");
+    CHECK(reason(TESS_SELF_OVERLAP) == "strides are too small: elements of an output would share memory");
+    CHECK(reason(TESS_TOO_LARGE) == "more than 2147418111 elements, or as many from the lowest to the highest address");
     CHECK(reason(TESS_WORKSPACE_MISSING, 12) ==
           "the kernel needs a workspace, and the context has none; 12 KiB are enough; ask the "
           "kernel's workspace query, with the same arguments and context");
@@ -103,27 +92,19 @@ TEST_CASE("the words of every kind") {
     CHECK(reason(TESS_CPU, TESS_CPU_FMA) ==
           "the processor, the operating system or the context lacks fma, which the kernel was compiled for; "
           "compile it for a lesser target too");
-    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_SIZE) ==
-          "the context has too small a 'size'; set it to sizeof(TessContext)");
-    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_THREADS) ==
-          "the context has negative 'threads'; 0 or 1 means the caller only");
-    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_PARALLEL_FOR) ==
-          "the context has a pool without 'parallel_for'");
-    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_WORKER) ==
-          "the context has a pool that gave a worker outside [0, workers)");
+    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_SIZE) == "the context has too small a 'size'; set it to sizeof(TessContext)");
+    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_THREADS) == "the context has negative 'threads'; 0 or 1 means the caller only");
+    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_PARALLEL_FOR) == "the context has a pool without 'parallel_for'");
+    CHECK(reason(TESS_CONTEXT, TESS_CONTEXT_WORKER) == "the context has a pool that gave a worker outside [0, workers)");
     CHECK(reason(TESS_CONTEXT) == "the context is malformed");
     CHECK(reason(TESS_TASK, 5) == "the kernel's code or the pool failed with code 5");
     CHECK(reason(TESS_TASK) == "the kernel's code or the pool failed");
-    CHECK(words(tess_abi1_status(TESS_INDEX, 0, -1, -1)) ==
-          "argument 0: an index in its data is out of bounds");
-    CHECK(reason(TESS_KERNEL) ==
-          "the kernel does not fit this runtime library; link the one that came with it");
-    CHECK(reason(TESS_GPU, TESS_GPU_NONE) ==
-          "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is)");
+    CHECK(words(tess_abi1_status(TESS_INDEX, 0, -1, -1)) == "argument 0: an index in its data is out of bounds");
+    CHECK(reason(TESS_KERNEL) == "the kernel does not fit this runtime library; link the one that came with it");
+    CHECK(reason(TESS_GPU, TESS_GPU_NONE) == "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is)");
     CHECK(reason(TESS_GPU, TESS_GPU_PRECISION) ==
           "the device does not round as IEEE 754 says, flushes denormals or has no f64; use another");
-    CHECK(reason(TESS_GPU, TESS_GPU_BUILD) ==
-          "the device's compiler refuses the kernel; update its driver");
+    CHECK(reason(TESS_GPU, TESS_GPU_BUILD) == "the device's compiler refuses the kernel; update its driver");
     CHECK(reason(TESS_GPU, TESS_GPU_MEMORY) == "the device has no room for the arguments");
     CHECK(reason(TESS_GPU, TESS_GPU_LAUNCH) == "the device cannot run the kernel");
     CHECK(reason(TESS_PACKED) == "not an operand packed for this kernel; pack it with this kernel's packing function");

@@ -21,28 +21,23 @@ struct ToyTensor {
     int64_t flags = 0;
 };
 
-inline std::vector<int64_t> toy_spec(const std::vector<ToyDim> &dims,
-                                     const std::vector<ToyTensor> &tensors, int64_t parameters = 0,
+inline std::vector<int64_t> toy_spec(const std::vector<ToyDim> &dims, const std::vector<ToyTensor> &tensors, int64_t parameters = 0,
                                      uint64_t features = 0) {
-    std::vector<int64_t> spec = {TESS_SPEC_ABI1, int64_t(features), int64_t(dims.size()),
-                                 int64_t(tensors.size()), parameters};
-    for (const ToyDim &d : dims)
-        spec.insert(spec.end(), {d.fixed, d.min, d.max, d.multiple_of, d.equal_to});
+    std::vector<int64_t> spec = {TESS_SPEC_ABI1, int64_t(features), int64_t(dims.size()), int64_t(tensors.size()), parameters};
+    for (const ToyDim &d : dims) spec.insert(spec.end(), {d.fixed, d.min, d.max, d.multiple_of, d.equal_to});
     for (const ToyTensor &t : tensors) {
         spec.insert(spec.end(), {t.role, t.dtype, int64_t(t.dims.size()), t.flags});
-        for (size_t axis = 0; axis < TESS_MAX_RANK; ++axis)
-            spec.push_back(axis < t.dims.size() ? t.dims[axis] : -1);
+        for (size_t axis = 0; axis < TESS_MAX_RANK; ++axis) spec.push_back(axis < t.dims.size() ? t.dims[axis] : -1);
     }
     return spec;
 }
 
-inline TessTensorDesc dense(const void *data, const std::vector<int64_t> &extents,
-                            TessDType dtype = TESS_F32) {
+inline TessTensorDesc dense(const void *data, const std::vector<int64_t> &extents, TessDType dtype = TESS_F32) {
     return tess_dense(const_cast<void *>(data), dtype, int32_t(extents.size()), extents.data());
 }
 
-inline TessTensorDesc strided(const void *data, const std::vector<int64_t> &extents,
-                              const std::vector<int64_t> &strides, TessDType dtype = TESS_F32) {
+inline TessTensorDesc strided(const void *data, const std::vector<int64_t> &extents, const std::vector<int64_t> &strides,
+                              TessDType dtype = TESS_F32) {
     TessTensorDesc desc = dense(data, extents, dtype);
     for (size_t axis = 0; axis < strides.size(); ++axis) desc.strides[axis] = strides[axis];
     return desc;
@@ -57,8 +52,8 @@ inline std::vector<const TessTensorDesc *> pointers(const std::vector<TessTensor
 inline int succeed(void *, int64_t *) { return 0; }
 
 /// The status of a run whose body does nothing.
-inline int check(const std::vector<int64_t> &spec, const std::vector<TessTensorDesc> &args,
-                 const TessContext *context = nullptr, TessPlan plan = nullptr) {
+inline int check(const std::vector<int64_t> &spec, const std::vector<TessTensorDesc> &args, const TessContext *context = nullptr,
+                 TessPlan plan = nullptr) {
     static const int64_t parameters[TESS_MAX_PARAMETERS] = {};
     return tess_abi1_run(spec.data(), pointers(args).data(), parameters, context, plan, succeed);
 }

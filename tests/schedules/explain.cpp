@@ -30,14 +30,18 @@ TEST_CASE("explain as JSON") {
     const json explained = explain_json(leaf, Library());
     CHECK(explained["name"] == "leaf");
     CHECK(explained["chain"] == json({"leaf", "middle", "base"}));
-    CHECK(explained["fields"][0] == json::parse(R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf", "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
+    CHECK(
+        explained["fields"][0] ==
+        json::parse(
+            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf", "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
     CHECK(explained["fields"].size() == 4);
 }
 
 TEST_CASE("diff says which merged fields differ, and is empty between equals") {
     CHECK(diff(base, leaf, Library()) == "/stages/acc/block/M   96 -> 48\n/stages/acc/unroll/K  (none) -> 4\n");
     CHECK(diff(leaf, middle.remove("acc", "pack"), Library()) ==
-          "/stages/acc/block/M   48 -> 64\n/stages/acc/pack/w    {\"at\": \"block\", \"layout\": [\"N/48\", \"K\", \"N%48\"]} -> (none)\n/stages/acc/unroll/K  4 -> (none)\n");
+          "/stages/acc/block/M   48 -> 64\n/stages/acc/pack/w    {\"at\": \"block\", \"layout\": [\"N/48\", \"K\", \"N%48\"]} -> "
+          "(none)\n/stages/acc/unroll/K  4 -> (none)\n");
     CHECK(diff(leaf, leaf, Library()).empty());
 }
 

@@ -9,10 +9,13 @@ using nlohmann::json;
 
 TEST_CASE("a field is the smallest thing that a schedule states") {
     std::vector<std::string> pointers;
-    for (const auto &[path, value] : statements(json::parse(test::full_text))) pointers.push_back(pointer_of(path) + (value.is_null() ? " deleted" : ""));
-    for (const char *expected : {"/requires", "/variants", "/algorithm/name", "/algorithm/surface", "/stages/acc/place", "/stages/acc/block/M", "/stages/acc/block/N",
-                                 "/stages/acc/levels/inner/M", "/stages/acc/loops", "/stages/acc/pack/w", "/stages/acc/layout", "/stages/acc/tail/N deleted",
-                                 "/stages/acc/split/K", "/stages/acc/directives/p", "/stages/acc/directives/q deleted", "/stages/y/vector deleted", "/stages/z deleted"})
+    for (const auto &[path, value] : statements(json::parse(test::full_text)))
+        pointers.push_back(pointer_of(path) + (value.is_null() ? " deleted" : ""));
+    for (const char *expected :
+         {"/requires", "/variants", "/algorithm/name", "/algorithm/surface", "/stages/acc/place", "/stages/acc/block/M",
+          "/stages/acc/block/N", "/stages/acc/levels/inner/M", "/stages/acc/loops", "/stages/acc/pack/w", "/stages/acc/layout",
+          "/stages/acc/tail/N deleted", "/stages/acc/split/K", "/stages/acc/directives/p", "/stages/acc/directives/q deleted",
+          "/stages/y/vector deleted", "/stages/z deleted"})
         CHECK(std::count(pointers.begin(), pointers.end(), expected) == 1);
     for (const std::string &pointer : pointers) CHECK((pointer != "/name" && pointer != "/measured" && pointer != "/extends"));
 }
@@ -34,7 +37,8 @@ TEST_CASE("the fields of a document without nulls make that document") {
 
 TEST_CASE("a field knows who states it and what that overrides, nearest first") {
     Fields fields;
-    for (const auto &[name, m] : {std::pair{"a", 1}, {"b", 2}, {"c", 3}}) apply(fields, Schedule("x").stage("acc", block({{"M", m}})).document(), name, {});
+    for (const auto &[name, m] : {std::pair{"a", 1}, {"b", 2}, {"c", 3}})
+        apply(fields, Schedule("x").stage("acc", block({{"M", m}})).document(), name, {});
     const Field &field = fields.at({"stages", "acc", "block", "M"});
     CHECK((field.value == 3 && field.set_by == "c"));
     CHECK(field.overrode == std::vector<std::pair<std::string, json>>{{"b", 2}, {"a", 1}});

@@ -45,5 +45,6 @@ TEST_CASE("names that stay give the same knobs") {
     same.loop = same.axis = [](const std::string &, const std::string &name) { return name; };
     std::mt19937 random(7);
     for (int i = 0; i < 200; i++)
-        for (const auto &[stage, knobs] : resolve(test::random_schedule(random, "r"), Library()).stages) CHECK(renamed(knobs, same) == knobs);
+        for (const auto &[stage, knobs] : resolve(test::random_schedule(random, "r"), Library()).stages)
+            CHECK(renamed(knobs, same) == knobs);
 }

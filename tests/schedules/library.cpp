@@ -89,13 +89,17 @@ TEST_CASE("a link inside the folder is followed, one out of it is refused") {
     fs::create_symlink("../nowhere.json", folder.path() / "dangling.json");
     fs::create_symlink("loop.json", folder.path() / "loop.json");
     for (const char *name : {"b", "out/b", "passwd", "zero"})
-        check_words([&] { folder.library().find(name); }, {"error[schedule.outside]: schedule '" + std::string(name) + "': its file '", "is a link that leaves the folder; expected one inside the schedule folders. Copy it there, or name another."});
-    for (const char *name : {"dangling", "loop"}) check_words([&] { folder.library().find(name); }, {"error[schedule.file]", "it leads nowhere"});
+        check_words([&] { folder.library().find(name); },
+                    {"error[schedule.outside]: schedule '" + std::string(name) + "': its file '",
+                     "is a link that leaves the folder; expected one inside the schedule folders. Copy it there, or name another."});
+    for (const char *name : {"dangling", "loop"})
+        check_words([&] { folder.library().find(name); }, {"error[schedule.file]", "it leads nowhere"});
 }
 
 TEST_CASE("names that lead out of the folders are refused before any file is touched") {
     const Folder folder;
-    for (const std::string &name : {std::string("../../etc/passwd"), std::string("/etc/passwd"), std::string("a/../../b"), std::string("a\0b", 3), std::string(""), std::string("a b"), std::string(5000, 'a')})
+    for (const std::string &name : {std::string("../../etc/passwd"), std::string("/etc/passwd"), std::string("a/../../b"),
+                                    std::string("a\0b", 3), std::string(""), std::string("a b"), std::string(5000, 'a')})
         check_words([&] { folder.library().find(name); }, {"error[schedule.outside]", "it is no schedule's name"});
 }
 
@@ -103,17 +107,22 @@ TEST_CASE("what is no regular file is refused and never waited for") {
     const Folder folder;
     REQUIRE(mkfifo((folder.path() / "pipe.json").c_str(), 0600) == 0);
     fs::create_directory(folder.path() / "folder.json");
-    for (const char *name : {"pipe", "folder"}) check_words([&] { folder.library().find(name); }, {"error[schedule.file]: schedule file '", "expected a regular file; it is a folder, a device, a pipe or a socket. Put the file itself there."});
+    for (const char *name : {"pipe", "folder"})
+        check_words([&] { folder.library().find(name); },
+                    {"error[schedule.file]: schedule file '",
+                     "expected a regular file; it is a folder, a device, a pipe or a socket. Put the file itself there."});
     check_words([&] { read_schedule(folder.path() / "pipe.json"); }, {"error[schedule.file]"});
     check_words([] { read_schedule("/dev/zero"); }, {"error[schedule.file]"});
-    check_words([&] { read_schedule(folder.path() / "none.json"); }, {"opening it failed: No such file or directory. Check its path and its permissions."});
+    check_words([&] { read_schedule(folder.path() / "none.json"); },
+                {"opening it failed: No such file or directory. Check its path and its permissions."});
 }
 
 TEST_CASE("a file of more than a mebibyte is refused before it is read whole") {
     const Folder folder;
     const fs::path file = folder.write("big.json", "");
     fs::resize_file(file, uintmax_t{1} << 30);
-    check_words([&] { folder.library().find("big"); }, {"error[schedule.too-large]: schedule file '", "expected at most 1048576 bytes; got more."});
+    check_words([&] { folder.library().find("big"); },
+                {"error[schedule.too-large]: schedule file '", "expected at most 1048576 bytes; got more."});
     const std::string text = Schedule("big").text();
     folder.write("big.json", text + std::string((1 << 20) - text.size(), ' '));
     CHECK(folder.library().find("big").name() == "big");
@@ -123,22 +132,29 @@ TEST_CASE("missing schedules, parents and folders: the words") {
     const Folder folder;
     folder.write(Schedule("sgemm/avx512"));
     Library library = folder.library();
-    check_words([&] { library.find("sgemm/avx521"); }, {"error[schedule.missing]: there is no schedule 'sgemm/avx521'; there are sgemm/avx512. Did you mean 'sgemm/avx512'? Add it, or the folder that has it, to the schedule folders."});
+    check_words([&] { library.find("sgemm/avx521"); },
+                {"error[schedule.missing]: there is no schedule 'sgemm/avx521'; there are sgemm/avx512. Did you mean 'sgemm/avx512'? Add "
+                 "it, or the folder that has it, to the schedule folders."});
     check_words([] { Library().find("a"); }, {"there are none."});
     library.add(Schedule("b").extends("sgemm/avx51"));
     check_words([&] { library.ancestry(Schedule("a").extends("b")); },
-                {"error[schedule.missing-parent]: schedule 'b' at /extends: there is no schedule 'sgemm/avx51' (a -> b -> sgemm/avx51); there are b, sgemm/avx512. Did you mean 'sgemm/avx512'?"});
-    check_words([&] { library.add_folder(folder.path() / "none"); }, {"error[schedule.folder]: schedule folder '", "none': expected a folder; there is none. Make it or correct the path."});
+                {"error[schedule.missing-parent]: schedule 'b' at /extends: there is no schedule 'sgemm/avx51' (a -> b -> sgemm/avx51); "
+                 "there are b, sgemm/avx512. Did you mean 'sgemm/avx512'?"});
+    check_words([&] { library.add_folder(folder.path() / "none"); },
+                {"error[schedule.folder]: schedule folder '", "none': expected a folder; there is none. Make it or correct the path."});
     check_words([&] { library.add_folder(folder.path() / "sgemm/avx512.json"); }, {"error[schedule.folder]"});
     folder.write("x.json", Schedule("y").text());
-    check_words([&] { library.find("x"); }, {"error[schedule.name-mismatch]: schedule file '", "expected \"name\": \"x\", as its path says; got 'y'. Rename the one or the other."});
+    check_words([&] { library.find("x"); }, {"error[schedule.name-mismatch]: schedule file '",
+                                             "expected \"name\": \"x\", as its path says; got 'y'. Rename the one or the other."});
 }
 
 TEST_CASE("two schedules of one name: the words") {
     Library library;
     library.add(Schedule("a"));
     CHECK_NOTHROW(library.add(Schedule("a")));
-    check_words([&] { library.add(Schedule("a").extends("b")); }, {"error[schedule.duplicate]: schedule 'a': another schedule is registered under this name. Give one of them another name."});
+    check_words(
+        [&] { library.add(Schedule("a").extends("b")); },
+        {"error[schedule.duplicate]: schedule 'a': another schedule is registered under this name. Give one of them another name."});
 }
 
 TEST_CASE("a cycle is refused with its chain") {
@@ -146,7 +162,8 @@ TEST_CASE("a cycle is refused with its chain") {
     library.add(Schedule("a").extends("b"));
     library.add(Schedule("b").extends("c"));
     library.add(Schedule("c").extends("a"));
-    check_words([&] { library.ancestry(library.find("a")); }, {"error[schedule.cycle]: schedule 'a': it extends itself: a -> b -> c -> a. Let one of them extend something else."});
+    check_words([&] { library.ancestry(library.find("a")); },
+                {"error[schedule.cycle]: schedule 'a': it extends itself: a -> b -> c -> a. Let one of them extend something else."});
     check_words([&] { library.ancestry(Schedule("d").extends("b")); }, {"d -> b -> c -> a -> b."});
     check_words([] { Library().ancestry(Schedule("s").extends("s")); }, {"s -> s."});
 }
@@ -163,7 +180,8 @@ TEST_CASE("64 ancestors are enough; a chain of 1000 is refused, by name, by file
     }
     library.add(Schedule("n0"));
     CHECK(library.ancestry(library.find("n64")).size() == 65);
-    check_words([&] { library.ancestry(library.find("n65")); }, {"error[schedule.depth]: schedule 'n65': expected at most 64 ancestors; got more: n65 -> n64 -> … -> n1 -> n0. Flatten one of them."});
+    check_words([&] { library.ancestry(library.find("n65")); }, {"error[schedule.depth]: schedule 'n65': expected at most 64 ancestors; "
+                                                                 "got more: n65 -> n64 -> … -> n1 -> n0. Flatten one of them."});
     check_words([&] { library.ancestry(library.find("n999")); }, {"n999 -> n998 -> … -> n935 -> n934."});
     check_words([&] { folder.library().ancestry(Schedule("x").extends("f100")); }, {"error[schedule.depth]"});
     check_words([&] { resolve(value, library); }, {"error[schedule.depth]"});
@@ -174,5 +192,6 @@ TEST_CASE("an error in a parent's file names that file or schedule") {
     folder.write("p.json", "{\"format\": ");
     check_words([&] { folder.library().ancestry(Schedule("c").extends("p")); }, {"p.json"});
     folder.write("p.json", R"({"format": "tessera-schedule", "version": 1, "name": "p", "stages": {"acc": {"blok": {}}}})");
-    check_words([&] { folder.library().ancestry(Schedule("c").extends("p")); }, {"error[schedule.unknown-knob]: schedule 'p' at /stages/acc/blok"});
+    check_words([&] { folder.library().ancestry(Schedule("c").extends("p")); },
+                {"error[schedule.unknown-knob]: schedule 'p' at /stages/acc/blok"});
 }

@@ -21,7 +21,9 @@ TEST_CASE("a child states only what differs, dim by dim") {
 
 TEST_CASE("the whole of a knob, typed") {
     const Schedule s = Schedule::parse(test::full_text, "test");
-    const Schedule parent = Schedule("linear_gelu/f32/avx512").stage("z", place("root")).stage("y", StageKnobs().vector({{"N", 8}}))
+    const Schedule parent = Schedule("linear_gelu/f32/avx512")
+                                .stage("z", place("root"))
+                                .stage("y", StageKnobs().vector({{"N", 8}}))
                                 .stage("acc", StageKnobs().tail("N", Tail::loop).directive({"q", "", "parallel", "k.K", 0}));
     CHECK_THROWS_AS(resolve(s.extends(parent), Library()), UserError);  // its own directive comes after one that it deletes
     json document = s.document();
@@ -48,8 +50,16 @@ TEST_CASE("the whole of a knob, typed") {
 }
 
 TEST_CASE("null deletes a dim, a knob, a stage or a list") {
-    const Schedule parent = Schedule("p").stage("acc", block({{"M", 96}, {"N", 384}}).vector({{"N", 16}})).stage("y", place("inline")).require({"avx2"}).variant({"M <= 4"}, "acc", block({{"M", 4}}));
-    const json child = {{"format", "tessera-schedule"}, {"version", 1}, {"name", "c"}, {"requires", nullptr}, {"variants", nullptr},
+    const Schedule parent = Schedule("p")
+                                .stage("acc", block({{"M", 96}, {"N", 384}}).vector({{"N", 16}}))
+                                .stage("y", place("inline"))
+                                .require({"avx2"})
+                                .variant({"M <= 4"}, "acc", block({{"M", 4}}));
+    const json child = {{"format", "tessera-schedule"},
+                        {"version", 1},
+                        {"name", "c"},
+                        {"requires", nullptr},
+                        {"variants", nullptr},
                         {"stages", {{"acc", {{"block", {{"M", nullptr}}}, {"vector", nullptr}}}, {"y", nullptr}}}};
     const ResolvedSchedule r = resolve(Schedule::from_json(child, "c").extends(parent), Library());
     CHECK(r.stages.size() == 1);
@@ -59,19 +69,33 @@ TEST_CASE("null deletes a dim, a knob, a stage or a list") {
 }
 
 TEST_CASE("lists and variants are replaced as a whole, directives by id") {
-    const Schedule parent = Schedule("p").stage("acc", StageKnobs().loops({"A", "B"}).directive({"p", "", "parallel", "k.K", 0}).directive({"q", "", "parallel", "A", 0}).directive({"r", "", "parallel", "B", 0}))
-                                .variant({"M <= 4"}, "acc", block({{"M", 4}})).variant({"M <= 8"}, "acc", block({{"M", 8}}));
-    const Schedule child = Schedule("c").extends(parent).stage("acc", StageKnobs().loops({"C"}).without_directive("q").directive({"p", "", "parallel", "C", 2}).directive({"a", "", "parallel", "D", 0}))
+    const Schedule parent = Schedule("p")
+                                .stage("acc", StageKnobs()
+                                                  .loops({"A", "B"})
+                                                  .directive({"p", "", "parallel", "k.K", 0})
+                                                  .directive({"q", "", "parallel", "A", 0})
+                                                  .directive({"r", "", "parallel", "B", 0}))
+                                .variant({"M <= 4"}, "acc", block({{"M", 4}}))
+                                .variant({"M <= 8"}, "acc", block({{"M", 8}}));
+    const Schedule child = Schedule("c")
+                               .extends(parent)
+                               .stage("acc", StageKnobs()
+                                                 .loops({"C"})
+                                                 .without_directive("q")
+                                                 .directive({"p", "", "parallel", "C", 2})
+                                                 .directive({"a", "", "parallel", "D", 0}))
                                .variant({"avx512_bf16"}, "acc", block({{"M", 2}}));
     const ResolvedSchedule r = resolve(child, Library());
     CHECK(r.stages.at("acc").loops == std::vector<std::string>{"C"});
-    CHECK(r.stages.at("acc").directives == std::vector<Directive>{{"p", "", "parallel", "C", 2}, {"r", "", "parallel", "B", 0}, {"a", "", "parallel", "D", 0}});
+    CHECK(r.stages.at("acc").directives ==
+          std::vector<Directive>{{"p", "", "parallel", "C", 2}, {"r", "", "parallel", "B", 0}, {"a", "", "parallel", "D", 0}});
     REQUIRE(r.variants.size() == 1);
     CHECK(r.variants[0].when[0].feature == "avx512_bf16");
 }
 
 TEST_CASE("a directive stands behind the one it comes after") {
-    const Schedule s = Schedule("s").stage("acc", StageKnobs().directive({"a", "b", "parallel", "A", 0}).directive({"b", "", "parallel", "B", 0}));
+    const Schedule s =
+        Schedule("s").stage("acc", StageKnobs().directive({"a", "b", "parallel", "A", 0}).directive({"b", "", "parallel", "B", 0}));
     const auto directives = resolve(s, Library()).stages.at("acc").directives;
     CHECK((directives[0].id == "b" && directives[1].id == "a"));
 }
@@ -124,22 +148,37 @@ TEST_CASE("a child that states nothing is its parent") {
 TEST_CASE("deleting what is not there: the words show the ancestors") {
     const Schedule a = Schedule("a"), b = Schedule("b").extends(a);
     check_words([&] { resolve(Schedule("c").extends(b).remove("acc", "block"), Library()); },
-                {"error[schedule.nothing-to-delete]: schedule 'c' (extends b, a) at /stages/acc/block: it is deleted, but none of the ancestors states it. Correct the name or remove the null."});
+                {"error[schedule.nothing-to-delete]: schedule 'c' (extends b, a) at /stages/acc/block: it is deleted, but none of the "
+                 "ancestors states it. Correct the name or remove the null."});
     check_words([&] { resolve(Schedule("c").stage("acc", StageKnobs().without_directive("p")), Library()); },
                 {"schedule 'c' at /stages/acc/directives/p: it is deleted, but the schedule has no ancestors."});
     CHECK_NOTHROW(resolve(a.variant({"M < 4"}, "acc", StageKnobs().remove("block")), Library()));
 }
 
 TEST_CASE("a directive after one that is not there, or in a circle: the words") {
-    check_words([] { resolve(Schedule("s").stage("acc", StageKnobs().directive({"a", "b", "parallel", "A", 0})), Library()); },
-                {"error[schedule.directive]: schedule 's' at /stages/acc/directives: directive 'a' comes after 'b', which is not there. Name another, or leave 'after' out."});
-    check_words([] { resolve(Schedule("s").stage("acc", StageKnobs().directive({"a", "b", "parallel", "A", 0}).directive({"b", "a", "parallel", "A", 0})), Library()); },
-                {"directive 'a' comes after 'b', which comes after it."});
+    check_words(
+        [] {
+            resolve(Schedule("s").stage("acc", StageKnobs().directive({"a", "b", "parallel", "A", 0})), Library());
+        },
+        {"error[schedule.directive]: schedule 's' at /stages/acc/directives: directive 'a' comes after 'b', which is not there. Name "
+         "another, or leave 'after' out."});
+    check_words(
+        [] {
+            resolve(Schedule("s").stage("acc",
+                                        StageKnobs().directive({"a", "b", "parallel", "A", 0}).directive({"b", "a", "parallel", "A", 0})),
+                    Library());
+        },
+        {"directive 'a' comes after 'b', which comes after it."});
 }
 
 TEST_CASE("a directive on a loop that a knob owns, even an inherited one: the words") {
-    const Schedule parent = Schedule("p").stage("acc", block({{"M", 8}}).micro({{"M", 4}}).vector({{"N", 16}}).unroll({{"K", 4}}).parallel({"block.M"}));
+    const Schedule parent =
+        Schedule("p").stage("acc", block({{"M", 8}}).micro({{"M", 4}}).vector({{"N", 16}}).unroll({{"K", 4}}).parallel({"block.M"}));
     for (auto [loop, knob] : {std::pair{"block.M", "parallel"}, {"micro.M", "micro"}, {"N", "vector"}, {"K", "unroll"}})
-        check_words([&, loop = loop] { resolve(Schedule("c").extends(parent).stage("acc", StageKnobs().directive({"d", "", "parallel", loop, 0})), Library()); },
-                    {"error[schedule.directive]: schedule 'c' (extends p) at /stages/acc/directives: directive 'd' changes the loop '" + std::string(loop) + "', which the knob '" + knob + "' owns. Change the knob or delete"});
+        check_words(
+            [&, loop = loop] {
+                resolve(Schedule("c").extends(parent).stage("acc", StageKnobs().directive({"d", "", "parallel", loop, 0})), Library());
+            },
+            {"error[schedule.directive]: schedule 'c' (extends p) at /stages/acc/directives: directive 'd' changes the loop '" +
+             std::string(loop) + "', which the knob '" + knob + "' owns. Change the knob or delete"});
 }

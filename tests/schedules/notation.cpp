@@ -46,27 +46,32 @@ TEST_CASE("a loop's name is a dim as it is, else a level before the first dot") 
 TEST_CASE("places, axes and conditions print as they are read") {
     for (const char *text : {"root", "inline", "y.micro", "y.block.N"}) CHECK(to_string(*parse_place(text, {})) == text);
     for (const char *text : {"N", "K.o", "N/48", "N%48", "K.i%65536"}) CHECK(to_string(*parse_axis(text)) == text);
-    for (const char *text : {"M <= 16", "M > -1", "N % 16 == 0", "K.o != 3", "avx512_bf16"}) CHECK(to_string(*parse_condition(text)) == text);
+    for (const char *text : {"M <= 16", "M > -1", "N % 16 == 0", "K.o != 3", "avx512_bf16"})
+        CHECK(to_string(*parse_condition(text)) == text);
 }
 
 TEST_CASE("an axis is a dim, its quotient or its remainder") {
     CHECK(parse_axis("N/48") == LayoutAxis{"N", 48, false});
     CHECK(parse_axis("N%48") == LayoutAxis{"N", 48, true});
     CHECK(parse_axis("K.o") == LayoutAxis{"K.o", 0, false});
-    for (const char *text : {"", "/48", "N/", "N/0", "N/-1", "N/2147483648", "N/4.5", "N/48/2", "N*2", "N /4"}) CHECK_FALSE(parse_axis(text));
+    for (const char *text : {"", "/48", "N/", "N/0", "N/-1", "N/2147483648", "N/4.5", "N/48/2", "N*2", "N /4"})
+        CHECK_FALSE(parse_axis(text));
 }
 
 TEST_CASE("a condition compares an extent or its remainder, or names a feature") {
     CHECK(parse_condition("M<=16") == Condition{"M", "", 0, "<=", 16});
     CHECK(parse_condition(" N % 16 == 0 ") == Condition{"N", "", 16, "==", 0});
     CHECK(parse_condition("avx512f") == Condition{"", "avx512f", 0, "", 0});
-    for (const char *text : {"", "M <=", "<= 16", "M = 16", "M ! 16", "M <= 16 && N > 2", "M % 0 == 0", "N % == 0", "M <= 1e3", "M <= 99999999999999999999", "M N"})
+    for (const char *text : {"", "M <=", "<= 16", "M = 16", "M ! 16", "M <= 16 && N > 2", "M % 0 == 0", "N % == 0", "M <= 1e3",
+                             "M <= 99999999999999999999", "M N"})
         CHECK_FALSE(parse_condition(text));
 }
 
 TEST_CASE("a schedule's name is a path of plain words") {
     for (const char *name : {"a", "linear_gelu/f32/znver5/512x3072x768", "a.b/c-d+e"}) CHECK(is_schedule_name(name));
-    for (const char *name : {"", "/", "/etc/passwd", "..", "../a", "a/../b", "a/./b", "a//b", "a/", "a b", "<b>", "a\\b", "a;b", "$(a)", "ä"}) CHECK_FALSE(is_schedule_name(name));
+    for (const char *name :
+         {"", "/", "/etc/passwd", "..", "../a", "a/../b", "a/./b", "a//b", "a/", "a b", "<b>", "a\\b", "a;b", "$(a)", "ä"})
+        CHECK_FALSE(is_schedule_name(name));
     CHECK_FALSE(is_schedule_name(std::string("a\0b", 3)));
     CHECK_FALSE(is_schedule_name(std::string(201, 'a')));
 }

@@ -41,7 +41,8 @@ TEST_CASE("a schedule without a task or a hash has no provenance; what is of ano
     };
     refuse("/task/fixed/N", "many", {"error[json.type]: a/d: /measured/task/fixed/N"});
     refuse("/task/threads", 0, {"error[json.value]: a/d: /measured/task/threads"});
-    refuse("/from/ancestors/0", nlohmann::json::array({"a/b"}), {"error[json.value]: a/d: /measured/from/ancestors/0: expected [name, hash]"});
+    refuse("/from/ancestors/0", nlohmann::json::array({"a/b"}),
+           {"error[json.value]: a/d: /measured/from/ancestors/0: expected [name, hash]"});
     refuse("/predicted/draft_s", "fast", {"error[json.type]: a/d: /measured/predicted/draft_s"});
     measured["task"].erase("target");
     check_words([&] { provenance_of(Schedule("a/d").with_measured(measured)); }, {"error[json.missing]: a/d: /measured/task", "target"});

@@ -17,10 +17,14 @@ TEST_CASE("a regular file is read as it is, and errors carry the caller's words"
     CHECK(read_beneath(folder, "in/a", "a", note).size() == 4);
     fs::create_symlink("a", folder / "in/link");
     CHECK(read_regular(folder / "in/link", note).size() == 4);
-    check_words([&] { read_beneath(folder, "in/link", "the link", note); }, {"error[note.file]: note file 'the link': expected a regular file; opening it failed:"});
-    check_words([&] { read_regular(folder / "in", note); }, {"error[note.file]: note file '", "it is a folder, a device, a pipe or a socket. Put the file itself there."});
-    check_words([&] { read_regular(folder / "none", note); }, {"opening it failed: No such file or directory. Check its path and its permissions."});
+    check_words([&] { read_beneath(folder, "in/link", "the link", note); },
+                {"error[note.file]: note file 'the link': expected a regular file; opening it failed:"});
+    check_words([&] { read_regular(folder / "in", note); },
+                {"error[note.file]: note file '", "it is a folder, a device, a pipe or a socket. Put the file itself there."});
+    check_words([&] { read_regular(folder / "none", note); },
+                {"opening it failed: No such file or directory. Check its path and its permissions."});
     fs::resize_file(folder / "in/a", (1 << 20) + 1);
-    check_words([&] { read_regular(folder / "in/a", note); }, {"error[note.too-large]: note file '", "expected at most 1048576 bytes; got more. Write less."});
+    check_words([&] { read_regular(folder / "in/a", note); },
+                {"error[note.too-large]: note file '", "expected at most 1048576 bytes; got more. Write less."});
     fs::remove_all(folder);
 }

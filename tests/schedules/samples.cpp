@@ -75,7 +75,9 @@ Algorithm sample_algorithm() {
     Algorithm a;
     a.name = "linear";
     a.dims = {symbolic_dim("M"), symbolic_dim("N"), symbolic_dim("K")};
-    a.tensors = {{"x", DType::f32, {"M", "K"}, Role::input, {}}, {"w", DType::f32, {"K", "N"}, Role::input, {}}, {"b", DType::f32, {"N"}, Role::input, {}}};
+    a.tensors = {{"x", DType::f32, {"M", "K"}, Role::input, {}},
+                 {"w", DType::f32, {"K", "N"}, Role::input, {}},
+                 {"b", DType::f32, {"N"}, Role::input, {}}};
     a.stages = {{"acc", {"M", "N"}, Reduce{dot_monoid(DType::f32), {"K"}, {x, w}, {}, {}}},
                 {"y", {"M", "N"}, Map{acc + b}},
                 {"p", {"M", "N"}, Scan{sum_monoid(DType::f32), "N", true, {load("y", DType::f32, {variable("M"), variable("N")})}}}};
@@ -87,7 +89,9 @@ namespace {
 
 int below(std::mt19937 &random, int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); }
 
-const char *pick(std::mt19937 &random, std::initializer_list<const char *> choices) { return choices.begin()[below(random, static_cast<int>(choices.size()))]; }
+const char *pick(std::mt19937 &random, std::initializer_list<const char *> choices) {
+    return choices.begin()[below(random, static_cast<int>(choices.size()))];
+}
 
 const char *dim(std::mt19937 &random) { return pick(random, {"M", "N", "K", "a/b", "0", "~"}); }
 
@@ -101,22 +105,27 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
     StageKnobs s;
     for (int i = below(random, 8); i >= 0; i--) {
         switch (below(random, 17)) {
-            case 0: s = s.place(pick(random, {"root", "inline", "y.micro", "y.block.N", "y.partial.K.o"})); break;
-            case 1: s = s.block(extents(random)); break;
-            case 2: s = s.k(extents(random)); break;
-            case 3: s = s.micro(extents(random)); break;
-            case 4: s = s.level(pick(random, {"inner", "outer"}), extents(random)); break;
-            case 5: s = s.loops({"block.N", dim(random)}); break;
-            case 6: if (!inherits_vector) s = s.remove("vector").vector({{dim(random), 16}}); break;
-            case 7: s = s.unroll({{dim(random), 1 + below(random, 256)}}); break;
-            case 8: s = s.parallel({"block.M"}); break;
-            case 9: s = s.pack(pick(random, {"w", "x"}), pick(random, {"block", "k.K", "root"}), {"N/48", "K", "N%48"}); break;
-            case 10: s = s.prefetch(pick(random, {"w", "x"}), pick(random, {"", "y.block.M", "acc.K"}), 1 + below(random, 4)).layout({"N/16", "M", "N%16"}); break;
-            case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
-            case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
-            case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})).swizzle("xor"); break;
-            case 14: s = s.call(pick(random, {"inline", "once"})).warps(4).stages(2); break;
-            default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", "parallel", "k.K", 1 + below(random, 8)});
+        case 0: s = s.place(pick(random, {"root", "inline", "y.micro", "y.block.N", "y.partial.K.o"})); break;
+        case 1: s = s.block(extents(random)); break;
+        case 2: s = s.k(extents(random)); break;
+        case 3: s = s.micro(extents(random)); break;
+        case 4: s = s.level(pick(random, {"inner", "outer"}), extents(random)); break;
+        case 5: s = s.loops({"block.N", dim(random)}); break;
+        case 6:
+            if (!inherits_vector) s = s.remove("vector").vector({{dim(random), 16}});
+            break;
+        case 7: s = s.unroll({{dim(random), 1 + below(random, 256)}}); break;
+        case 8: s = s.parallel({"block.M"}); break;
+        case 9: s = s.pack(pick(random, {"w", "x"}), pick(random, {"block", "k.K", "root"}), {"N/48", "K", "N%48"}); break;
+        case 10:
+            s = s.prefetch(pick(random, {"w", "x"}), pick(random, {"", "y.block.M", "acc.K"}), 1 + below(random, 4))
+                    .layout({"N/16", "M", "N%16"});
+            break;
+        case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
+        case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
+        case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})).swizzle("xor"); break;
+        case 14: s = s.call(pick(random, {"inline", "once"})).warps(4).stages(2); break;
+        default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", "parallel", "k.K", 1 + below(random, 8)});
         }
     }
     return s;

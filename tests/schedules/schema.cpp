@@ -35,7 +35,8 @@ const json &schema_document() {
 bool schema_accepts(const json &document) {
     static valijson::Schema schema;
     static const bool populated = [] {
-        valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document()), schema);
+        valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+            .populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document()), schema);
         return true;
     }();
     valijson::Validator validator(valijson::Validator::kStrongTypes);
@@ -46,9 +47,7 @@ bool parser_accepts(const json &document) {
     try {
         Schedule::from_json(document, "test");
         return true;
-    } catch (const UserError &) {
-        return false;
-    }
+    } catch (const UserError &) { return false; }
 }
 
 json with(const std::string &pointer, const json &value) {
@@ -108,7 +107,8 @@ TEST_CASE("the schema has the parser's limits") {
     const json &variants = schema_document()["properties"]["variants"];
     json document = json::parse(test::full_text);
     document["variants"] = json::array();
-    for (int i = 0; i < variants["maxItems"]; i++) document["variants"].push_back({{"when", {"M == " + std::to_string(i)}}, {"stages", json::object()}});
+    for (int i = 0; i < variants["maxItems"]; i++)
+        document["variants"].push_back({{"when", {"M == " + std::to_string(i)}}, {"stages", json::object()}});
     CHECK((schema_accepts(document) && parser_accepts(document)));
     document["variants"].push_back({{"when", {"M == -1"}}, {"stages", json::object()}});
     CHECK_FALSE(schema_accepts(document));
@@ -121,18 +121,75 @@ TEST_CASE("the schema has the parser's limits") {
 
 TEST_CASE("what is broken is refused by the schema and by the parser") {
     const std::string acc = "/stages/acc/";
-    const std::vector<std::pair<std::string, json>> broken = {
-        {"/format", "tvm"}, {"/version", 2}, {"/version", "1"}, {"/name", ""}, {"/name", "../a"}, {"/name", "a//b"}, {"/name", "/a"}, {"/name", "a/.."}, {"/name", "a b"},
-        {"/extends", "../../etc/passwd"}, {"/extends", nullptr}, {"/algorithm", "gemm"}, {"/algorithm/hash", "x"}, {"/requires", "avx2"}, {"/requires/0", 3},
-        {"/stages", nullptr}, {"/stages", json::array()}, {"/stages/acc", 3}, {"/variants", json::object()}, {"/variants/0/when", "M < 4"}, {"/variants/0/when/0", "M = 4"},
-        {"/variants/0/when/0", ""}, {"/variants/0/stages", nullptr}, {"/variants/0/extra", 1}, {"/measured", 3}, {"/extra", 1}, {acc + "blok", 1}, {acc + "place", "rooot"},
-        {acc + "place", 3}, {acc + "block/M", 0}, {acc + "block/M", -1}, {acc + "block/M", 2147483648}, {acc + "block/M", "4"}, {acc + "block/M", 4.5}, {acc + "block", 4},
-        {acc + "levels/block", json::object()}, {acc + "levels/a.b", json::object()}, {acc + "levels/inner", 3}, {acc + "loops", "K"}, {acc + "loops/0", 3}, {acc + "vector/N", 3},
-        {acc + "vector/N", 128}, {acc + "unroll/K", 257}, {acc + "unroll/K", 0}, {acc + "parallel", 1}, {acc + "pack/w", "block"}, {acc + "pack/w/to", "block"},
-        {acc + "pack/w/layout/0", "N*4"}, {acc + "pack/w/at", nullptr}, {acc + "layout", "N"}, {acc + "tail/M", "shift"}, {acc + "split/K/how", "chunk"}, {acc + "split/K/size", 0},
-        {acc + "split/L/size", 4}, {acc + "split/K", json{{"how", "lanes"}}}, {acc + "instruction", "avx"}, {acc + "call", "twice"}, {acc + "warps", 0}, {acc + "warps", 33},
-        {acc + "stages", 65}, {acc + "swizzle", 1}, {acc + "directives", json::object()}, {acc + "directives/0/op", "unrol"}, {acc + "directives/0/factor", 257}, {acc + "directives/1", json{{"op", nullptr}}},
-        {"/requires", {"avx2", "avx2"}}, {acc + "parallel", {"M", "M"}}, {acc + "loops", {"M", "M"}}, {"/variants/0/when", json::array()}};
+    const std::vector<std::pair<std::string, json>> broken = {{"/format", "tvm"},
+                                                              {"/version", 2},
+                                                              {"/version", "1"},
+                                                              {"/name", ""},
+                                                              {"/name", "../a"},
+                                                              {"/name", "a//b"},
+                                                              {"/name", "/a"},
+                                                              {"/name", "a/.."},
+                                                              {"/name", "a b"},
+                                                              {"/extends", "../../etc/passwd"},
+                                                              {"/extends", nullptr},
+                                                              {"/algorithm", "gemm"},
+                                                              {"/algorithm/hash", "x"},
+                                                              {"/requires", "avx2"},
+                                                              {"/requires/0", 3},
+                                                              {"/stages", nullptr},
+                                                              {"/stages", json::array()},
+                                                              {"/stages/acc", 3},
+                                                              {"/variants", json::object()},
+                                                              {"/variants/0/when", "M < 4"},
+                                                              {"/variants/0/when/0", "M = 4"},
+                                                              {"/variants/0/when/0", ""},
+                                                              {"/variants/0/stages", nullptr},
+                                                              {"/variants/0/extra", 1},
+                                                              {"/measured", 3},
+                                                              {"/extra", 1},
+                                                              {acc + "blok", 1},
+                                                              {acc + "place", "rooot"},
+                                                              {acc + "place", 3},
+                                                              {acc + "block/M", 0},
+                                                              {acc + "block/M", -1},
+                                                              {acc + "block/M", 2147483648},
+                                                              {acc + "block/M", "4"},
+                                                              {acc + "block/M", 4.5},
+                                                              {acc + "block", 4},
+                                                              {acc + "levels/block", json::object()},
+                                                              {acc + "levels/a.b", json::object()},
+                                                              {acc + "levels/inner", 3},
+                                                              {acc + "loops", "K"},
+                                                              {acc + "loops/0", 3},
+                                                              {acc + "vector/N", 3},
+                                                              {acc + "vector/N", 128},
+                                                              {acc + "unroll/K", 257},
+                                                              {acc + "unroll/K", 0},
+                                                              {acc + "parallel", 1},
+                                                              {acc + "pack/w", "block"},
+                                                              {acc + "pack/w/to", "block"},
+                                                              {acc + "pack/w/layout/0", "N*4"},
+                                                              {acc + "pack/w/at", nullptr},
+                                                              {acc + "layout", "N"},
+                                                              {acc + "tail/M", "shift"},
+                                                              {acc + "split/K/how", "chunk"},
+                                                              {acc + "split/K/size", 0},
+                                                              {acc + "split/L/size", 4},
+                                                              {acc + "split/K", json{{"how", "lanes"}}},
+                                                              {acc + "instruction", "avx"},
+                                                              {acc + "call", "twice"},
+                                                              {acc + "warps", 0},
+                                                              {acc + "warps", 33},
+                                                              {acc + "stages", 65},
+                                                              {acc + "swizzle", 1},
+                                                              {acc + "directives", json::object()},
+                                                              {acc + "directives/0/op", "unrol"},
+                                                              {acc + "directives/0/factor", 257},
+                                                              {acc + "directives/1", json{{"op", nullptr}}},
+                                                              {"/requires", {"avx2", "avx2"}},
+                                                              {acc + "parallel", {"M", "M"}},
+                                                              {acc + "loops", {"M", "M"}},
+                                                              {"/variants/0/when", json::array()}};
     for (const auto &[pointer, value] : broken) {
         INFO(pointer + " = " + value.dump());
         CHECK_FALSE(schema_accepts(with(pointer, value)));

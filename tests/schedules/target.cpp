@@ -12,7 +12,8 @@ TEST_CASE("each built-in target has all the features of the one before it") {
     CHECK(base.features.empty());
     CHECK(base.vector_bytes == 16);
     for (const char *feature : {"avx2", "fma", "f16c", "sse4_1"}) CHECK((avx2.has(feature) && avx512.has(feature)));
-    for (const char *feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) CHECK((!avx2.has(feature) && avx512.has(feature)));
+    for (const char *feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})
+        CHECK((!avx2.has(feature) && avx512.has(feature)));
     CHECK(avx2.vector_bytes == 32);
     CHECK(avx512.vector_bytes == 64);
     CHECK(avx512.vector_registers == 32);
@@ -58,7 +59,8 @@ TEST_CASE("GPUs have blocks, and no features of processors") {
         CHECK(target.features.empty());
     }
     CHECK_FALSE(target_named("avx512").is_gpu());
-    check_words([] { target_named("opencl+fma"); }, {"error[target.unknown-feature]: target 'opencl+fma': opencl has no feature 'fma'; its features are none."});
+    check_words([] { target_named("opencl+fma"); },
+                {"error[target.unknown-feature]: target 'opencl+fma': opencl has no feature 'fma'; its features are none."});
 }
 
 TEST_CASE("features can be added to a target, in any order and more than once") {
@@ -70,11 +72,16 @@ TEST_CASE("features can be added to a target, in any order and more than once") 
 }
 
 TEST_CASE("an unknown target or feature: the words") {
-    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host", "Did you mean 'avx512'?"});
+    check_words([] { target_named("avx51"); }, {"error[target.unknown]: there is no target 'avx51'; the targets are x86-64, avx2, avx512, "
+                                                "avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, host",
+                                                "Did you mean 'avx512'?"});
     check_words([] { target_named(""); }, {"there is no target ''"});
-    check_words([] { target_named("avx512+bf16"); }, {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});
-    check_words([] { target_named("arm64+avx2"); }, {"target 'arm64+avx2': arm64 has no feature 'avx2'; its features are asimdhp, asimddp, i8mm, bf16."});
-    check_words([] { target_named("wasm32+simd128"); }, {"error[target.unknown-feature]: target 'wasm32+simd128': wasm32 has no feature 'simd128'; its features are none."});
+    check_words([] { target_named("avx512+bf16"); },
+                {"error[target.unknown-feature]: target 'avx512+bf16': x86-64 has no feature 'bf16'; its features are sse4_1"});
+    check_words([] { target_named("arm64+avx2"); },
+                {"target 'arm64+avx2': arm64 has no feature 'avx2'; its features are asimdhp, asimddp, i8mm, bf16."});
+    check_words([] { target_named("wasm32+simd128"); },
+                {"error[target.unknown-feature]: target 'wasm32+simd128': wasm32 has no feature 'simd128'; its features are none."});
     check_words([] { target_named("avx2+avx512_bf61"); }, {"Did you mean 'avx512_bf16'?"});
 }
 
@@ -83,12 +90,16 @@ TEST_CASE("a target without what a schedule requires: the words") {
     s.name = "a/b";
     s.requires_features = {"avx2", "avx512f", "avx512_bf16"};
     CHECK_NOTHROW(check_requires(s, target_named("avx512+avx512_bf16")));
-    check_words([&] { check_requires(s, target_named("avx2")); },
-                {"error[schedule.requires]: schedule 'a/b' at /requires: target 'avx2' has no avx512f, avx512_bf16; its features are sse4_1", "Generate for 'avx512_bf16' if"});
+    check_words(
+        [&] { check_requires(s, target_named("avx2")); },
+        {"error[schedule.requires]: schedule 'a/b' at /requires: target 'avx2' has no avx512f, avx512_bf16; its features are sse4_1",
+         "Generate for 'avx512_bf16' if"});
     check_words([&] { check_requires(s, target_named("arm64")); },
-                {"target 'arm64' has no avx2, avx512f, avx512_bf16; its features are those of every arm64. The schedule is for another kind of processor: use a schedule that"});
+                {"target 'arm64' has no avx2, avx512f, avx512_bf16; its features are those of every arm64. The schedule is for another "
+                 "kind of processor: use a schedule that"});
     s.requires_features = {"avx512g"};
-    check_words([&] { check_requires(s, target_named("avx2")); }, {"error[schedule.unknown-feature]: schedule 'a/b' at /requires: there is no feature 'avx512g'", "Did you mean 'avx512f'?"});
+    check_words([&] { check_requires(s, target_named("avx2")); },
+                {"error[schedule.unknown-feature]: schedule 'a/b' at /requires: there is no feature 'avx512g'", "Did you mean 'avx512f'?"});
 }
 
 TEST_CASE("the targets of one library come best first") {
@@ -104,16 +115,21 @@ TEST_CASE("the targets of one library come best first") {
 }
 
 TEST_CASE("targets that cannot share a library: the words") {
-    check_words([] { targets_named("avx2,x86-64,avx2"); }, {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
-    check_words([] { targets_named("avx2,arm64"); },
-                {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
-    check_words([] { targets_named("cuda-sm80,cuda-sm86"); }, {"error[target.mixed-arch]: targets 'cuda-sm80,cuda-sm86': one library is for one GPU target, got 'cuda-sm80' and 'cuda-sm86'. Generate two libraries."});
-    check_words([] { targets_named("avx2+avx_vnni,avx512"); }, {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
-                                                               "expected one whose features all others have. Add it, such as x86-64."});
+    check_words([] { targets_named("avx2,x86-64,avx2"); },
+                {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
+    check_words([] { targets_named("avx2,arm64"); }, {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of "
+                                                      "processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
+    check_words([] { targets_named("cuda-sm80,cuda-sm86"); },
+                {"error[target.mixed-arch]: targets 'cuda-sm80,cuda-sm86': one library is for one GPU target, got 'cuda-sm80' and "
+                 "'cuda-sm86'. Generate two libraries."});
+    check_words([] { targets_named("avx2+avx_vnni,avx512"); },
+                {"error[target.no-baseline]: targets 'avx2+avx_vnni,avx512': 'avx2+avx_vnni' has avx_vnni and 'avx512' has not",
+                 "expected one whose features all others have. Add it, such as x86-64."});
     check_words([] { targets_named("avx2,,avx512"); }, {"error[target.unknown]: there is no target ''"});
     check_words([] { targets_named("avx2,"); }, {"error[target.unknown]: there is no target ''"});
     check_words([] { targets_named(","); }, {"error[target.unknown]: there is no target ''"});
-    check_words([] { target_named("avx2+avx512f"); }, {"error[target.feature-set]: target 'avx2+avx512f': avx512f by itself; ", "Expected 'avx512'."});
+    check_words([] { target_named("avx2+avx512f"); },
+                {"error[target.feature-set]: target 'avx2+avx512f': avx512f by itself; ", "Expected 'avx512'."});
     check_words([] { target_named("x86-64+avx512_vnni"); }, {"Expected 'avx512' with it: 'avx512+avx512_vnni'."});
     check_words([] { target_named("avx2+"); }, {"error[target.unknown-feature]: target 'avx2+': x86-64 has no feature ''"});
     check_words([] { targets_named(""); }, {"error[target.unknown]: there is no target ''"});

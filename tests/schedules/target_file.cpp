@@ -39,7 +39,8 @@ const json &schema_document() {
 
 bool schema_accepts(const json &document) {
     valijson::Schema schema;
-    valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document()), schema);
+    valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+        .populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document()), schema);
     valijson::Validator validator(valijson::Validator::kStrongTypes);
     return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
 }
@@ -65,7 +66,8 @@ std::vector<std::string> sorted(std::vector<std::string> list) {
 
 TEST_CASE("a target file's round trip is the identity") {
     CHECK(parse_target(target_text(sample()), "t.json") == sample());
-    for (const char *name : {"x86-64", "avx2", "avx512+avx512_vnni"}) CHECK(parse_target(target_text(target_named(name)), "t.json") == target_named(name));
+    for (const char *name : {"x86-64", "avx2", "avx512+avx512_vnni"})
+        CHECK(parse_target(target_text(target_named(name)), "t.json") == target_named(name));
     CHECK(target_text(parse_target(target_text(sample()), "t.json")) == target_text(sample()));
 }
 
@@ -79,7 +81,8 @@ TEST_CASE("a target may be named by its file") {
     CHECK(target_named(file.string()) == sample());
     CHECK(target_named(file.string()).name == "avx512+avx512_bf16");
     fs::remove(file);
-    check_words([&] { target_named(file.string()); }, {"error[target.file]: target file '", "expected a regular file; opening it failed: No such file or directory."});
+    check_words([&] { target_named(file.string()); },
+                {"error[target.file]: target file '", "expected a regular file; opening it failed: No such file or directory."});
     check_words([] { target_named("/dev/null/a.json"); }, {"error[target.file]"});
 }
 
@@ -94,19 +97,46 @@ TEST_CASE("the target schema knows the fields that the parser knows, and accepts
 
 TEST_CASE("a broken target file is refused by the schema and by the parser") {
     const std::string m = "/measured/";
-    const std::vector<std::pair<std::string, json>> broken = {
-        {"/format", "tessera-schedule"}, {"/format", 1}, {"/version", 2}, {"/version", "1"}, {"/name", "host"}, {"/name", "host+fma"}, {"/name", 3}, {"/name", "a.json"},
-        {"/extra", 1}, {"/vector", 64}, {"/vector/bytes", 24}, {"/vector/bytes", 128}, {"/vector/registers", 0}, {"/vector/registers", 33}, {"/vector/lanes", 1},
-        {"/caches/l1", 0}, {"/caches/l1", 32768.5}, {"/caches/l4", 1}, {"/caches/l3", int64_t{1} << 41}, {"/measured", 1}, {m + "processor", 1}, {m + "threads", 0},
-        {m + "threads", 1.5}, {m + "peaks/f16", json::object()}, {m + "peaks/f32", 1e9}, {m + "peaks/f32/one_thread", -1}, {m + "peaks/f32/one_thread", "1"},
-        {m + "peaks/f32/spread", -0.1}, {m + "read/l4", json::object()}, {m + "copy/l2/all_threads", 1e19}, {m + "parallel_loop_s", -1}, {m + "when", "today"}};
+    const std::vector<std::pair<std::string, json>> broken = {{"/format", "tessera-schedule"},
+                                                              {"/format", 1},
+                                                              {"/version", 2},
+                                                              {"/version", "1"},
+                                                              {"/name", "host"},
+                                                              {"/name", "host+fma"},
+                                                              {"/name", 3},
+                                                              {"/name", "a.json"},
+                                                              {"/extra", 1},
+                                                              {"/vector", 64},
+                                                              {"/vector/bytes", 24},
+                                                              {"/vector/bytes", 128},
+                                                              {"/vector/registers", 0},
+                                                              {"/vector/registers", 33},
+                                                              {"/vector/lanes", 1},
+                                                              {"/caches/l1", 0},
+                                                              {"/caches/l1", 32768.5},
+                                                              {"/caches/l4", 1},
+                                                              {"/caches/l3", int64_t{1} << 41},
+                                                              {"/measured", 1},
+                                                              {m + "processor", 1},
+                                                              {m + "threads", 0},
+                                                              {m + "threads", 1.5},
+                                                              {m + "peaks/f16", json::object()},
+                                                              {m + "peaks/f32", 1e9},
+                                                              {m + "peaks/f32/one_thread", -1},
+                                                              {m + "peaks/f32/one_thread", "1"},
+                                                              {m + "peaks/f32/spread", -0.1},
+                                                              {m + "read/l4", json::object()},
+                                                              {m + "copy/l2/all_threads", 1e19},
+                                                              {m + "parallel_loop_s", -1},
+                                                              {m + "when", "today"}};
     for (const auto &[pointer, value] : broken) {
         const json document = with(pointer, value);
         INFO(pointer + " = " + value.dump());
         CHECK_FALSE(schema_accepts(document));
         CHECK_THROWS_AS(parse_target(document.dump(), "t.json"), UserError);
     }
-    for (const std::string gone : {"/format", "/version", "/name", "/vector/bytes", "/caches/l2", "/measured/threads", "/measured/peaks/f32/spread"}) {
+    for (const std::string gone :
+         {"/format", "/version", "/name", "/vector/bytes", "/caches/l2", "/measured/threads", "/measured/peaks/f32/spread"}) {
         const json::json_pointer at(gone);
         json document = json::parse(target_text(sample()));
         document[at.parent_pointer()].erase(at.back());
@@ -120,16 +150,24 @@ TEST_CASE("the errors of target files: the words") {
     auto check_with = [](const std::string &pointer, const json &value, const std::vector<std::string> &parts) {
         check_words([&] { parse_target(with(pointer, value).dump(), "t.json"); }, parts);
     };
-    check_with("/format", "tvm", {"error[target.format]: t.json: /format: expected \"tessera-target\"; got \"tvm\". Hand in a target file, as doctor --calibrate writes it."});
-    check_with("/version", 2, {"error[target.version]: t.json: /version: the target file has version 2; this Tessera reads version 1. Calibrate anew."});
-    check_with("/name", "host", {"error[target.base]: t.json: /name: expected a target that is the same on every machine; got 'host'. The targets are x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, with features added by +."});
+    check_with("/format", "tvm",
+               {"error[target.format]: t.json: /format: expected \"tessera-target\"; got \"tvm\". Hand in a target file, as doctor "
+                "--calibrate writes it."});
+    check_with("/version", 2,
+               {"error[target.version]: t.json: /version: the target file has version 2; this Tessera reads version 1. Calibrate anew."});
+    check_with("/name", "host",
+               {"error[target.base]: t.json: /name: expected a target that is the same on every machine; got 'host'. The targets are "
+                "x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86, with features added by +."});
     check_with("/name", "avx51", {"error[target.unknown]: t.json: /name: there is no target 'avx51'", "Did you mean 'avx512'?"});
     check_with("/name", "avx2+bf16", {"error[target.unknown-feature]: t.json: /name: "});
-    check_with("/cache", 1, {"error[json.unknown-field]: t.json: /cache: there is no field of this name; the fields are format, version, name, vector, caches, measured. Did you mean 'caches'?"});
+    check_with("/cache", 1,
+               {"error[json.unknown-field]: t.json: /cache: there is no field of this name; the fields are format, version, name, vector, "
+                "caches, measured. Did you mean 'caches'?"});
     check_with("/caches/l2", 1024, {"error[json.value]: t.json: /caches/l2: expected an integer in 32768 ..= 1099511627776, got 1024."});
     check_with("/vector/bytes", 48, {"error[json.value]: t.json: /vector/bytes: expected a power of two, got 48."});
     check_with("/vector/registers", 64, {"/vector/registers: expected an integer in 4 ..= 32, got 64."});
-    check_with("/measured/peaks/f32/one_thread", 0, {"error[json.value]: t.json: /measured/peaks/f32/one_thread: expected a number in 1.0 ..= 1e+18, got 0."});
+    check_with("/measured/peaks/f32/one_thread", 0,
+               {"error[json.value]: t.json: /measured/peaks/f32/one_thread: expected a number in 1.0 ..= 1e+18, got 0."});
     check_words([] { parse_target("{\"format\": 1, \"format\": 2}", "t.json"); }, {"error[json.repeated-key]: t.json:1:"});
     check_words([] { parse_target("", "t.json"); }, {"error[json.syntax]"});
     check_words([] { parse_target("[]", "t.json"); }, {"error[json.type]: t.json: the whole value: expected an object, got an array."});

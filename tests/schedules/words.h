@@ -11,9 +11,7 @@ template <typename Call>
 std::string words(Call call) {
     try {
         call();
-    } catch (const UserError &error) {
-        return error.what();
-    }
+    } catch (const UserError &error) { return error.what(); }
     return "no error";
 }
 
