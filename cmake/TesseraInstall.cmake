@@ -11,7 +11,7 @@ set(runtime_dir "${CMAKE_INSTALL_DATADIR}/tessera/runtime")
 set_target_properties(tessera_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tessera-generator EXPORT TesseraTargets)
 install(TARGETS tessera_runtime EXPORT TesseraRuntime)
-install(TARGETS tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
+install(TARGETS tessera_support tessera_algorithms tessera_schedules tessera_compiler tessera_bench tessera_costmodel
   tessera_autotune tessera_generators EXPORT TesseraLibraries)
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${package_dir}")
 install(EXPORT TesseraRuntime NAMESPACE Tessera:: DESTINATION "${package_dir}")
@@ -22,10 +22,11 @@ install(FILES runtime/tessera.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES runtime/tessera.h runtime/kernel.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera/runtime")
 # For GPUs: sources, since the libraries that they need are the application's choice.
 install(FILES runtime/gpu.h runtime/opencl.c runtime/cuda.c DESTINATION "${gpu_dir}")
-install(DIRECTORY algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
-  FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE PATTERN emit EXCLUDE PATTERN emit_gpu EXCLUDE)
+install(DIRECTORY support algorithms schedules compiler bench costmodel autotune generators DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tessera"
+  FILES_MATCHING PATTERN "*.h" PATTERN peers EXCLUDE REGEX "compiler/emit/(halide|c|gpu)$" EXCLUDE)
 install(DIRECTORY costmodel/models/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera/models" FILES_MATCHING PATTERN "*.json")
-install(DIRECTORY schedules/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
+install(FILES schedules/tessera-campaign.schema.json schedules/tessera-schedule.schema.json schedules/tessera-target.schema.json DESTINATION "${schedules_dir}")
+install(DIRECTORY schedules/library/ DESTINATION "${schedules_dir}" FILES_MATCHING PATTERN "*.json")
 # The runtime's sources: a project that cross-compiles builds them with its own compiler.
 get_target_property(runtime_sources tessera_runtime SOURCES)
 list(TRANSFORM runtime_sources PREPEND "${PROJECT_SOURCE_DIR}/runtime/")

@@ -7,19 +7,19 @@
 #include <cstring>
 #include <iostream>
 
-#include "algorithms/error.h"
-#include "generators/bench.h"
-#include "generators/check_command.h"
-#include "generators/cost_model_command.h"
-#include "generators/doctor.h"
-#include "generators/generate.h"
-#include "generators/inspect.h"
-#include "generators/list.h"
-#include "generators/manifest.h"
-#include "generators/records_command.h"
-#include "generators/show.h"
-#include "generators/tune.h"
-#include "generators/verify_kernel.h"
+#include "support/text/error.h"
+#include "generators/commands/bench.h"
+#include "generators/check/check_command.h"
+#include "generators/commands/cost_model_command.h"
+#include "generators/doctor/doctor.h"
+#include "generators/commands/generate.h"
+#include "generators/commands/inspect.h"
+#include "generators/commands/list.h"
+#include "generators/kernel/manifest.h"
+#include "generators/tune/records_command.h"
+#include "generators/commands/show.h"
+#include "generators/tune/tune.h"
+#include "generators/commands/verify_kernel.h"
 
 namespace tessera {
 

@@ -1,5 +1,5 @@
 // The stock generator: the standard library of algorithms.
-#include "algorithms/convolution.h"
+#include "algorithms/build/convolution.h"
 #include "algorithms/library/library.h"
 #include "generators/generator.h"
 

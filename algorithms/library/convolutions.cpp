@@ -1,6 +1,6 @@
-#include "algorithms/convolution.h"
+#include "algorithms/build/convolution.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/tile_functions.h"
 
 namespace tessera::library {
 

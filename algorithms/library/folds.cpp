@@ -1,6 +1,6 @@
 #include "algorithms/library/library.h"
-#include "algorithms/ragged.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/ragged.h"
+#include "algorithms/build/tile_functions.h"
 
 namespace tessera::library {
 

@@ -1,4 +1,4 @@
-#include "algorithms/fourier.h"
+#include "algorithms/build/fourier.h"
 #include "algorithms/library/library.h"
 
 namespace tessera::library {

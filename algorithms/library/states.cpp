@@ -1,5 +1,5 @@
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/tile_functions.h"
 
 namespace tessera::library {
 

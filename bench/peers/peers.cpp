@@ -12,10 +12,10 @@
 #include <random>
 #include <set>
 
-#include "bench/bandwidth.h"
-#include "bench/peak.h"
-#include "bench/steady.h"
-#include "bench/timing.h"
+#include "bench/measure/bandwidth.h"
+#include "bench/measure/peak.h"
+#include "bench/measure/stable_timing.h"
+#include "bench/measure/paired_timing.h"
 
 #include "attention_128.h"
 #include "attention_64.h"

@@ -1,7 +1,7 @@
 // tessera-unseen: a generator of algorithms that no schedule was written for and no cost model has met, to see what tuning makes
 // of a user's own.
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "generators/generator.h"
 
 using namespace tessera;

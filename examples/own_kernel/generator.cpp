@@ -1,7 +1,7 @@
 // What is computed: y[M, N] = silu(x[M, K] w[K, N] + b[N]). How is in schedules/linear_silu/.
 #include "generators/generator.h"
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 
 using namespace tessera;
 

@@ -1,10 +1,10 @@
-#include "algorithms/algorithm.h"
+#include "algorithms/ir/algorithm.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "algorithms/error.h"
-#include "algorithms/functions.h"
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-#include "algorithms/butterfly.h"
+#include "algorithms/build/butterfly.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,9 +6,9 @@
 #include <complex>
 #include <numbers>
 
-#include "algorithms/error.h"
-#include "algorithms/reference.h"
-#include "algorithms/tile_functions.h"
+#include "support/text/error.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/build/tile_functions.h"
 
 using namespace tessera;
 

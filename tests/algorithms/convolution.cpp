@@ -1,11 +1,11 @@
-#include "algorithms/convolution.h"
+#include "algorithms/build/convolution.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "algorithms/reference.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/build/tile_functions.h"
 
 using namespace tessera;
 

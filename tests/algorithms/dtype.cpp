@@ -1,8 +1,8 @@
-#include "algorithms/dtype.h"
+#include "algorithms/ir/dtype.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

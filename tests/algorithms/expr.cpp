@@ -1,4 +1,4 @@
-#include "algorithms/expr.h"
+#include "algorithms/ir/expr.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "algorithms/error.h"
-#include "algorithms/shared_text.h"
+#include "support/text/error.h"
+#include "algorithms/text/shared_text.h"
 
 using namespace tessera;
 

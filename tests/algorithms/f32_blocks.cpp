@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/expr.h"
+#include "algorithms/ir/expr.h"
 
 namespace tessera {
 

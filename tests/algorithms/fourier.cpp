@@ -1,4 +1,4 @@
-#include "algorithms/fourier.h"
+#include "algorithms/build/fourier.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,10 +6,10 @@
 #include <complex>
 #include <numbers>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "algorithms/reference.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/build/tile_functions.h"
 
 using namespace tessera;
 

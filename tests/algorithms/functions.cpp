@@ -1,6 +1,6 @@
 // The elementary functions against libm one precision up: a strided sample of every f32 and all neighbourhoods of
 // special values here, all 2^32 of them under [.exhaustive], random points in f64, and the special values by name.
-#include "algorithms/functions.h"
+#include "algorithms/ir/functions.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "tests/algorithms/f32_blocks.h"
 
 using namespace tessera;

@@ -1,11 +1,12 @@
-#include "algorithms/hash.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/hash.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "algorithms/functions.h"
-#include "algorithms/json.h"
+#include "algorithms/ir/functions.h"
+#include "algorithms/text/json.h"
 #include "tests/algorithms/samples.h"
 
 #include <nlohmann/json.hpp>

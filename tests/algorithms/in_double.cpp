@@ -1,11 +1,11 @@
-#include "algorithms/in_double.h"
+#include "algorithms/evaluate/in_double.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 
-#include "algorithms/functions.h"
-#include "algorithms/reference.h"
+#include "algorithms/ir/functions.h"
+#include "algorithms/evaluate/reference.h"
 
 using namespace tessera;
 

@@ -1,10 +1,10 @@
-#include "algorithms/json.h"
+#include "algorithms/text/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/error.h"
-#include "algorithms/json_parse.h"
+#include "support/text/error.h"
+#include "support/files/json_parse.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

@@ -1,13 +1,13 @@
-#include "algorithms/json_expr.h"
+#include "algorithms/text/json_expr.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
 
-#include "algorithms/error.h"
-#include "algorithms/functions.h"
-#include "algorithms/json_parse.h"
-#include "algorithms/value_numbering.h"
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
+#include "support/files/json_parse.h"
+#include "algorithms/ir/value_numbering.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

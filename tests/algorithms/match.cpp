@@ -1,4 +1,4 @@
-#include "algorithms/match.h"
+#include "algorithms/ir/match.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "algorithms/print.h"
+#include "algorithms/text/print.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/functions.h"
-#include "algorithms/json.h"
+#include "algorithms/ir/functions.h"
+#include "algorithms/text/json.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

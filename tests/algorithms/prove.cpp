@@ -1,10 +1,10 @@
-#include "algorithms/prove.h"
+#include "algorithms/index/prove.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -1,11 +1,11 @@
-#include "algorithms/ragged.h"
+#include "algorithms/build/ragged.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 #include "algorithms/library/library.h"
-#include "algorithms/reference.h"
+#include "algorithms/evaluate/reference.h"
 
 namespace tessera::test {
 

@@ -1,12 +1,12 @@
-#include "algorithms/reference.h"
+#include "algorithms/evaluate/reference.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
 #include <random>
 
-#include "algorithms/error.h"
-#include "algorithms/functions.h"
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
 
 using namespace tessera;
 

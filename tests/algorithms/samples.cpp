@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "algorithms/error.h"
-#include "algorithms/functions.h"
-#include "algorithms/value_numbering.h"
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
+#include "algorithms/ir/value_numbering.h"
 
 namespace tessera::test {
 

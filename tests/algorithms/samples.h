@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/ir/algorithm.h"
 
 namespace tessera::test {
 

@@ -1,4 +1,4 @@
-#include "algorithms/scalar.h"
+#include "algorithms/ir/scalar.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

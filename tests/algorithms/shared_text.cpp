@@ -1,4 +1,4 @@
-#include "algorithms/shared_text.h"
+#include "algorithms/text/shared_text.h"
 
 #include <catch2/catch.hpp>
 

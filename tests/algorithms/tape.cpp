@@ -1,11 +1,11 @@
-#include "algorithms/tape.h"
+#include "algorithms/evaluate/tape.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -1,9 +1,9 @@
-#include "algorithms/verify.h"
+#include "algorithms/verify/verify.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
 
 using namespace tessera;

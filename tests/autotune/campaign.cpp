@@ -1,16 +1,16 @@
-#include "autotune/campaign.h"
+#include "autotune/search/campaign.h"
 
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "bench/output_folder.h"
-#include "compiler/lower.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "support/files/output_folder.h"
+#include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
-#include "tests/bench/shell.h"
-#include "tests/schedules/words.h"
+#include "tests/support/shell.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,8 +1,8 @@
-#include "autotune/decision.h"
+#include "autotune/space/decision.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,10 +1,10 @@
-#include "autotune/interval.h"
+#include "autotune/measure/interval.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
 
-#include "bench/inputs.h"
+#include "bench/measure/inputs.h"
 
 using namespace tessera;
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/convolution.h"
+#include "algorithms/build/convolution.h"
 #include "algorithms/library/library.h"
-#include "bench/inputs.h"
+#include "bench/measure/inputs.h"
 
 namespace tessera::test {
 

@@ -1,4 +1,4 @@
-#include "autotune/measure.h"
+#include "autotune/measure/measure.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "algorithms/library/library.h"
-#include "autotune/conversation.h"
-#include "autotune/search_space.h"
-#include "bench/output_folder.h"
-#include "compiler/lower.h"
-#include "compiler/split.h"
-#include "tests/bench/shell.h"
-#include "tests/schedules/words.h"
+#include "autotune/measure/worker_client.h"
+#include "autotune/space/search_space.h"
+#include "support/files/output_folder.h"
+#include "compiler/lower/lower.h"
+#include "compiler/rewrite/split.h"
+#include "tests/support/shell.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

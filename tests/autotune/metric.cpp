@@ -1,4 +1,4 @@
-#include "autotune/metric.h"
+#include "autotune/measure/metric.h"
 
 #include <catch2/catch.hpp>
 

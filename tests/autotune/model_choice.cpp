@@ -1,10 +1,10 @@
-#include "autotune/model_choice.h"
+#include "autotune/search/model_choice.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
-#include "compiler/lower.h"
+#include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-#include "autotune/plot.h"
+#include "autotune/report/plot.h"
 
 #include <catch2/catch.hpp>
 

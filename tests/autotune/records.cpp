@@ -1,4 +1,4 @@
-#include "autotune/records.h"
+#include "autotune/records/records.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/output_folder.h"
-#include "tests/bench/shell.h"
-#include "tests/schedules/words.h"
+#include "support/files/output_folder.h"
+#include "tests/support/shell.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

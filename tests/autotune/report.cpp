@@ -1,8 +1,8 @@
-#include "autotune/report.h"
+#include "autotune/report/report.h"
 
 #include <catch2/catch.hpp>
 
-#include "compiler/lower.h"
+#include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;

@@ -1,15 +1,15 @@
-#include "autotune/sampled.h"
+#include "autotune/measure/sampled.h"
 
 #include <catch2/catch.hpp>
 
 #include <cstring>
 #include <optional>
 
-#include "algorithms/error.h"
-#include "autotune/search_space.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/verify_tiles.h"
+#include "support/text/error.h"
+#include "autotune/space/search_space.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/check/verify_tiles.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;

@@ -1,13 +1,13 @@
-#include "autotune/search.h"
+#include "autotune/search/search.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

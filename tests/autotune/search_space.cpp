@@ -1,4 +1,4 @@
-#include "autotune/search_space.h"
+#include "autotune/space/search_space.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,21 +7,21 @@
 #include <filesystem>
 #include <regex>
 
-#include "algorithms/builder.h"
-#include "algorithms/error.h"
-#include "algorithms/reference.h"
-#include "algorithms/tile_functions.h"
-#include "bench/inputs.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/split.h"
-#include "compiler/verify_tiles.h"
-#include "schedules/check.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
-#include "schedules/notation.h"
+#include "algorithms/build/builder.h"
+#include "support/text/error.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/build/tile_functions.h"
+#include "bench/measure/inputs.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/rewrite/split.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/knobs/notation.h"
 #include "tests/autotune/kernels.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
@@ -241,7 +241,7 @@ TEST_CASE("a space has the schedules that ship") {
                                                        {"attention/avx2", axes},        {"attention/avx512", axes},
                                                        {"attention_causal/avx2", axes}, {"attention_causal/avx512", axes}};
     Library library;
-    library.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
+    library.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules/library");
     const std::vector<std::string> names = library.names();
     for (const SmallKernel &k : small_kernels())
         for (const char *target : {"avx2", "avx512", "opencl"}) {

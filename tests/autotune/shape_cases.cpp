@@ -1,11 +1,11 @@
-#include "autotune/shape_cases.h"
+#include "autotune/search/shape_cases.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
-#include "algorithms/error.h"
-#include "schedules/notation.h"
+#include "support/text/error.h"
+#include "schedules/knobs/notation.h"
 
 using namespace tessera;
 

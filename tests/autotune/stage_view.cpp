@@ -1,4 +1,4 @@
-#include "autotune/stage_view.h"
+#include "autotune/space/stage_view.h"
 
 #include <catch2/catch.hpp>
 

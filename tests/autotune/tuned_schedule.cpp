@@ -1,12 +1,12 @@
-#include "autotune/tuned_schedule.h"
+#include "autotune/search/tuned_schedule.h"
 
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include "autotune/search_space.h"
-#include "compiler/lower.h"
-#include "schedules/merge.h"
+#include "autotune/space/search_space.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/merge.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;

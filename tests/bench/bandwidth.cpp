@@ -1,4 +1,4 @@
-#include "bench/bandwidth.h"
+#include "bench/measure/bandwidth.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "bench/evict.h"
+#include "bench/measure/evict.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,15 +1,15 @@
-#include "bench/inputs.h"
+#include "bench/measure/inputs.h"
 
 #include <catch2/catch.hpp>
 
 #include <set>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
-#include "schedules/notation.h"
-#include "tests/schedules/words.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
+#include "schedules/knobs/notation.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

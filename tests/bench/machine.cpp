@@ -1,4 +1,4 @@
-#include "bench/machine.h"
+#include "bench/measure/machine.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "bench/peak.h"
+#include "bench/measure/peak.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "bench/work.h"
+#include "bench/measure/work.h"
 
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
 
 using namespace tessera;
 

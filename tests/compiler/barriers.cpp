@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "compiler/barriers.h"
+#include "compiler/check/barriers.h"
 
 namespace tessera {
 

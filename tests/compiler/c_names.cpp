@@ -1,5 +1,5 @@
 // Names in C against the C library's headers and two compilers, which say what is a macro, a type or a function.
-#include "compiler/c_names.h"
+#include "compiler/abi/c_names.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,13 +8,13 @@
 #include <set>
 #include <sstream>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/emit_gpu.h"
-#include "compiler/emit_source.h"
-#include "compiler/header.h"
-#include "compiler/lower.h"
-#include "tests/schedules/words.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/emit_source.h"
+#include "compiler/emit/header.h"
+#include "compiler/lower/lower.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

@@ -1,14 +1,14 @@
 // Calls that are emitted once: what they share, that they give the bits of inlined ones, and what is refused.
-#include "compiler/calls.h"
+#include "compiler/rewrite/calls.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

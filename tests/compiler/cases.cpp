@@ -2,15 +2,15 @@
 
 #include <filesystem>
 
-#include "algorithms/convolution.h"
-#include "algorithms/error.h"
+#include "algorithms/build/convolution.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "algorithms/print.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
-#include "schedules/pattern.h"
+#include "algorithms/text/print.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/knobs/pattern.h"
 
 namespace tessera::test {
 
@@ -536,7 +536,7 @@ std::vector<Case> gpu_cases() {
 
     // Those that ship.
     Library schedules;
-    schedules.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules");
+    schedules.add_folder(std::filesystem::path(TESSERA_SOURCE_DIR) / "schedules/library");
     auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims,
                        const std::vector<std::vector<int64_t>> &values) -> Case & {
         Case &c = add(name + "_shipped", algorithm, dims, values);

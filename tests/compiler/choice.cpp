@@ -1,8 +1,8 @@
-#include "compiler/choice.h"
+#include "compiler/rewrite/choice.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/tile_functions.h"
 
 namespace tessera::test {
 

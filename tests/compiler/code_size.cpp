@@ -1,9 +1,9 @@
-#include "compiler/code_size.h"
+#include "compiler/check/code_size.h"
 
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "compiler/conditional_reads.h"
+#include "compiler/tile/conditional_reads.h"
 
 namespace tessera {
 

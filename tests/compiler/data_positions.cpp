@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "compiler/data_positions.h"
+#include "compiler/tile/data_positions.h"
 #include "tests/compiler/hostile.h"
 
 namespace tessera::test {

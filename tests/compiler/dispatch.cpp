@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "algorithms/library/library.h"
-#include "compiler/object_file.h"
+#include "compiler/abi/object_file.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "compiler/emit_gpu.h"
+#include "compiler/emit/emit_gpu.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 

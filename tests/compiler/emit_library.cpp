@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/emit_library.h"
-#include "compiler/emit_source.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/emit/emit_source.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

@@ -7,17 +7,17 @@
 #include <fstream>
 #include <sstream>
 
-#include "algorithms/builder.h"
-#include "algorithms/error.h"
+#include "algorithms/build/builder.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/c_names.h"
-#include "compiler/emit_c/names.h"
-#include "compiler/emit_source.h"
-#include "compiler/header.h"
-#include "compiler/lower.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/abi/c_names.h"
+#include "compiler/emit/c/names.h"
+#include "compiler/emit/emit_source.h"
+#include "compiler/emit/header.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

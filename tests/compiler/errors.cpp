@@ -2,13 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/c_names.h"
-#include "compiler/emit_gpu.h"
-#include "compiler/emit_library.h"
-#include "compiler/lower.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/abi/c_names.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <random>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

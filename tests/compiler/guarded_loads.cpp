@@ -1,9 +1,9 @@
 // A guarded load reads nothing where its guard fails, nor does what its index loads: indices there lie outside of their buffers.
 #include <catch2/catch.hpp>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/verify_tiles.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/check/verify_tiles.h"
 #include "tests/compiler/hostile.h"
 #include "tests/compiler/laws.h"
 

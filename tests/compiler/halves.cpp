@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

@@ -12,17 +12,17 @@
 #include <memory>
 #include <random>
 
-#include "algorithms/error.h"
-#include "algorithms/reference.h"
-#include "compiler/emit_gpu.h"
-#include "compiler/emit_library.h"
-#include "compiler/emit_source.h"
-#include "compiler/header.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/prepack.h"
-#include "compiler/specialize.h"
-#include "compiler/verify_tiles.h"
+#include "support/text/error.h"
+#include "algorithms/evaluate/reference.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/emit/emit_source.h"
+#include "compiler/emit/header.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/rewrite/prepack.h"
+#include "compiler/lower/specialize.h"
+#include "compiler/check/verify_tiles.h"
 #include "runtime/tessera.h"
 #include "tests/compiler/foreign.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/array.h"
-#include "compiler/emit_library.h"
+#include "algorithms/evaluate/array.h"
+#include "compiler/emit/emit_library.h"
 #include "runtime/tessera.h"
-#include "schedules/schedule.h"
-#include "schedules/target.h"
+#include "schedules/knobs/schedule.h"
+#include "schedules/target/target.h"
 
 namespace tessera::test {
 

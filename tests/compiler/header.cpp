@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/header.h"
-#include "compiler/lower.h"
+#include "compiler/emit/header.h"
+#include "compiler/lower/lower.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "compiler/instruction.h"
+#include "compiler/tile/instruction.h"
 
 #include <array>
 #include <bit>
@@ -7,11 +7,11 @@
 #include <random>
 
 #include "algorithms/library/library.h"
-#include "algorithms/reference.h"
-#include "compiler/lower.h"
-#include "schedules/canonical.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
+#include "algorithms/evaluate/reference.h"
+#include "compiler/lower/lower.h"
+#include "schedules/knobs/canonical.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
 #include "tests/compiler/harness.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

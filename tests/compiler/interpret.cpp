@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "algorithms/array.h"
-#include "algorithms/error.h"
-#include "compiler/interpret.h"
+#include "algorithms/evaluate/array.h"
+#include "support/text/error.h"
+#include "compiler/interpret/interpret.h"
 
 namespace tessera {
 

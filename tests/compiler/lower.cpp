@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/verify_tiles.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/check/verify_tiles.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

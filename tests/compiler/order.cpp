@@ -1,12 +1,12 @@
-#include "compiler/order.h"
+#include "compiler/rewrite/order.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
 #include "tests/compiler/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,5 +1,5 @@
 // Operands packed ahead of time: the same bits as without, in every layout and at every shape; what is refused.
-#include "compiler/prepack.h"
+#include "compiler/rewrite/prepack.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,14 +8,14 @@
 #include <functional>
 
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "algorithms/verify.h"
-#include "compiler/header.h"
-#include "compiler/lower.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/verify/verify.h"
+#include "compiler/emit/header.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
 #include "tests/compiler/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

@@ -1,4 +1,4 @@
-#include "compiler/emit/processes.h"
+#include "compiler/emit/halide/processes.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 

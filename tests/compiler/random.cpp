@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "tests/compiler/cases.h"
 #include "tests/compiler/random_case.h"
 

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <set>
 
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "schedules/notation.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "schedules/knobs/notation.h"
 
 namespace tessera::test {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "schedules/check.h"
-#include "schedules/library.h"
-#include "schedules/merge.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/merge.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

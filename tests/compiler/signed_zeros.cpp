@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

@@ -1,17 +1,17 @@
 // A variant's program is made for the extents at which its conditions hold; and where no load of a tile needs its guard, it has none.
-#include "compiler/specialize.h"
+#include "compiler/lower/specialize.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <set>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/lower.h"
-#include "compiler/verify_tiles.h"
-#include "schedules/condition.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/lower/lower.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/knobs/condition.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

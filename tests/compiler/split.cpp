@@ -1,14 +1,14 @@
 // Splits: which stages and dims they make, and what schedules call them.
-#include "compiler/split.h"
+#include "compiler/rewrite/split.h"
 
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "schedules/check.h"
-#include "schedules/merge.h"
+#include "compiler/lower/lower.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/merge.h"
 #include "tests/compiler/cases.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 namespace tessera::test {
 

@@ -1,9 +1,9 @@
-#include "compiler/tile_identity.h"
+#include "compiler/tile/tile_identity.h"
 
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
+#include "compiler/lower/lower.h"
 
 using namespace tessera;
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "compiler/tile_program.h"
+#include "compiler/tile/tile_program.h"
 
 namespace tessera {
 

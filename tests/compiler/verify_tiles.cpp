@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "algorithms/error.h"
-#include "compiler/verify_tiles.h"
+#include "support/text/error.h"
+#include "compiler/check/verify_tiles.h"
 
 namespace tessera {
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "compiler/object_file.h"
-#include "compiler/wasm_object.h"
+#include "compiler/abi/object_file.h"
+#include "compiler/abi/wasm_object.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

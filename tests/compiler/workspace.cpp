@@ -1,9 +1,9 @@
 // Room in the workspace: bytes, and buffers that have more elements than positions.
 #include <catch2/catch.hpp>
 
-#include "algorithms/builder.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/workspace.h"
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/abi/workspace.h"
 #include "runtime/kernel.h"
 #include "tests/compiler/cases.h"
 

@@ -1,11 +1,11 @@
-#include "costmodel/boosted_trees.h"
+#include "costmodel/model/boosted_trees.h"
 
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include "bench/inputs.h"
-#include "tests/schedules/words.h"
+#include "bench/measure/inputs.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

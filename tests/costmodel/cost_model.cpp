@@ -1,4 +1,4 @@
-#include "costmodel/cost_model.h"
+#include "costmodel/model/cost_model.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,11 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/hash.h"
-#include "bench/inputs.h"
-#include "bench/output_folder.h"
-#include "tests/bench/shell.h"
-#include "tests/schedules/words.h"
+#include "bench/measure/inputs.h"
+#include "support/files/output_folder.h"
+#include "tests/support/shell.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,10 +1,10 @@
-#include "costmodel/examples.h"
+#include "costmodel/model/examples.h"
 
 #include <catch2/catch.hpp>
 
 #include <sstream>
 
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

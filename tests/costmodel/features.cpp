@@ -1,14 +1,15 @@
-#include "costmodel/features.h"
+#include "costmodel/model/counted_samples.h"
+#include "costmodel/features/features.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <set>
 
-#include "algorithms/hash.h"
+#include "support/text/sha256.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "costmodel/counted_samples.h"
+#include "compiler/lower/lower.h"
+#include "costmodel/model/counted_samples.h"
 
 using namespace tessera;
 

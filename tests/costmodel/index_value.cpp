@@ -1,4 +1,4 @@
-#include "costmodel/index_value.h"
+#include "costmodel/features/index_value.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "costmodel/loop_nest.h"
+#include "costmodel/features/loop_nest.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
-#include "costmodel/profile.h"
+#include "costmodel/features/profile.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/builder.h"
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "costmodel/roofline.h"
+#include "compiler/lower/lower.h"
+#include "costmodel/features/roofline.h"
 
 using namespace tessera;
 

@@ -1,4 +1,4 @@
-#include "costmodel/roofline.h"
+#include "costmodel/features/roofline.h"
 
 #include <catch2/catch.hpp>
 

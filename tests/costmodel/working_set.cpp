@@ -1,4 +1,4 @@
-#include "costmodel/working_set.h"
+#include "costmodel/features/working_set.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "generators/bench.h"
+#include "generators/commands/bench.h"
 
 #include <nlohmann/json.hpp>
 

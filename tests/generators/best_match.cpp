@@ -1,4 +1,4 @@
-#include "generators/best_match.h"
+#include "generators/kernel/best_match.h"
 
 #include <nlohmann/json.hpp>
 

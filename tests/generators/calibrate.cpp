@@ -1,6 +1,6 @@
-#include "generators/calibrate.h"
+#include "generators/doctor/calibrate.h"
 
-#include "schedules/target_file.h"
+#include "schedules/target/target_file.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

@@ -1,9 +1,9 @@
-#include "generators/campaign_file.h"
+#include "generators/tune/campaign_file.h"
 
 #include <nlohmann/json.hpp>
 
 #include "tests/generators/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,14 +1,14 @@
-#include "generators/checked_artifacts.h"
+#include "generators/check/checked_artifacts.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "algorithms/builder.h"
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "generators/prepare.h"
+#include "algorithms/build/builder.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "generators/kernel/prepare.h"
 #include "tests/generators/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

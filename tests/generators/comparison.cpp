@@ -1,7 +1,7 @@
-#include "generators/comparison.h"
+#include "generators/kernel/comparison.h"
 
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
+#include "compiler/lower/lower.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

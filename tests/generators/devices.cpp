@@ -1,4 +1,4 @@
-#include "generators/devices.h"
+#include "generators/kernel/devices.h"
 
 #include "tests/generators/harness.h"
 

@@ -1,8 +1,8 @@
-#include "generators/doctor.h"
+#include "generators/doctor/doctor.h"
 
 #include <nlohmann/json.hpp>
 
-#include "schedules/target.h"
+#include "schedules/target/target.h"
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
 

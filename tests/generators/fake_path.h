@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bench/output_folder.h"
+#include "support/files/output_folder.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test {

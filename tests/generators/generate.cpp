@@ -1,4 +1,4 @@
-#include "generators/generate.h"
+#include "generators/commands/generate.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -6,10 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/builder.h"
-#include "algorithms/hash.h"
-#include "algorithms/tile_functions.h"
-#include "autotune/owned_folder.h"
+#include "algorithms/build/builder.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/hash.h"
+#include "algorithms/build/tile_functions.h"
+#include "support/processes/owned_folder.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

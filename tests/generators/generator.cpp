@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

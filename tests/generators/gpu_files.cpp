@@ -1,11 +1,11 @@
-#include "generators/gpu_files.h"
+#include "generators/kernel/gpu_files.h"
 
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/hash.h"
-#include "generators/installed_program.h"
+#include "support/text/sha256.h"
+#include "generators/kernel/installed_program.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

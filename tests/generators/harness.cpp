@@ -3,7 +3,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "generators/generator.h"
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/output_folder.h"
-#include "generators/registry.h"
-#include "schedules/schedule.h"
-#include "tests/bench/shell.h"
+#include "support/files/output_folder.h"
+#include "generators/kernel/registry.h"
+#include "schedules/knobs/schedule.h"
+#include "tests/support/shell.h"
 
 namespace tessera::test {
 

@@ -1,4 +1,4 @@
-#include "generators/inspect.h"
+#include "generators/commands/inspect.h"
 
 #include <nlohmann/json.hpp>
 

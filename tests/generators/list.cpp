@@ -1,8 +1,8 @@
-#include "generators/list.h"
+#include "generators/commands/list.h"
 
 #include <nlohmann/json.hpp>
 
-#include "schedules/target.h"
+#include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

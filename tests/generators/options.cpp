@@ -1,7 +1,7 @@
-#include "generators/options.h"
+#include "generators/kernel/options.h"
 
 #include "tests/generators/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

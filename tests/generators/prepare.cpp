@@ -1,14 +1,14 @@
-#include "generators/prepare.h"
+#include "generators/kernel/prepare.h"
 
 #include <nlohmann/json.hpp>
 
 #include "algorithms/library/library.h"
 
-#include "algorithms/error.h"
-#include "generators/checked_artifacts.h"
-#include "schedules/merge.h"
+#include "support/text/error.h"
+#include "generators/check/checked_artifacts.h"
+#include "schedules/artifact/merge.h"
 #include "tests/generators/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

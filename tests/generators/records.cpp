@@ -1,13 +1,13 @@
-#include "autotune/records.h"
+#include "autotune/records/records.h"
 
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/hash.h"
+#include "algorithms/text/hash.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "costmodel/examples.h"
+#include "compiler/lower/lower.h"
+#include "costmodel/model/examples.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

@@ -1,11 +1,11 @@
-#include "generators/registry.h"
+#include "generators/kernel/registry.h"
 
-#include "algorithms/convolution.h"
-#include "algorithms/hash.h"
+#include "algorithms/build/convolution.h"
+#include "algorithms/text/hash.h"
 #include "algorithms/library/library.h"
-#include "generators/prepare.h"
+#include "generators/kernel/prepare.h"
 #include "tests/generators/harness.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

@@ -1,4 +1,4 @@
-#include "generators/show.h"
+#include "generators/commands/show.h"
 
 #include "tests/generators/harness.h"
 

@@ -1,4 +1,4 @@
-#include "generators/tune.h"
+#include "generators/tune/tune.h"
 
 #include <algorithm>
 #include <fstream>
@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/shell_words.h"
-#include "generators/tune_shapes.h"
-#include "schedules/merge.h"
-#include "schedules/target_file.h"
+#include "support/text/shell_words.h"
+#include "generators/tune/tune_shapes.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/target/target_file.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-#include "generators/tune_many.h"
+#include "generators/tune/tune_many.h"
 
 #include <nlohmann/json.hpp>
 

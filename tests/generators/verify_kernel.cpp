@@ -1,9 +1,9 @@
-#include "generators/verify_kernel.h"
+#include "generators/commands/verify_kernel.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "schedules/target.h"
+#include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

@@ -11,10 +11,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "algorithms/error.h"
-#include "algorithms/print.h"
-#include "algorithms/reference.h"
-#include "algorithms/tile_functions.h"
+#include "support/text/error.h"
+#include "algorithms/text/print.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/build/tile_functions.h"
 
 using namespace tessera;
 

@@ -10,14 +10,14 @@
 #include <cstdio>
 #include <cstring>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "algorithms/reference.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/verify_tiles.h"
-#include "schedules/check.h"
-#include "schedules/merge.h"
+#include "algorithms/evaluate/reference.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/merge.h"
 
 using namespace tessera;
 

@@ -5,11 +5,11 @@
 // file: what a person wrote by hand, what a program made, and what is checked in are one form.
 #include <cstdio>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "schedules/explain.h"
-#include "schedules/merge.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/explain.h"
+#include "schedules/artifact/merge.h"
 
 using namespace tessera;
 

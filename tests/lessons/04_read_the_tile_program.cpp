@@ -9,13 +9,13 @@
 // rewrite of the algorithm, and the reduction tree that results can be read in the tile program.
 #include <cstdio>
 
-#include "algorithms/array.h"
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "compiler/interpret.h"
-#include "compiler/lower.h"
-#include "compiler/verify_tiles.h"
-#include "schedules/merge.h"
+#include "algorithms/evaluate/array.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/artifact/merge.h"
 
 using namespace tessera;
 

@@ -15,12 +15,12 @@
 #include <cstring>
 #include <fstream>
 
-#include "algorithms/array.h"
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "bench/output_folder.h"
-#include "compiler/interpret.h"
-#include "generators/generate.h"
+#include "algorithms/evaluate/array.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "support/files/output_folder.h"
+#include "compiler/interpret/interpret.h"
+#include "generators/commands/generate.h"
 #include "runtime/tessera.h"
 
 using namespace tessera;

@@ -8,13 +8,13 @@
 #include <cstdio>
 #include <cstring>
 
-#include "algorithms/array.h"
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "bench/output_folder.h"
-#include "compiler/interpret.h"
-#include "compiler/object_file.h"
-#include "generators/generate.h"
+#include "algorithms/evaluate/array.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "support/files/output_folder.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/abi/object_file.h"
+#include "generators/commands/generate.h"
 
 using namespace tessera;
 

@@ -14,10 +14,10 @@
 #include <cstring>
 #include <fstream>
 
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "bench/output_folder.h"
-#include "generators/generate.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "support/files/output_folder.h"
+#include "generators/commands/generate.h"
 #include "runtime/tessera.h"
 
 using namespace tessera;

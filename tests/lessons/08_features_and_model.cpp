@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower.h"
-#include "costmodel/cost_model.h"
+#include "compiler/lower/lower.h"
+#include "costmodel/model/cost_model.h"
 
 using namespace tessera;
 

@@ -5,13 +5,13 @@
 // here is one that Tessera has never seen.
 #include <cstdio>
 
-#include "algorithms/builder.h"
-#include "algorithms/error.h"
-#include "algorithms/tile_functions.h"
-#include "autotune/campaign.h"
-#include "autotune/tuned_schedule.h"
-#include "bench/output_folder.h"
-#include "compiler/lower.h"
+#include "algorithms/build/builder.h"
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+#include "autotune/search/campaign.h"
+#include "autotune/search/tuned_schedule.h"
+#include "support/files/output_folder.h"
+#include "compiler/lower/lower.h"
 
 using namespace tessera;
 

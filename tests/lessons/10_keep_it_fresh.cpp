@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/error.h"
+#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "autotune/tuned_schedule.h"
-#include "compiler/lower.h"
-#include "schedules/explain.h"
-#include "schedules/merge.h"
+#include "autotune/search/tuned_schedule.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/explain.h"
+#include "schedules/artifact/merge.h"
 
 using namespace tessera;
 

@@ -1,5 +1,5 @@
 // A generator of activations alone, which the standard library has only at the end of something.
-#include "algorithms/tile_functions.h"
+#include "algorithms/build/tile_functions.h"
 #include "generators/generator.h"
 
 using namespace tessera;

@@ -17,7 +17,7 @@ except ImportError:
     sys.exit(77)
 
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "peers"))
 from generated import Library, dense  # noqa: E402
 
 # NumPy has no bf16: u2 holds its bits.

@@ -1,9 +1,9 @@
-#include "schedules/artifact.h"
+#include "schedules/artifact/artifact.h"
 
 #include <nlohmann/json.hpp>
 
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using nlohmann::json;

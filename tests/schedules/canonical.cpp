@@ -1,9 +1,9 @@
-#include "schedules/canonical.h"
+#include "schedules/knobs/canonical.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "schedules/artifact.h"
+#include "schedules/artifact/artifact.h"
 #include "tests/schedules/samples.h"
 
 using namespace tessera;

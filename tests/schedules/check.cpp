@@ -1,9 +1,9 @@
-#include "schedules/check.h"
+#include "schedules/check/check.h"
 
-#include "algorithms/hash.h"
-#include "schedules/merge.h"
+#include "algorithms/text/hash.h"
+#include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using test::check_words;

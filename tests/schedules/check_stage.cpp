@@ -1,9 +1,9 @@
-#include "schedules/check_stage.h"
+#include "schedules/check/check_stage.h"
 
-#include "schedules/check.h"
-#include "schedules/merge.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using test::check_words;

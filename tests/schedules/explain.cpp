@@ -1,9 +1,9 @@
-#include "schedules/explain.h"
+#include "schedules/artifact/explain.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "schedules/merge.h"
+#include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
 
 using namespace tessera;

@@ -1,8 +1,8 @@
-#include "schedules/fields.h"
+#include "schedules/artifact/fields.h"
 
-#include "schedules/artifact.h"
+#include "schedules/artifact/artifact.h"
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using nlohmann::json;

@@ -1,8 +1,8 @@
-#include "schedules/knob_names.h"
+#include "schedules/knobs/knob_names.h"
 
 #include <catch2/catch.hpp>
 
-#include "schedules/merge.h"
+#include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
 
 using namespace tessera;

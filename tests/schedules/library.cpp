@@ -1,12 +1,12 @@
-#include "schedules/library.h"
+#include "schedules/artifact/library.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "schedules/merge.h"
-#include "tests/schedules/words.h"
+#include "schedules/artifact/merge.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using test::check_words;

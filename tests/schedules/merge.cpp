@@ -1,7 +1,7 @@
-#include "schedules/merge.h"
+#include "schedules/artifact/merge.h"
 
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using nlohmann::json;

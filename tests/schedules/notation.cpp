@@ -1,4 +1,4 @@
-#include "schedules/notation.h"
+#include "schedules/knobs/notation.h"
 
 #include <catch2/catch.hpp>
 

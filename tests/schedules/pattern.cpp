@@ -1,11 +1,11 @@
-#include "schedules/pattern.h"
+#include "schedules/knobs/pattern.h"
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/tile_functions.h"
-#include "schedules/merge.h"
+#include "algorithms/build/tile_functions.h"
+#include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 

@@ -1,4 +1,4 @@
-#include "schedules/pieces.h"
+#include "schedules/knobs/pieces.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
-#include "schedules/provenance.h"
+#include "schedules/artifact/provenance.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;

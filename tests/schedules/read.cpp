@@ -1,10 +1,10 @@
-#include "schedules/read.h"
+#include "schedules/artifact/read.h"
 
 #include <nlohmann/json.hpp>
 
-#include "schedules/artifact.h"
+#include "schedules/artifact/artifact.h"
 #include "tests/schedules/samples.h"
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using nlohmann::json;

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "schedules/merge.h"
+#include "schedules/artifact/merge.h"
 
 namespace tessera::test {
 

@@ -3,9 +3,9 @@
 #include <random>
 #include <string>
 
-#include "algorithms/algorithm.h"
-#include "schedules/artifact.h"
-#include "schedules/library.h"
+#include "algorithms/ir/algorithm.h"
+#include "schedules/artifact/artifact.h"
+#include "schedules/artifact/library.h"
 
 namespace tessera::test {
 

@@ -8,9 +8,9 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-#include "algorithms/error.h"
-#include "schedules/artifact.h"
-#include "schedules/canonical.h"
+#include "support/text/error.h"
+#include "schedules/artifact/artifact.h"
+#include "schedules/knobs/canonical.h"
 #include "tests/schedules/samples.h"
 
 using namespace tessera;

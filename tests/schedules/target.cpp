@@ -1,8 +1,8 @@
-#include "schedules/target.h"
+#include "schedules/target/target.h"
 
 #include <catch2/catch.hpp>
 
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using test::check_words;

@@ -1,4 +1,4 @@
-#include "schedules/target_file.h"
+#include "schedules/target/target_file.h"
 
 #include <algorithm>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-#include "tests/schedules/words.h"
+#include "tests/support/words.h"
 
 using namespace tessera;
 using nlohmann::json;

@@ -1,0 +1,332 @@
+#include "algorithms/build/builder.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "algorithms/verify/verify.h"
+
+namespace tessera {
+
+static bool contains(const std::vector<std::string> &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Tile::Tile(Builder *builder, Expr value, std::vector<std::string> dims)
+    : builder_(builder), value_(std::move(value)), dims_(std::move(dims)) {}
+
+std::string Tile::describe() const {
+    if (!value_.defined()) return "nothing";
+    return (value_.kind() == ExprKind::load ? value_->name : brief(value_, 40)) + "[" + (dims_.empty() ? "" : join(dims_)) + "]";
+}
+
+const Tile &Tile::defined() const {
+    if (!builder_ || !value_.defined())
+        throw UserError("algorithm.tile", std::string("a tile ") +
+                                              (builder_ ? "without a value, an undefined expression," : "that no builder made") +
+                                              " is used; expected one of a Builder, such as an input, or a result of tile functions.");
+    return *this;
+}
+
+Tile Tile::named(const std::string &name) const {
+    const Expr &v = defined().value_;
+    // A tile that is just a nameless fold gives the fold its name.
+    if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name)) {
+        const Stage *stage = builder_->algorithm_.find_stage(v->name);
+        if (stage && results_of(*stage).size() == 1) return builder_->rename_stage(v->name, builder_->scoped(name));
+    }
+    return builder_->make_stage(name, *this);
+}
+
+Tile Tile::at(const std::map<std::string, Expr> &index, std::vector<std::string> dims) const {
+    for (auto &[dim, e] : index)
+        if (!contains(dims_, dim))
+            throw UserError("shape.unknown-dim", describe() + ": it has no dim '" + dim + "' to read at another index; its dims are " +
+                                                     join(dims_) + "." + did_you_mean(dim, dims_));
+    return Tile(builder_, substitute(value(), index), std::move(dims));
+}
+
+Builder::Builder(std::string name, Numerics numerics) {
+    algorithm_.name = std::move(name);
+    algorithm_.numerics = std::move(numerics);
+}
+
+static bool same(const Dim &a, const Dim &b) {
+    return a.kind == b.kind && a.value == b.value && equal(a.size, b.size) && a.multiple_of == b.multiple_of && a.min == b.min &&
+           a.max == b.max && a.equals == b.equals;
+}
+
+Dim Builder::dim(const Dim &d) {
+    if (const Dim *known = algorithm_.find_dim(d.name)) {
+        if (!same(*known, d))
+            throw UserError("algorithm.dim", algorithm_.name + ": dim '" + d.name +
+                                                 "' is declared twice with different meanings; "
+                                                 "give the second another name.");
+        return *known;
+    }
+    algorithm_.dims.push_back(d);
+    return d;
+}
+
+Dim Builder::dim(const std::string &name) { return dim(symbolic_dim(name)); }
+Dim Builder::dim(const std::string &name, int64_t value) { return dim(fixed_dim(name, value)); }
+
+Tile Builder::stored(const Tensor &t) const {
+    std::vector<Expr> index;
+    for (const std::string &d : t.dims) index.push_back(variable(d));
+    Expr value = load(t.name, t.dtype, index);
+    if (!is_arithmetic(t.dtype)) value = cast(is_float(t.dtype) ? algorithm_.numerics.compute : DType::i32, value);
+    return Tile(const_cast<Builder *>(this), value, t.dims);
+}
+
+static Tensor tensor(const std::string &name, DType dtype, const std::vector<Dim> &dims, Role role) {
+    Tensor t;
+    t.name = name, t.dtype = dtype, t.dims = names_of(dims), t.role = role;
+    return t;
+}
+
+Tile Builder::input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype) {
+    for (const Dim &d : dims) dim(d);
+    algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::input));
+    return stored(algorithm_.tensors.back());
+}
+
+Tile Builder::state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype) {
+    for (const Dim &d : dims) dim(d);
+    algorithm_.tensors.push_back(tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::state));
+    return stored(algorithm_.tensors.back());
+}
+
+Tile Builder::parameter(const std::string &name, DType dtype) {
+    algorithm_.parameters.push_back({name, dtype});
+    return Tile(this, tessera::parameter(name, dtype), {});
+}
+
+Tile Builder::constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
+                       std::optional<DType> dtype) {
+    for (const Dim &d : dims) dim(d);
+    Tensor t = tensor(name, dtype.value_or(algorithm_.numerics.storage), dims, Role::constant);
+    for (double v : values) t.values.push_back(tessera::constant(t.dtype, v)->value);
+    algorithm_.tensors.push_back(t);
+    return stored(t);
+}
+
+Tile Builder::index(const Dim &d) { return Tile(this, variable(dim(d).name), {d.name}); }
+Tile Builder::scalar(DType dtype, double value) { return Tile(this, tessera::constant(dtype, value), {}); }
+
+Tile Builder::tile(Expr value, const std::vector<Dim> &dims) {
+    for (const Dim &d : dims) dim(d);
+    return Tile(this, std::move(value), names_of(dims));
+}
+
+std::string Builder::fresh(const std::string &base) {
+    std::string name = scoped(base);
+    for (int n = 2; algorithm_.find_stage(name) || algorithm_.find_tensor(name); n++) name = scoped(base + std::to_string(n));
+    return name;
+}
+
+Tile Builder::make_stage(const std::string &name, const Tile &tile) {
+    algorithm_.stages.push_back({scoped(name), tile.dims(), Map{tile.value()}});
+    return stored(results_of(algorithm_.stages.back())[0]);
+}
+
+Tile Builder::rename_stage(const std::string &from, const std::string &to) {
+    if (from != to && (algorithm_.find_stage(to) || algorithm_.find_tensor(to)))
+        throw UserError("algorithm.name",
+                        algorithm_.name + ": there is already a stage or tensor '" + to +
+                            "'; choose another name, or hold a scope() while one of the two is made, if tile functions name their stages.");
+    auto rename = [&](const Expr &e) {
+        return rewrite(e, [&](const Expr &n) -> Expr {
+            return n.kind() == ExprKind::load && n->name == from && !n->guarded ? load(to, n.type(), n->args) : Expr();
+        });
+    };
+    Tile result;
+    for (Stage &stage : algorithm_.stages) {
+        stage = with_expressions(stage, rename);
+        if (stage.name == from) stage.name = to, result = stored(results_of(stage)[0]);
+    }
+    anonymous_.erase(from);
+    return result;
+}
+
+// A load at the plain indices of its dims: a tensor or a stage.
+static bool is_tensor(const Tile &tile) {
+    Expr v = tile.value();
+    if (v.kind() == ExprKind::cast) v = v->args[0];
+    return v.kind() == ExprKind::load;
+}
+
+// An operand that a fold would compute again for every point of dims that it does not have becomes a stage.
+Tile Builder::materialized(const Tile &tile, const std::string &name) {
+    if (is_tensor(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
+    std::string full = fresh(name);
+    return make_stage(full.substr(prefix_.size()), tile);
+}
+
+std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
+                                const Tile &where) {
+    std::vector<std::string> all;
+    for (const Tile &t : inputs)
+        for (const std::string &d : t.dims())
+            if (!contains(all, d)) all.push_back(d);
+    for (const std::string &d : over)
+        if (!contains(all, d) && !inputs.empty())
+            throw UserError("shape.fold", algorithm_.name + ": " + monoid.name + " cannot fold over '" + d +
+                                              "': no operand has that dim; " + inputs[0].describe() + " has " + join(inputs[0].dims()) +
+                                              "." + did_you_mean(d, all));
+    std::vector<std::string> extra;
+    for (const Part &p : monoid.parts) extra.insert(extra.end(), p.dims.begin(), p.dims.end());
+    std::vector<std::string> dims;
+    for (const std::string &d : all)
+        if (!contains(over, d) && !contains(extra, d)) dims.push_back(d);
+    std::vector<Expr> values;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        if (i >= monoid.inputs.size() || inputs[i].dtype() != monoid.inputs[i])
+            throw UserError("shape.type", algorithm_.name + ": " + monoid.name + " wants operand " + std::to_string(i) + " as " +
+                                              (i < monoid.inputs.size() ? name_of(monoid.inputs[i]) : "nothing") + ", got " +
+                                              name_of(inputs[i].dtype()) + " " + inputs[i].describe() + "; convert with cast.");
+        bool recomputed = inputs[i].dims().size() < all.size();
+        values.push_back((recomputed ? materialized(inputs[i], monoid.name + "_operand") : inputs[i]).value());
+    }
+    Expr condition = where ? where.value() : Expr();
+    Stage stage{fresh(monoid.name), dims, Reduce{monoid, over, values, condition, {}}};
+    algorithm_.stages.push_back(stage);
+    anonymous_.insert(stage.name);
+    std::vector<Tile> results;
+    for (const Tensor &t : results_of(stage)) results.push_back(stored(t));
+    return results;
+}
+
+// Where a segment begins, from the segments' ids: at the first element, and where the id differs from that of the element
+// before in the scan's direction.
+static Expr begins_segment(const Expr &ids, const std::string &along, ScanDirection direction) {
+    bool forward = direction == ScanDirection::forward;
+    Expr here = variable(along), before = forward ? here - 1 : here + 1;
+    Expr inside = forward ? here >= 1 : before < extent(along);
+    return !inside || ids != read_where(substitute(ids, {{along, before}}), inside);
+}
+
+Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, bool inclusive, ScanDirection direction,
+                   const Tile &segments) {
+    if (!contains(tile.dims(), along.name))
+        throw UserError("shape.fold", algorithm_.name + ": a scan along '" + along.name + "' needs that dim; " + tile.describe() + " has " +
+                                          join(tile.dims()) + ".");
+    Scan scan;
+    scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.inputs = {tile.value()};
+    scan.direction = direction;
+    if (segments) {
+        const Expr where = segments.value();
+        for (const std::string &d : segments.dims())
+            if (!contains(tile.dims(), d))
+                throw UserError("shape.scan", algorithm_.name + ": the segments " + segments.describe() + " of a scan have the dim '" + d +
+                                                  "', which " + tile.describe() + " lacks; broadcast the scanned tile.");
+        if (is_float(where.type()))
+            throw UserError("shape.type", algorithm_.name + ": the segments " + segments.describe() + " of a scan are " +
+                                              name_of(where.type()) +
+                                              "; give bool (an element begins a segment) or integers (its segment's id).");
+        scan.segments = where.type() == DType::boolean ? where : begins_segment(where, along.name, direction);
+    }
+    Stage stage{fresh("scan"), tile.dims(), scan};
+    algorithm_.stages.push_back(stage);
+    anonymous_.insert(stage.name);
+    return stored(results_of(stage)[0]);
+}
+
+Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims) {
+    for (const Dim &d : dims) dim(d);
+    if (at.size() != dims.size())
+        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + input.describe() + " has " + std::to_string(at.size()) +
+                                                 " positions for a result of " + std::to_string(dims.size()) +
+                                                 " dims; expected one for each of " + join(names_of(dims)) + ".");
+    Reduce reduce{monoid, input.dims(), {input.value()}, {}, {}};
+    for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
+    Stage stage{fresh("scatter"), names_of(dims), reduce};
+    algorithm_.stages.push_back(stage);
+    anonymous_.insert(stage.name);
+    return stored(results_of(stage)[0]);
+}
+
+void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value) {
+    Expr target = state.value();
+    if (target.kind() == ExprKind::cast) target = target->args[0];
+    const Tensor *tensor = target.kind() == ExprKind::load ? algorithm_.find_tensor(target->name) : nullptr;
+    if (!tensor || tensor->role != Role::state)
+        throw UserError("algorithm.update",
+                        algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
+    Update u;
+    u.state = tensor->name;
+    for (const Tile &t : index) u.index.push_back(cast(DType::index, t.value()));
+    u.value = cast(tensor->dtype, value.value());
+    algorithm_.stages.push_back({scoped(name), value.dims(), u});
+    algorithm_.effects.insert(Effect::memory);
+}
+
+std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
+                                const std::map<std::string, Tile> &parameters) {
+    Call call;
+    for (auto &[name, tile] : parameters) call.parameters[name] = tile.value();
+    call.scope = scoped(scope);
+    call.callee = std::make_shared<const Algorithm>(callee);
+    size_t next = 0;
+    auto bind = [&](const std::string &from, const std::string &to, const Tile &tile) {
+        auto [it, fresh] = call.dims.emplace(from, to);
+        if (!fresh && it->second != to)
+            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " binds the callee's dim '" + from +
+                                              "' to '" + to + "', and another argument binds it to '" + it->second + "'.");
+    };
+    for (const Tensor &t : callee.tensors) {
+        if (t.role == Role::constant) continue;
+        if (next == arguments.size())
+            throw UserError("shape.call",
+                            algorithm_.name + "." + scope + ": " + callee.name + " wants more arguments; '" + t.name + "' is missing.");
+        Tile tile = materialized(arguments[next++], scope + "_" + t.name);
+        if (tile.dims().size() != t.dims.size())
+            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " has rank " +
+                                              std::to_string(tile.dims().size()) + ", and '" + t.name + "' of " + callee.name +
+                                              " has dims " + join(t.dims) + ".");
+        for (size_t i = 0; i < t.dims.size(); i++) bind(t.dims[i], tile.dims()[i], tile);
+        Expr v = tile.value();
+        if (v.kind() == ExprKind::cast) v = v->args[0];
+        call.tensors[t.name] = v->name;
+    }
+    if (next != arguments.size())
+        throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) +
+                                          " arguments, got " + std::to_string(arguments.size()) + ".");
+    algorithm_.calls.push_back(call);
+    std::vector<Tile> results;
+    for (const std::string &name : callee.outputs) {
+        const Stage *stage = defining_stage(callee, name);
+        require(stage, "an output has a stage");
+        Tensor t;
+        for (const Tensor &r : results_of(*stage))
+            if (r.name == name) t = r;
+        t.name = call.scope + "." + name;
+        for (std::string &d : t.dims) d = call.dims.count(d) ? call.dims.at(d) : call.scope + "." + d;
+        results.push_back(stored(t));
+    }
+    return results;
+}
+
+Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
+    DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.storage : tile.dtype());
+    const bool rounds = !is_float(type);  // a policy's way to round is to integers
+    Tile cast_tile(this,
+                   rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()),
+                   tile.dims());
+    cast_tile.named(name);
+    algorithm_.outputs.push_back(scoped(name));
+    return *this;
+}
+
+Builder &Builder::effect(Effect effect) {
+    algorithm_.effects.insert(effect);
+    return *this;
+}
+
+Algorithm Builder::build() const {
+    verify(algorithm_);
+    return algorithm_;
+}
+
+Builder::Scope Builder::scope(const std::string &prefix) { return Scope(*this, prefix); }
+
+}  // namespace tessera

@@ -1,0 +1,130 @@
+// How a user writes an algorithm: a Builder declares dims, tensors and outputs, and Tiles compose.
+//
+//     Algorithm linear_gelu(const Numerics &numerics) {
+//         Builder f("linear_gelu", numerics);
+//         Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+//         Tile x = f.input("x", {M, K});
+//         Tile w = f.input("w", {K, N});
+//         Tile b = f.input("b", {N}, DType::f32);
+//         Tile acc = dot(x, w).named("acc");           // (M, N)
+//         return f.output("y", gelu(acc + b)).build();
+//     }
+//
+// A Tile is an expression over named dims. Operators combine tiles dim by dim, by name: a dim that one side lacks is
+// broadcast. Element-wise work stays an expression until `named`, `output` or a fold that would recompute it makes it a
+// stage.
+#pragma once
+#include <initializer_list>
+#include <optional>
+
+#include "algorithms/ir/algorithm.h"
+
+namespace tessera {
+
+class Builder;
+
+class Tile {
+public:
+    Tile() = default;  // nothing: an optional argument that is not given. Its members throw UserError algorithm.tile.
+    Tile(Builder *builder, Expr value, std::vector<std::string> dims);
+
+    Expr value() const { return defined().value_; }
+    explicit operator bool() const { return value_.defined(); }
+    const std::vector<std::string> &dims() const { return dims_; }  // outermost first
+    DType dtype() const { return defined().value_.type(); }
+    Builder &builder() const { return *defined().builder_; }
+    // The same tile as a stage of that name, which a schedule can address. A fold that has no name yet takes it.
+    Tile named(const std::string &name) const;
+    // The tile read at another index: dim -> expression over other dims. `dims` are those of the result.
+    Tile at(const std::map<std::string, Expr> &index, std::vector<std::string> dims) const;
+    std::string describe() const;  // "x[M, K]", for messages
+
+private:
+    Builder *builder_ = nullptr;
+    Expr value_;
+    std::vector<std::string> dims_;
+
+    const Tile &defined() const;
+};
+
+class Builder {
+public:
+    explicit Builder(std::string name, Numerics numerics = {});
+
+    // Dims. The same name twice must mean the same thing (UserError algorithm.dim).
+    Dim dim(const std::string &name);                 // symbolic
+    Dim dim(const std::string &name, int64_t value);  // fixed
+    Dim dim(const Dim &description);                  // with constraints, ragged, counted, derived
+
+    // Tensors, in the policy's storage type unless one is given; their tiles have the compute type.
+    Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
+    Tile state(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
+    Tile parameter(const std::string &name, DType dtype);  // no dims
+    // A table inside the kernel: fixed dims, row-major `values`, rounded to the type.
+    Tile constant(const std::string &name, const std::vector<Dim> &dims, const std::vector<double> &values,
+                  std::optional<DType> dtype = {});
+
+    // The index of a dim as a tile of type index.
+    Tile index(const Dim &dim);
+    // A scalar tile.
+    Tile scalar(DType dtype, double value);
+    // A tile of any expression over the dims.
+    Tile tile(Expr value, const std::vector<Dim> &dims);
+
+    // Folds. `inputs` are combined over `over`; the result is one tile for each part of the monoid. `where` may be undefined.
+    std::vector<Tile> fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
+                           const Tile &where = {});
+    // Prefix folds along a dim. `segments`, if there, has no other dims than `input`: a bool tile that holds at the elements at
+    // which a fold begins anew, or an integer tile of ids, which begins one wherever the id differs from the element's before.
+    Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true,
+              ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
+    // result[at…] accumulates input; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
+    Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
+    // state[index…] = value, for every point of the value's dims. A tile of the state from before that has no name is an expression: where
+    // it is used after the update, it reads what the update wrote. One that was `named` before keeps what it read.
+    void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
+
+    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims. Gives its
+    // outputs. Stages of the callee are named scope.stage.
+    std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
+                           const std::map<std::string, Tile> &parameters = {});
+
+    // Declares an output, in the policy's storage type unless one is given.
+    Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
+    Builder &effect(Effect effect);
+    // The finished, verified algorithm.
+    Algorithm build() const;
+
+    // Stages made inside the returned object's life are named prefix + "." + name.
+    class Scope;
+    Scope scope(const std::string &prefix);
+    const Numerics &numerics() const { return algorithm_.numerics; }
+    Tile make_stage(const std::string &name, const Tile &tile);
+    const Algorithm &algorithm() const { return algorithm_; }
+
+private:
+    friend class Tile;
+    Algorithm algorithm_;
+    std::string prefix_;
+    std::set<std::string> anonymous_;
+
+    std::string scoped(const std::string &name) const { return prefix_ + name; }
+    std::string fresh(const std::string &base);
+    Tile stored(const Tensor &tensor) const;
+    Tile rename_stage(const std::string &from, const std::string &to);
+    Tile materialized(const Tile &tile, const std::string &name);
+};
+
+class Builder::Scope {
+public:
+    Scope(Builder &builder, const std::string &prefix) : builder_(builder), saved_(builder.prefix_) { builder.prefix_ += prefix + "."; }
+    ~Scope() { builder_.prefix_ = saved_; }
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+private:
+    Builder &builder_;
+    std::string saved_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,112 @@
+#include "algorithms/build/convolution.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
+
+namespace tessera {
+
+Window window_of(const Options &options) {
+    Window w;
+    auto take = [&](const char *name, int64_t &value) {
+        if (auto it = options.find(name); it != options.end()) value = it->second;
+    };
+    take("stride", w.stride), take("padding", w.padding), take("dilation", w.dilation);
+    return w;
+}
+
+std::vector<Option> window_options() {
+    return {{"stride", "step between windows", 1, 1, 64},
+            {"padding", "elements added at each end", 0, 0, 64},
+            {"dilation", "step between taps", 1, 1, 64}};
+}
+
+Dim padded_dim(const std::string &name, const Dim &in, const Window &window) {
+    return derived_dim(name, extent(in.name) + Expr(2 * window.padding));
+}
+
+Dim positions_dim(const std::string &name, const Dim &in, const Dim &taps, const Window &window) {
+    Expr room = extent(in.name) - Expr(window.dilation) * extent(taps.name) + Expr(2 * window.padding + window.dilation - 1);
+    return derived_dim(name, room / Expr(window.stride) + 1);
+}
+
+static std::vector<std::string> replaced(std::vector<std::string> dims, const std::string &from, const std::string &to) {
+    std::replace(dims.begin(), dims.end(), from, to);
+    return dims;
+}
+
+static void check_has(const char *function, const Tile &x, const Dim &d) {
+    if (std::find(x.dims().begin(), x.dims().end(), d.name) == x.dims().end())
+        throw UserError("shape.window", std::string(function) + ": " + x.describe() + " has no dim '" + d.name + "'; its dims are " +
+                                            join(x.dims()) + "." + did_you_mean(d.name, x.dims()));
+}
+
+Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside) {
+    Tile moved = x;
+    Expr inside;
+    for (size_t i = 0; i < from.size(); i++) {
+        check_has("pad", x, from[i]);
+        Expr at = variable(x.builder().dim(to[i]).name) - Expr(window.padding);
+        moved = moved.at({{from[i].name, at}}, replaced(moved.dims(), from[i].name, to[i].name));
+        if (window.padding == 0) continue;
+        Expr here = Expr(0) <= at && at < extent(from[i].name);
+        inside = inside.defined() ? inside && here : here;
+    }
+    if (!inside.defined()) return moved;
+    Expr value = moved.value(), loaded = value.kind() == ExprKind::cast ? value->args[0] : value;
+    if (loaded.kind() == ExprKind::load && !loaded->guarded) {
+        Expr guarded = load_or(loaded->name, loaded.type(), loaded->args, inside, constant(loaded.type(), outside));
+        return Tile(&x.builder(), cast(value.type(), guarded), moved.dims());
+    }
+    return Tile(&x.builder(), select(inside, read_where(value, inside), constant(value.type(), outside)), moved.dims());
+}
+
+Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window) {
+    check_has("windows", x, padded);
+    Builder &f = x.builder();
+    Expr at = variable(f.dim(positions).name) * Expr(window.stride) + variable(f.dim(taps).name) * Expr(window.dilation);
+    std::vector<std::string> dims = replaced(x.dims(), padded.name, positions.name);
+    dims.push_back(taps.name);
+    return x.at({{padded.name, at}}, dims);
+}
+
+Tile windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside) {
+    Dim HP = padded_dim("HP", H, window), WP = padded_dim("WP", W, window);
+    Tile padded = pad(x, {H, W}, {HP, WP}, window, outside).named("padded");
+    Tile rows = windows(padded, HP, positions_dim("P", H, R, window), R, window);
+    return windows(rows, WP, positions_dim("Q", W, S, window), S, window);
+}
+
+static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &channels) {
+    taps.insert(taps.end(), channels.begin(), channels.end());
+    return taps;
+}
+
+Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
+            const Window &window) {
+    return dot(windows2d(x, H, W, R, S, window), w, joined({R, S}, channels));
+}
+
+Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window) {
+    Dim LP = padded_dim("LP", L, window);
+    Tile padded = pad(x, {L}, {LP}, window).named("padded");
+    return dot(windows(padded, LP, positions_dim("P", L, R, window), R, window), w, joined({R}, channels));
+}
+
+static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) {
+    return x.builder().fold(monoid, {x}, {R.name, S.name})[0];
+}
+
+Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
+    return pool(maximum_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
+}
+
+Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
+    Tile taken = windows2d(x, H, W, R, S, window);
+    Tile taps(&x.builder(), cast(x.dtype(), extent(R.name) * extent(S.name)), {});
+    return pool(sum_monoid(x.dtype()), taken, R, S) / taps;
+}
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+// Convolutions and pools as tile functions: pad a dim, look at it through a window, fold over the window. Names are those of
+// cuDNN: N images of H x W pixels and C channels; windows of R x S taps; P x Q positions; O output channels.
+//
+//     Tile conv2d_nhwc = dot(windows(windows(padded, H, P, R, along), W, Q, S, along), w, {R, S, C});   // (N, P, Q, O)
+//
+// A group, and a channel of a depthwise convolution, is a dim that both operands keep: x[N, H, W, G, C] lies in memory as
+// x[N, H, W, G*C] does. Padding is a stage of its own, so a schedule may copy it at a block, from which windows then read
+// without a test, or inline it, and then every read is tested.
+#pragma once
+#include "algorithms/build/builder.h"
+#include "algorithms/build/option.h"
+
+namespace tessera {
+
+// A window along one dim: position p sees the elements p * stride + tap * dilation of the padded dim.
+struct Window {
+    int64_t stride = 1, padding = 0, dilation = 1;
+};
+// The window that the options stride, padding and dilation say; those that are missing are as above.
+Window window_of(const Options &options);
+// Those options: stride and dilation in 1 ..= 64, padding in 0 ..= 64.
+std::vector<Option> window_options();
+
+// |in| + 2 padding.
+Dim padded_dim(const std::string &name, const Dim &in, const Window &window);
+// (|in| + 2 padding - dilation (|taps| - 1) - 1) / stride + 1 positions of a window of |taps| taps; none where it does not fit.
+Dim positions_dim(const std::string &name, const Dim &in, const Dim &taps, const Window &window);
+
+// x with `outside` beyond the ends of the dims `from`, which become the dims `to` of padded_dim. Not a stage until named.
+Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to, const Window &window, double outside = 0);
+// x[…, padded, …] read through a window: (…, positions, …, taps).
+Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window);
+
+// The windows of a convolution or pool over two dims: x with H and W padded in a stage named "padded" and read through
+// R x S taps. Declares HP, WP, P and Q; (…, P, Q, …, R, S).
+Tile windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside = 0);
+// Sum over R, S and C of x's windows times w: x[N, H, W, C], w[R, S, C, O] or in any other order of dims. Gives the dims of x
+// that are not summed, P and Q for H and W, then those that w adds.
+Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
+            const Window &window);
+// The same along one dim: x[N, L, C], w[R, C, O] give (N, P, O).
+Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window);
+// The maximum over the window, NaN where there is one in it; positions outside count as -inf.
+Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);
+// The sum over the window divided by |R| |S|; positions outside count as 0.
+Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);
+
+}  // namespace tessera

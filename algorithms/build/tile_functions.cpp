@@ -1,0 +1,177 @@
+#include "algorithms/build/tile_functions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
+
+namespace tessera {
+
+static Builder *builder_of(const Tile &a, const Tile &b) {
+    if (&a.builder() != &b.builder())
+        throw UserError("shape.builder",
+                        a.describe() + " and " + b.describe() + " belong to two algorithms; a tile is used in the one that made it.");
+    return &a.builder();
+}
+
+static std::vector<std::string> both(const Tile &a, const Tile &b) {
+    // The longer operand gives the order; what it lacks follows.
+    const Tile &first = b.dims().size() > a.dims().size() ? b : a, &second = &first == &a ? b : a;
+    std::vector<std::string> dims = first.dims();
+    for (const std::string &d : second.dims())
+        if (std::find(dims.begin(), dims.end(), d) == dims.end()) dims.push_back(d);
+    return dims;
+}
+
+static Tile binary(Op op, const Tile &a, const Tile &b) {
+    if (a.dtype() != b.dtype())
+        throw UserError("shape.type", std::string(name_of(op)) + ": " + a.describe() + " is " + name_of(a.dtype()) + " and " +
+                                          b.describe() + " is " + name_of(b.dtype()) + "; convert one with cast.");
+    return Tile(builder_of(a, b), operation(op, {a.value(), b.value()}), both(a, b));
+}
+
+static Tile like(const Tile &a, Expr value) { return Tile(&a.builder(), std::move(value), a.dims()); }
+static Tile number(const Tile &a, double v) { return Tile(&a.builder(), constant(a.dtype(), v), {}); }
+
+Tile operator+(const Tile &a, const Tile &b) { return binary(Op::add, a, b); }
+Tile operator-(const Tile &a, const Tile &b) { return binary(Op::sub, a, b); }
+Tile operator*(const Tile &a, const Tile &b) { return binary(Op::mul, a, b); }
+Tile operator/(const Tile &a, const Tile &b) { return binary(Op::div, a, b); }
+Tile operator-(const Tile &a) { return like(a, -a.value()); }
+Tile operator+(const Tile &a, double b) { return a + number(a, b); }
+Tile operator-(const Tile &a, double b) { return a - number(a, b); }
+Tile operator*(const Tile &a, double b) { return a * number(a, b); }
+Tile operator/(const Tile &a, double b) { return a / number(a, b); }
+Tile operator<(const Tile &a, const Tile &b) { return binary(Op::lt, a, b); }
+Tile operator<=(const Tile &a, const Tile &b) { return binary(Op::le, a, b); }
+Tile operator==(const Tile &a, const Tile &b) { return binary(Op::eq, a, b); }
+Tile min(const Tile &a, const Tile &b) { return binary(Op::min, a, b); }
+Tile max(const Tile &a, const Tile &b) { return binary(Op::max, a, b); }
+
+Tile fma(const Tile &a, const Tile &b, const Tile &c) {
+    Tile ab = a * b, dims = ab + c;
+    return Tile(&a.builder(), fma(a.value(), b.value(), c.value()), dims.dims());
+}
+
+Tile select(const Tile &condition, const Tile &a, const Tile &b) {
+    std::vector<std::string> ab = both(a, b);
+    Tile joined(builder_of(a, b), a.value(), ab);
+    return Tile(builder_of(condition, a), select(condition.value(), a.value(), b.value()), both(joined, condition));
+}
+
+Tile cast(DType type, const Tile &a, Rounding rounding, bool saturate) { return like(a, cast(type, a.value(), rounding, saturate)); }
+Tile exp(const Tile &x) { return like(x, exp(x.value())); }
+Tile log(const Tile &x) { return like(x, log(x.value())); }
+Tile erf(const Tile &x) { return like(x, erf(x.value())); }
+Tile tanh(const Tile &x) { return like(x, tanh(x.value())); }
+Tile sigmoid(const Tile &x) { return like(x, sigmoid(x.value())); }
+Tile sqrt(const Tile &x) { return like(x, sqrt(x.value())); }
+Tile rsqrt(const Tile &x) { return like(x, rsqrt(x.value())); }
+Tile relu(const Tile &x) { return like(x, relu(x.value())); }
+Tile gelu(const Tile &x) { return like(x, gelu(x.value())); }
+Tile gelu_tanh(const Tile &x) { return like(x, gelu_tanh(x.value())); }
+Tile silu(const Tile &x) { return like(x, silu(x.value())); }
+
+Tile transpose(const Tile &x) {
+    std::vector<std::string> dims = x.dims();
+    if (dims.size() < 2) throw UserError("shape.rank", "transpose wants a tile of at least two dims, got " + x.describe() + ".");
+    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+    return Tile(&x.builder(), x.value(), dims);
+}
+
+Tile broadcast(const Tile &x, const std::vector<Dim> &dims) {
+    std::vector<std::string> all;
+    for (const Dim &d : dims) all.push_back(x.builder().dim(d).name);
+    for (const std::string &d : x.dims())
+        if (std::find(all.begin(), all.end(), d) == all.end())
+            throw UserError("shape.broadcast",
+                            x.describe() + " cannot be broadcast to " + join(all) + ": its dim '" + d + "' is not among them.");
+    return Tile(&x.builder(), x.value(), all);
+}
+
+Tile stack(const std::vector<Tile> &tiles, const Dim &along) {
+    const std::string count = std::to_string(tiles.size());
+    if (tiles.empty() || along.kind != DimKind::fixed || along.value != static_cast<int64_t>(tiles.size()))
+        throw UserError("shape.stack",
+                        "stack: dim '" + along.name + "' " +
+                            (along.kind == DimKind::fixed ? "has extent " + std::to_string(along.value) : std::string("is not fixed")) +
+                            ", and there are " + count + " tiles; expected one for each element: declare it as dim(\"" + along.name +
+                            "\", " + count + ").");
+    const Expr index = variable(tiles[0].builder().dim(along).name);
+    Tile result = tiles.back();
+    for (size_t i = tiles.size() - 1; i-- > 0;)
+        result = select(Tile(&result.builder(), index == Expr(static_cast<int64_t>(i)), {}), tiles[i], result);
+    std::vector<std::string> dims = result.dims();
+    if (std::find(dims.begin(), dims.end(), along.name) == dims.end()) dims.push_back(along.name);
+    return Tile(&result.builder(), result.value(), dims);
+}
+
+Tile rename(const Tile &x, const Dim &from, const Dim &to) {
+    std::vector<std::string> dims = x.dims();
+    std::replace(dims.begin(), dims.end(), from.name, x.builder().dim(to).name);
+    return x.at({{from.name, variable(to.name)}}, dims);
+}
+
+Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over) {
+    Builder *f = builder_of(a, b);
+    std::vector<std::string> dims = names_of(over);
+    if (dims.empty()) {
+        const std::string &last = a.dims().empty() ? "" : a.dims().back();
+        if (std::find(b.dims().begin(), b.dims().end(), last) == b.dims().end())
+            throw UserError("shape.dot", "dot: " + a.describe() + "'s last dim '" + last + "' must be a dim of " + b.describe() +
+                                             "; name the dims to sum over, or rename one.");
+        dims = {last};
+    }
+    for (const std::string &d : dims)
+        for (const Tile &t : {a, b})
+            if (std::find(t.dims().begin(), t.dims().end(), d) == t.dims().end())
+                throw UserError("shape.dot", "dot: both operands must have the summed dim '" + d + "'; " + t.describe() + " has " +
+                                                 join(t.dims()) + ".");
+    DType type = is_float(a.dtype()) ? f->numerics().accumulate : a.dtype();
+    return f->fold(dot_monoid(type), {cast(type, a), cast(type, b)}, dims)[0];
+}
+
+static Tile fold_one(const Monoid &m, const Tile &x, const Dim &over) { return x.builder().fold(m, {x}, {over.name})[0]; }
+
+Tile sum(const Tile &x, const Dim &over) { return fold_one(sum_monoid(x.dtype()), x, over); }
+Tile product(const Tile &x, const Dim &over) { return fold_one(product_monoid(x.dtype()), x, over); }
+Tile maximum(const Tile &x, const Dim &over) { return fold_one(max_monoid(x.dtype()), x, over); }
+Tile minimum(const Tile &x, const Dim &over) { return fold_one(min_monoid(x.dtype()), x, over); }
+
+Tile mean(const Tile &x, const Dim &over) {
+    Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
+    return sum(x, over) / count;
+}
+
+Tile softmax(const Tile &x, const Dim &over) {
+    Tile top = maximum(x, over).named("max");
+    Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
+    return e * (number(x, 1) / sum(e, over).named("sum"));
+}
+
+Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where) {
+    std::vector<Tile> parts =
+        scores.builder().fold(online_softmax_monoid(scores.dtype(), value.name), {scores, values}, {over.name}, where);
+    Tile zero = number(scores, 0), empty = parts[1] == zero;
+    return select(empty, zero, parts[2] / parts[1]);
+}
+
+Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key) {
+    Builder &f = scores.builder();
+    return select(f.index(key) <= f.index(query), scores, number(scores, -INFINITY));
+}
+
+Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon) {
+    std::vector<Tile> parts = x.builder().fold(welford_monoid(x.dtype()), {x}, {over.name});
+    Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");
+    return fma((x - parts[1]) * scale, gamma, beta);
+}
+
+Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon) {
+    Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
+    Tile scale = rsqrt(dot(x, x, {over}).named("squares") / count + epsilon).named("scale");
+    return x * scale * gamma;
+}
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+// The tile functions of the standard vocabulary. Each is a few lines over the grammar; write your own the same way.
+// Shapes are named dims; a mismatch is a UserError shape.* that names the tile, the dim and the rule.
+#pragma once
+#include "algorithms/build/builder.h"
+
+namespace tessera {
+
+// Element-wise, broadcasting by dim name.
+Tile operator+(const Tile &a, const Tile &b);
+Tile operator-(const Tile &a, const Tile &b);
+Tile operator*(const Tile &a, const Tile &b);
+Tile operator/(const Tile &a, const Tile &b);
+Tile operator-(const Tile &a);
+Tile operator+(const Tile &a, double b);
+Tile operator-(const Tile &a, double b);
+Tile operator*(const Tile &a, double b);
+Tile operator/(const Tile &a, double b);
+Tile operator<(const Tile &a, const Tile &b);
+Tile operator<=(const Tile &a, const Tile &b);
+Tile operator==(const Tile &a, const Tile &b);
+Tile min(const Tile &a, const Tile &b);
+Tile max(const Tile &a, const Tile &b);
+Tile fma(const Tile &a, const Tile &b, const Tile &c);  // a * b + c, rounded once
+Tile select(const Tile &condition, const Tile &a, const Tile &b);
+Tile cast(DType type, const Tile &a, Rounding rounding = Rounding::nearest_even, bool saturate = false);
+
+// Element-wise functions of functions.h, which states their accuracy.
+Tile exp(const Tile &x);
+Tile log(const Tile &x);
+Tile erf(const Tile &x);
+Tile tanh(const Tile &x);
+Tile sigmoid(const Tile &x);
+Tile sqrt(const Tile &x);
+Tile rsqrt(const Tile &x);
+Tile relu(const Tile &x);
+Tile gelu(const Tile &x);
+Tile gelu_tanh(const Tile &x);
+Tile silu(const Tile &x);
+
+// Another order of dims (the last two exchanged); no data moves.
+Tile transpose(const Tile &x);
+// The tile with further dims, along which it is constant.
+Tile broadcast(const Tile &x, const std::vector<Dim> &dims);
+// The tile with a dim called otherwise.
+Tile rename(const Tile &x, const Dim &from, const Dim &to);
+
+// Tiles of one type side by side along a dim of as many points, which comes last: element i of `along` is tile i. A schedule that
+// writes the dim out (`micro`) computes what they share once.
+Tile stack(const std::vector<Tile> &tiles, const Dim &along);
+
+// Sum of products over `over`, or over every dim that a and b share and is a's last: (…, K) x (K, …). fma by fma in the
+// accumulate type, in increasing index.
+Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over = {});
+
+// Folds over one dim.
+Tile sum(const Tile &x, const Dim &over);
+Tile product(const Tile &x, const Dim &over);
+Tile maximum(const Tile &x, const Dim &over);
+Tile minimum(const Tile &x, const Dim &over);
+Tile mean(const Tile &x, const Dim &over);
+
+// exp(x - max) * (1 / sum) over `over`, terms under 2^-126.5 of the largest being 0; stages max, exp, sum. A row of -inf only gives NaN.
+Tile softmax(const Tile &x, const Dim &over);
+// sum over `over` of softmax(scores) * values, folded online: scores (…, over), values (…, over, value).
+// Rows for which `where` holds nowhere give 0.
+Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, const Dim &value, const Tile &where = {});
+// Scores where key <= query, -inf elsewhere.
+Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key);
+// (x - mean) / sqrt(variance + epsilon) * gamma + beta over `over`, by Welford's fold.
+Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon = 1e-5);
+// x / sqrt(mean(x^2) + epsilon) * gamma
+Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon = 1e-5);
+
+}  // namespace tessera

@@ -1,0 +1,128 @@
+#include "algorithms/evaluate/in_double.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "support/text/error.h"
+#include "algorithms/ir/functions.h"
+#include "algorithms/ir/match.h"
+
+namespace tessera {
+
+namespace {
+
+using Function = Expr (*)(Expr);
+constexpr int argument_number = 1 << 20;  // an input that no monoid has
+
+struct Template {
+    Function function;
+    Expr body;  // over input(argument_number)
+};
+
+// The functions whose bodies work on bits; larger ones first, for they hold others' bodies.
+const std::vector<Template> &templates() {
+    static const std::vector<Template> all = [] {
+        std::vector<Template> list;
+        for (Function f : {Function(gelu), Function(gelu_tanh), Function(silu), Function(sigmoid), Function(tanh), Function(erf),
+                           Function(log), Function(exp), Function(exp_nonpositive)})
+            list.push_back({f, f(input(argument_number, DType::f32))});
+        return list;
+    }();
+    return all;
+}
+
+DType widened(DType type) { return is_float(type) ? DType::f64 : type; }
+
+class Widener {
+public:
+    explicit Widener(const std::set<std::string> &stored) : stored_(stored) {}
+    Expr operator()(const Expr &e);
+
+private:
+    Expr make(const Expr &e);
+    Expr function(const Expr &e);
+    const std::set<std::string> &stored_;
+    std::unordered_map<const Expr::Node *, Expr> done_;
+};
+
+Expr Widener::operator()(const Expr &e) {
+    if (!e.defined()) return e;
+    if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    Expr made = function(e);
+    return done_[e.get()] = made.defined() ? made : make(e);
+}
+
+Expr Widener::function(const Expr &e) {
+    if (e.type() != DType::f32 || e.kind() == ExprKind::constant) return {};
+    for (const Template &t : templates()) {
+        if (t.body.kind() != e.kind() || t.body->op != e->op) continue;
+        Matcher m;
+        if (m.match(t.body, e)) return t.function((*this)(m.inputs.at(argument_number)));
+    }
+    return {};
+}
+
+Expr Widener::make(const Expr &e) {
+    std::vector<Expr> args;
+    for (const Expr &arg : e->args) args.push_back((*this)(arg));
+    switch (e.kind()) {
+    case ExprKind::constant: return is_float(e.type()) ? constant(Scalar::of_real(DType::f64, e->value.real)) : e;
+    case ExprKind::variable:
+    case ExprKind::extent: return e;
+    case ExprKind::parameter: return cast(widened(e.type()), e);
+    case ExprKind::left: return left(e->number, widened(e.type()));
+    case ExprKind::right: return right(e->number, widened(e.type()));
+    case ExprKind::input: return input(e->number, widened(e.type()));
+    case ExprKind::bounded: return bounded(args[0], args[1], args[2]);
+    case ExprKind::operation: return operation(e->op, args);
+    case ExprKind::cast: return cast(widened(e.type()), args[0], e->rounding, e->saturate);
+    case ExprKind::bitcast: {
+        if (e.type() == DType::i32) return bitcast(DType::i32, cast(DType::f32, args[0]));
+        return cast(widened(e.type()), bitcast(e.type(), args[0]));
+    }
+    case ExprKind::load: {
+        bool kept = stored_.count(e->name);
+        DType type = kept ? e.type() : widened(e.type());
+        if (!e->guarded) return cast(widened(e.type()), load(e->name, type, args));
+        Expr guard = args[args.size() - 2], fill = args.back();
+        args.resize(args.size() - 2);
+        return cast(widened(e.type()), load_or(e->name, type, args, guard, cast(type, fill)));
+    }
+    }
+    throw InternalError("an expression of unknown kind");
+}
+
+Monoid widened_monoid(const Monoid &monoid, Widener &widen) {
+    Monoid m = monoid;
+    for (Part &p : m.parts)
+        if (is_float(p.identity.type)) p.identity = Scalar::of_real(DType::f64, p.identity.real);
+    for (DType &type : m.inputs) type = widened(type);
+    for (auto *list : {&m.lift, &m.combine, &m.step})
+        for (Expr &e : *list) e = widen(e);
+    m.batch.clear();
+    m.batch_parts.clear();
+    return m;
+}
+
+}  // namespace
+
+Expr in_double(const Expr &e, const std::set<std::string> &stored) { return Widener(stored)(e); }
+
+Algorithm in_double(const Algorithm &algorithm) {
+    require(algorithm.calls.empty(), "in_double wants an algorithm without calls");
+    Algorithm result = algorithm;
+    std::set<std::string> stored;
+    for (const Tensor &t : algorithm.tensors) stored.insert(t.name);
+    Widener widen(stored);
+    for (Dim &dim : result.dims) dim.size = widen(dim.size);
+    for (Stage &stage : result.stages) {
+        stage = with_expressions(stage, [&](const Expr &e) { return widen(e); });
+        if (auto *reduce = std::get_if<Reduce>(&stage.body)) reduce->monoid = widened_monoid(reduce->monoid, widen);
+        if (auto *scan = std::get_if<Scan>(&stage.body)) scan->monoid = widened_monoid(scan->monoid, widen);
+        if (auto *update = std::get_if<Update>(&stage.body))
+            update->value = cast(algorithm.find_tensor(update->state)->dtype, update->value);
+    }
+    return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,153 @@
+#include "algorithms/evaluate/reference.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/text/error.h"
+#include "algorithms/evaluate/in_double.h"
+#include "algorithms/index/prove.h"
+#include "algorithms/evaluate/reference_stage.h"
+
+namespace tessera {
+
+namespace {
+
+std::string shape(const std::vector<int64_t> &extents) {
+    std::vector<std::string> parts;
+    for (int64_t e : extents) parts.push_back(std::to_string(e));
+    return "(" + join(parts) + ")";
+}
+
+std::vector<std::string> input_names(const Algorithm &a) {
+    std::vector<std::string> names;
+    for (const Tensor &t : a.tensors)
+        if (t.role != Role::constant) names.push_back(t.name);
+    return names;
+}
+
+void check_arrays(const Algorithm &a, const std::map<std::string, Array> &arrays) {
+    for (const auto &[name, array] : arrays) {
+        const Tensor *t = a.find_tensor(name);
+        if (!t || t->role == Role::constant)
+            throw UserError("reference.tensor", a.name + " has no input or state '" + name + "'; it has " + join(input_names(a)) + "." +
+                                                    did_you_mean(name, input_names(a)));
+        if (array.dtype != t->dtype || array.extents.size() != t->dims.size())
+            throw UserError("reference.tensor", a.name + "." + name + ": expected " + name_of(t->dtype) + " of rank " +
+                                                    std::to_string(t->dims.size()) + ", got " + name_of(array.dtype) + " of rank " +
+                                                    std::to_string(array.extents.size()) + ".");
+    }
+    for (const std::string &name : input_names(a))
+        if (!arrays.count(name))
+            throw UserError("reference.tensor", a.name + " wants " + join(input_names(a)) + "; '" + name + "' is not given.");
+}
+
+// The extents of fixed and symbolic dims, from the arrays' shapes.
+class Extents {
+public:
+    Extents(const Algorithm &algorithm, std::map<std::string, int64_t> given) : a(algorithm), extents_(std::move(given)) {}
+    std::map<std::string, int64_t> find(const std::map<std::string, Array> &arrays);
+
+private:
+    void bind(const std::string &dim, int64_t value, const std::string &where);
+    void solve(const Dim &dim, int64_t value);
+    void check(const Dim &dim, int64_t value) const;
+    [[noreturn]] void fail(const std::string &dim, const std::string &message) const {
+        throw UserError("reference.extent", a.name + "." + dim + ": " + message);
+    }
+    const Algorithm &a;
+    std::map<std::string, int64_t> extents_;
+};
+
+void Extents::bind(const std::string &dim, int64_t value, const std::string &where) {
+    auto [it, fresh] = extents_.emplace(dim, value);
+    if (!fresh && it->second != value)
+        fail(dim, "the extent is " + std::to_string(it->second) + ", but " + std::to_string(value) + " in " + where + ".");
+}
+
+// A derived size that is linear in one unknown extent gives that extent: |B1| = |B| + 1.
+void Extents::solve(const Dim &dim, int64_t value) {
+    Linear rest(value), form = linear_form(dim.size, Bounds());
+    rest = rest - Linear(form.constant);
+    const Linear::Term *unknown = nullptr;
+    for (const Linear::Term &t : form.terms) {
+        if (t.factors.size() != 1 || t.factors[0].kind() != ExprKind::extent) return;
+        auto it = extents_.find(t.factors[0]->name);
+        if (it != extents_.end()) rest = rest - Linear(it->second) * t.coefficient;
+        else if (std::exchange(unknown, &t)) return;
+    }
+    if (unknown && rest.constant % unknown->coefficient == 0 && a.dim(unknown->factors[0]->name).kind == DimKind::symbolic)
+        bind(unknown->factors[0]->name, rest.constant / unknown->coefficient, dim.name);
+}
+
+void Extents::check(const Dim &dim, int64_t value) const {
+    if (dim.kind == DimKind::symbolic && (value < dim.min || value > dim.max || value % dim.multiple_of))
+        fail(dim.name, "expected a multiple of " + std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) +
+                           "..=" + std::to_string(dim.max) + ", got " + std::to_string(value) + ".");
+}
+
+std::map<std::string, int64_t> Extents::find(const std::map<std::string, Array> &arrays) {
+    for (const Dim &d : a.dims)
+        if (d.kind == DimKind::fixed) bind(d.name, d.value, "the algorithm");
+    for (const auto &[name, array] : arrays) {
+        const Tensor *t = a.find_tensor(name);
+        for (size_t i = 0; i < t->dims.size(); i++)
+            if (a.dim(t->dims[i]).kind != DimKind::derived) bind(t->dims[i], array.extents[i], name + " of shape " + shape(array.extents));
+    }
+    for (size_t round = 0; round < a.dims.size(); round++)
+        for (const Dim &d : a.dims) {
+            if (d.equals.empty()) continue;
+            if (auto it = extents_.find(d.equals); it != extents_.end()) bind(d.name, it->second, d.equals);
+            else if (auto mine = extents_.find(d.name); mine != extents_.end()) bind(d.equals, mine->second, d.name);
+        }
+    for (const auto &[name, array] : arrays) {
+        const Tensor *t = a.find_tensor(name);
+        for (size_t i = 0; i < t->dims.size(); i++)
+            if (const Dim &d = a.dim(t->dims[i]); d.kind == DimKind::derived) solve(d, array.extents[i]);
+    }
+    for (const Dim &d : a.dims) {
+        if (d.kind == DimKind::derived) continue;
+        auto it = extents_.find(d.name);
+        if (it == extents_.end()) fail(d.name, "no given tensor has this dim; give its extent in EvaluationOptions::extents.");
+        check(d, it->second);
+    }
+    return extents_;
+}
+
+}  // namespace
+
+std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::string, Array> tensors,
+                                      const std::map<std::string, Scalar> &parameters, const EvaluationOptions &options) {
+    Algorithm a = inline_calls(given);
+    if (options.precision == Precision::f64) a = in_double(a);
+    check_arrays(a, tensors);
+    for (const Parameter &p : a.parameters) {
+        auto it = parameters.find(p.name);
+        if (it == parameters.end() || it->second.type != p.dtype)
+            throw UserError("reference.parameter",
+                            a.name + " wants the parameter '" + p.name + "' of type " + name_of(p.dtype) + "; " +
+                                (it == parameters.end() ? "it is not given." : std::string("got ") + name_of(it->second.type) + "."));
+    }
+    StageRunner runner(a, Extents(a, options.extents).find(tensors), parameters);
+    for (auto &[name, array] : tensors) runner.add(name, std::move(array));
+    for (const Tensor &t : a.tensors)
+        if (t.role == Role::constant) runner.add_constant(t);
+    runner.check_shapes();
+    for (const Stage &stage : a.stages) runner.run(stage);
+
+    std::map<std::string, Array> results;
+    for (auto &[name, array] : runner.take()) {
+        const Tensor *t = a.find_tensor(name);
+        bool output = std::find(a.outputs.begin(), a.outputs.end(), name) != a.outputs.end();
+        if (output || (t ? t->role == Role::state : options.every_stage)) results[name] = std::move(array);
+    }
+    return results;
+}
+
+std::map<std::string, Array> evaluate(const Algorithm &algorithm, std::map<std::string, Array> tensors,
+                                      const std::map<std::string, Scalar> &parameters, Precision precision) {
+    EvaluationOptions options;
+    options.precision = precision;
+    return evaluate(algorithm, std::move(tensors), parameters, options);
+}
+
+}  // namespace tessera

@@ -1,0 +1,314 @@
+#include "algorithms/evaluate/reference_stage.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+
+namespace tessera {
+
+static constexpr int most_parts = 32;
+
+StageRunner::StageRunner(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents,
+                         const std::map<std::string, Scalar> &parameters)
+    : a_(algorithm) {
+    auto registers = [&](int count) {
+        first_ += count;
+        return first_ - count;
+    };
+    for (const Dim &d : a_.dims) dims_[d.name] = registers(2);
+    for (const Parameter &p : a_.parameters) parameters_[p.name] = registers(1);
+    left_ = registers(most_parts);
+    frame_.resize(static_cast<size_t>(first_));
+    for (const auto &[name, value] : extents) frame_[static_cast<size_t>(dims_.at(name)) + 1].integer = value;
+    for (const auto &[name, slot] : parameters_) frame_[static_cast<size_t>(slot)] = to_register(parameters.at(name));
+}
+
+void StageRunner::add(const std::string &name, Array array) {
+    Array &mine = arrays_[name] = std::move(array);
+    ids_[name] = static_cast<int>(views_.size());
+    views_.push_back(mine.view(name));
+}
+
+void StageRunner::add_constant(const Tensor &tensor) {
+    std::vector<int64_t> extents;
+    for (const std::string &d : tensor.dims) extents.push_back(points({d}));
+    Array array(tensor.dtype, extents);
+    require(static_cast<int64_t>(tensor.values.size()) == array.size(), "the constant " + tensor.name + " is not full");
+    for (size_t i = 0; i < tensor.values.size(); i++) array.set(static_cast<int64_t>(i), tensor.values[i]);
+    add(tensor.name, std::move(array));
+}
+
+std::map<std::string, Array> StageRunner::take() { return std::move(arrays_); }
+
+Tape StageRunner::compile(const std::vector<Expr> &roots) {
+    TapeResolver resolver;
+    resolver.slot = [&](const Expr &leaf) {
+        switch (leaf.kind()) {
+        case ExprKind::variable: return dims_.at(leaf->name);
+        case ExprKind::extent: return dims_.at(leaf->name) + 1;
+        case ExprKind::parameter: return parameters_.at(leaf->name);
+        case ExprKind::left: return left_ + leaf->number;
+        default: throw InternalError("the reference interpreter meets " + brief(leaf));
+        }
+    };
+    resolver.tensor = [&](const std::string &name) {
+        auto it = ids_.find(name);
+        require(it != ids_.end(), name + " is loaded before it is computed");
+        return it->second;
+    };
+    Tape tape(roots, resolver, first_);
+    first_ = tape.end();
+    frame_.resize(static_cast<size_t>(first_));
+    tape.prepare(frame_.data());
+    return tape;
+}
+
+StageRunner::Loops StageRunner::loops_of(const std::vector<std::string> &dims) {
+    Loops loops;
+    for (const std::string &name : dims) {
+        Loop loop{dims_.at(name), dims_.at(name) + 1, -1};
+        if (auto it = size_of_dim_.find(name); it != size_of_dim_.end()) loop.size = static_cast<int>(it->second);
+        loops.push_back(loop);
+    }
+    return loops;
+}
+
+int64_t StageRunner::enter(const Loop &loop) {
+    Register &extent = frame_[static_cast<size_t>(loop.extent)];
+    if (loop.size >= 0) {
+        const Tape &size = sizes_[static_cast<size_t>(loop.size)];
+        size.run(frame_.data(), views_.data());
+        extent.integer = std::max<int64_t>(frame_[static_cast<size_t>(size.result(0))].integer, 0);
+    }
+    return extent.integer;
+}
+
+template <typename Body>
+void StageRunner::each(const Loops &loops, size_t depth, const Body &body) {
+    if (depth == loops.size()) return body();
+    int64_t extent = enter(loops[depth]);
+    for (int64_t i = 0; i < extent; i++) {
+        frame_[static_cast<size_t>(loops[depth].index)].integer = i;
+        each(loops, depth + 1, body);
+    }
+}
+
+int64_t StageRunner::position(const Loops &loops) {
+    int64_t p = 0;
+    for (const Loop &l : loops) p = p * frame_[static_cast<size_t>(l.extent)].integer + frame_[static_cast<size_t>(l.index)].integer;
+    return p;
+}
+
+int64_t StageRunner::points(const std::vector<std::string> &dims) {
+    int64_t n = 1;
+    for (const std::string &d : dims) n *= frame_[static_cast<size_t>(dims_.at(d)) + 1].integer;
+    return n;
+}
+
+// Sizes of derived dims, of those whose tensors are there. One that varies with an index is evaluated by its loop; the
+// others here, as often as one may depend on another.
+void StageRunner::evaluate_sizes() {
+    std::vector<std::string> constant_ones;
+    for (const Dim &d : a_.dims) {
+        if (d.kind != DimKind::derived) continue;
+        bool ready = true, varies = false;
+        walk(d.size, [&](const Expr &e) {
+            ready &= e.kind() != ExprKind::load || ids_.count(e->name) > 0;
+            varies |= e.kind() == ExprKind::variable;
+        });
+        if (!ready) continue;
+        if (!size_of_dim_.count(d.name)) {
+            sizes_.push_back(compile({d.size}));
+            size_of_dim_[d.name] = sizes_.size() - 1;
+        }
+        if (!varies) constant_ones.push_back(d.name);
+    }
+    for (size_t round = 0; round < constant_ones.size(); round++)
+        for (const Loop &loop : loops_of(constant_ones)) enter(loop);
+}
+
+void StageRunner::check_shapes() {
+    evaluate_sizes();
+    for (const Tensor &t : a_.tensors)
+        for (size_t i = 0; i < t.dims.size(); i++) {
+            int64_t expected = points({t.dims[i]}), got = arrays_.at(t.name).extents[i];
+            if (size_of_dim_.count(t.dims[i]) && expected != got)
+                throw UserError("reference.extent", a_.name + "." + t.dims[i] + ": the size " + to_string(a_.dim(t.dims[i]).size) + " is " +
+                                                        std::to_string(expected) + ", but " + std::to_string(got) + " in " + t.name + ".");
+        }
+}
+
+StageRunner::Fold StageRunner::make_fold(const Monoid &monoid, const std::vector<Expr> &inputs) {
+    require(monoid.parts.size() <= most_parts, "a monoid of more than 32 parts");
+    monoid_ = &monoid;
+    Fold fold;
+    for (size_t p = 0; p < monoid.parts.size(); p++) {
+        auto same = [&](const Group &g) { return g.dims == monoid.parts[p].dims; };
+        auto it = std::find_if(fold.groups.begin(), fold.groups.end(), same);
+        if (it == fold.groups.end()) {
+            fold.groups.emplace_back();
+            it = fold.groups.end() - 1;
+            it->dims = monoid.parts[p].dims;
+        }
+        it->parts.push_back(p);
+    }
+    std::stable_partition(fold.groups.begin(), fold.groups.end(), [](const Group &g) { return !g.dims.empty(); });
+    for (Group &g : fold.groups) {
+        std::vector<Expr> steps;
+        for (size_t p : g.parts)
+            steps.push_back(rewrite(monoid.step[p], [&](const Expr &e) {
+                return e.kind() == ExprKind::input ? inputs[static_cast<size_t>(e->number)] : Expr();
+            }));
+        g.step = compile(steps);
+        g.loops = loops_of(g.dims);
+        g.points = points(g.dims);
+    }
+    fold.values.resize(monoid.parts.size());
+    return fold;
+}
+
+void StageRunner::reset(Fold &fold, int64_t places) {
+    for (const Group &g : fold.groups)
+        for (size_t p : g.parts) fold.values[p].assign(static_cast<size_t>(g.points * places), to_register(monoid_->parts[p].identity));
+}
+
+void StageRunner::absorb(Fold &fold, int64_t place) {
+    auto take = [&](const Group &g, int64_t at) {
+        for (size_t p : g.parts) frame_[static_cast<size_t>(left_) + p] = fold.values[p][static_cast<size_t>(at)];
+    };
+    auto step = [&](const Group &g, int64_t at) {
+        g.step.run(frame_.data(), views_.data());
+        for (size_t i = 0; i < g.parts.size(); i++)
+            fold.values[g.parts[i]][static_cast<size_t>(at)] = frame_[static_cast<size_t>(g.step.result(i))];
+    };
+    if (fold.groups.back().dims.empty()) take(fold.groups.back(), place);
+    for (const Group &g : fold.groups) {
+        if (g.dims.empty()) {
+            step(g, place);
+            continue;
+        }
+        int64_t at = place * g.points;
+        each(g.loops, 0, [&] {
+            take(g, at);
+            step(g, at++);
+        });
+    }
+}
+
+void StageRunner::store(const Fold &fold, int64_t place, int64_t row) {
+    for (const Group &g : fold.groups)
+        for (size_t p : g.parts) {
+            Array &result = *results_[p];
+            for (int64_t i = 0; i < g.points; i++)
+                store_register(result.dtype, result.data.data() + (row * g.points + i) * size_of(result.dtype),
+                               fold.values[p][static_cast<size_t>(place * g.points + i)]);
+        }
+}
+
+void StageRunner::run_map(const Stage &stage, const Map &map) {
+    Tape tape = compile({map.value});
+    Array &result = *results_[0];
+    std::byte *next = result.data.data();
+    each(loops_of(stage.dims), 0, [&] {
+        tape.run(frame_.data(), views_.data());
+        store_register(result.dtype, next, frame_[static_cast<size_t>(tape.result(0))]);
+        next += size_of(result.dtype);
+    });
+}
+
+void StageRunner::run_reduce(const Stage &stage, const Reduce &reduce) {
+    std::vector<Expr> tests;
+    if (reduce.where.defined()) tests.push_back(reduce.where);
+    Tape where = compile(tests), at = compile(reduce.at);
+    Fold fold = make_fold(reduce.monoid, reduce.inputs);
+    Loops outer = loops_of(stage.dims), inner = loops_of(reduce.dims);
+    auto holds = [&] {
+        if (tests.empty()) return true;
+        where.run(frame_.data(), views_.data());
+        return frame_[static_cast<size_t>(where.result(0))].integer != 0;
+    };
+    if (reduce.at.empty()) {
+        int64_t row = 0;
+        each(outer, 0, [&] {
+            reset(fold, 1);
+            each(inner, 0, [&] {
+                if (holds()) absorb(fold, 0);
+            });
+            store(fold, 0, row++);
+        });
+        return;
+    }
+    int64_t places = points(stage.dims);
+    reset(fold, places);
+    each(inner, 0, [&] {
+        if (!holds()) return;
+        at.run(frame_.data(), views_.data());
+        int64_t place = 0;
+        for (size_t i = 0; i < outer.size(); i++) {
+            int64_t index = frame_[static_cast<size_t>(at.result(i))].integer;
+            int64_t extent = frame_[static_cast<size_t>(outer[i].extent)].integer;
+            if (index < 0 || index >= extent) return;
+            place = place * extent + index;
+        }
+        absorb(fold, place);
+    });
+    for (int64_t place = 0; place < places; place++) store(fold, place, place);
+}
+
+void StageRunner::run_scan(const Stage &stage, const Scan &scan) {
+    std::vector<Expr> tests;
+    if (scan.segments.defined()) tests.push_back(scan.segments);
+    Tape begins = compile(tests);
+    Fold fold = make_fold(scan.monoid, scan.inputs);
+    std::vector<std::string> others = stage.dims;
+    others.erase(std::remove(others.begin(), others.end(), scan.dim), others.end());
+    Loops all = loops_of(stage.dims), along = loops_of({scan.dim});
+    each(loops_of(others), 0, [&] {
+        reset(fold, 1);
+        int64_t extent = enter(along[0]);
+        for (int64_t i = 0; i < extent; i++) {
+            bool forward = scan.direction == ScanDirection::forward;
+            frame_[static_cast<size_t>(along[0].index)].integer = forward ? i : extent - 1 - i;
+            if (!tests.empty()) begins.run(frame_.data(), views_.data());
+            if (!tests.empty() && frame_[static_cast<size_t>(begins.result(0))].integer) reset(fold, 1);
+            if (!scan.inclusive) store(fold, 0, position(all));
+            absorb(fold, 0);
+            if (scan.inclusive) store(fold, 0, position(all));
+        }
+    });
+}
+
+void StageRunner::run_update(const Stage &stage, const Update &update) {
+    std::vector<Expr> roots = update.index;
+    roots.push_back(update.value);
+    Tape tape = compile(roots);
+    Array &state = arrays_.at(update.state);
+    TensorView target = state.view(update.state);
+    Array before = state;
+    TensorView &seen = views_[static_cast<size_t>(ids_.at(update.state))];
+    seen.data = before.data.data();
+    std::vector<int64_t> index(update.index.size());
+    each(loops_of(stage.dims), 0, [&] {
+        tape.run(frame_.data(), views_.data());
+        for (size_t i = 0; i < index.size(); i++) index[i] = frame_[static_cast<size_t>(tape.result(i))].integer;
+        store_register(target.dtype, target.address(index.data()), frame_[static_cast<size_t>(tape.result(index.size()))]);
+    });
+    seen.data = target.data;
+}
+
+void StageRunner::run(const Stage &stage) {
+    evaluate_sizes();
+    results_.clear();
+    for (const Tensor &t : results_of(stage)) {
+        std::vector<int64_t> extents;
+        for (const std::string &d : t.dims) extents.push_back(points({d}));
+        add(t.name, Array(t.dtype, extents));
+        results_.push_back(&arrays_.at(t.name));
+    }
+    if (auto *map = std::get_if<Map>(&stage.body)) run_map(stage, *map);
+    else if (auto *reduce = std::get_if<Reduce>(&stage.body)) run_reduce(stage, *reduce);
+    else if (auto *scan = std::get_if<Scan>(&stage.body)) run_scan(stage, *scan);
+    else run_update(stage, std::get<Update>(stage.body));
+}
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+// Runs the stages of one algorithm, one after the other, for the reference interpreter (reference.h).
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/evaluate/array.h"
+
+namespace tessera {
+
+class StageRunner {
+public:
+    // `algorithm` has no calls; `extents` holds every fixed and symbolic dim, `parameters` every parameter.
+    StageRunner(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents, const std::map<std::string, Scalar> &parameters);
+    void add(const std::string &name, Array array);
+    void add_constant(const Tensor &tensor);
+    void check_shapes();                  // of the arrays, along derived dims: UserError reference.extent
+    void run(const Stage &stage);         // its results join the arrays
+    std::map<std::string, Array> take();  // all arrays
+
+private:
+    // Nested loops over some dims. A derived extent is evaluated when its loop is entered, so it may use outer indices.
+    struct Loop {
+        int index, extent;  // registers
+        int size = -1;      // position in sizes_, when derived
+    };
+    using Loops = std::vector<Loop>;
+
+    // A monoid over its parts, grouped by their extra dims: a group's parts step together at each of its points.
+    struct Group {
+        std::vector<size_t> parts;
+        std::vector<std::string> dims;
+        Tape step;
+        Loops loops;
+        int64_t points = 1;
+    };
+    struct Fold {
+        std::vector<Group> groups;                  // those with extra dims first: they read the others' values from before the step
+        std::vector<std::vector<Register>> values;  // of each part: for every place, as many as its group has points
+    };
+
+    Tape compile(const std::vector<Expr> &roots);
+    Loops loops_of(const std::vector<std::string> &dims);
+    int64_t enter(const Loop &loop);
+    template <typename Body>
+    void each(const Loops &loops, size_t depth, const Body &body);
+    int64_t position(const Loops &loops);  // row-major, of the current indices
+    int64_t points(const std::vector<std::string> &dims);
+    void evaluate_sizes();
+
+    Fold make_fold(const Monoid &monoid, const std::vector<Expr> &inputs);
+    void reset(Fold &fold, int64_t places);  // to identities
+    void absorb(Fold &fold, int64_t place);  // place: which copy of the parts
+    void store(const Fold &fold, int64_t place, int64_t row);
+
+    void run_map(const Stage &stage, const Map &map);
+    void run_reduce(const Stage &stage, const Reduce &reduce);
+    void run_scan(const Stage &stage, const Scan &scan);
+    void run_update(const Stage &stage, const Update &update);
+
+    const Algorithm &a_;
+    std::map<std::string, int> dims_;  // dim -> register of its index; its extent is the next one
+    std::map<std::string, int> parameters_;
+    int left_ = 0, first_ = 0;  // registers: of left(0); where tapes begin
+    std::vector<Register> frame_;
+    std::map<std::string, Array> arrays_;
+    std::map<std::string, int> ids_;
+    std::vector<TensorView> views_;
+    std::map<std::string, size_t> size_of_dim_;
+    std::vector<Tape> sizes_;         // of derived dims
+    std::vector<Array *> results_;    // of the running stage, by part
+    const Monoid *monoid_ = nullptr;  // of the running stage
+};
+
+}  // namespace tessera

@@ -1,0 +1,221 @@
+// An Algorithm says what is computed: stages over named dims, pure, with no word about how.
+//
+//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), stages, calls, outputs, numerics, effects
+//   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
+//   Stage     := name, [Dim], Map | Reduce | Scan | Update
+//   Call      := scope, callee Algorithm, arguments
+//
+// Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
+// Everything is a value; the verifier (verify.h) says whether a value is a legal algorithm.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "algorithms/ir/expr.h"
+
+namespace tessera {
+
+enum class DimKind : uint8_t { fixed, symbolic, derived };
+
+struct Dim {
+    std::string name;
+    DimKind kind = DimKind::symbolic;
+    int64_t value = 0;  // fixed
+    // derived: an index expression over extents, parameters, indices of outer dims and loads. A dim whose size uses an
+    // index is ragged: it varies with that outer dim and can be reduced or mapped over only inside it.
+    Expr size;
+    int64_t multiple_of = 1;  // symbolic
+    int64_t min = 0, max = INT32_MAX;
+    std::string equals;  // symbolic: the name of a dim of the same extent, or ""
+};
+
+std::vector<std::string> names_of(const std::vector<Dim> &dims);
+Dim fixed_dim(const std::string &name, int64_t value);
+Dim symbolic_dim(const std::string &name);
+Dim derived_dim(const std::string &name, Expr size);
+// As many as offsets[parent + 1] - offsets[parent], none where that is negative; nothing else bounds them: see ragged_rows (ragged.h).
+Dim ragged_dim(const std::string &name, const std::string &offsets, DType offsets_type, const std::string &parent);
+// As many as count[index…] says, clamped to 0 ..= max.
+Dim counted_dim(const std::string &name, Expr count, Expr max);
+
+enum class Role : uint8_t { input, state, constant };
+
+struct Tensor {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::string> dims;  // outermost first
+    Role role = Role::input;
+    std::vector<Scalar> values;  // constant: row-major
+};
+
+// The values of a constant as they lie in memory.
+std::string constant_bytes(const Tensor &table);
+
+struct Parameter {
+    std::string name;
+    DType dtype = DType::f32;
+};
+
+// One component of a monoid's element. A part with extra dims holds a value for each point of them.
+struct Part {
+    std::string name;
+    Scalar identity;                // also gives the dtype
+    std::vector<std::string> dims;  // beside the stage's
+};
+
+// One pass of a monoid's batch form. `monoid` names the fold over the reduced dims ("sum", "max", "maximum", "min", "product",
+// "dot"); "" maps over them instead, giving a value for each element; "each" maps without them, giving one value for
+// the chunk. Passes see earlier ones as right(k), k counted over passes.
+struct BatchPass {
+    std::string name;
+    std::string monoid;
+    std::vector<Expr> values;       // over input(i) and right(k)
+    std::vector<std::string> dims;  // extra dims of the result
+};
+
+// A fold over elements: `combine` is associative with `identity`; `step` absorbs one element and equals
+// combine(left, lift(inputs)); both are property-tested. `commutative` permits reordering.
+// The batch form gives the fold of a whole chunk by plain passes, the first parts.size() results of which, by
+// `batch_parts`, are the parts; splitting a reduction online uses it for each chunk.
+struct Monoid {
+    std::string name;
+    std::vector<Part> parts;
+    std::vector<DType> inputs;
+    std::vector<Expr> lift;     // one for each part, over input(i)
+    std::vector<Expr> combine;  // one for each part, over left(p), right(p)
+    std::vector<Expr> step;     // one for each part, over left(p), input(i)
+    bool commutative = true;
+    std::vector<BatchPass> batch;
+    std::vector<int> batch_parts;  // the pass that gives each part
+};
+
+struct Map {
+    Expr value;
+};
+
+// Folds `inputs` over `dims` where `where` holds (undefined: everywhere). With `at`, the result of the point goes to
+// that position of the stage's dims instead (scatter, histogram); positions outside are dropped.
+struct Reduce {
+    Monoid monoid;
+    std::vector<std::string> dims;
+    std::vector<Expr> inputs;
+    Expr where;
+    std::vector<Expr> at;
+};
+
+enum class ScanDirection : uint8_t { forward, backward };
+
+// Prefix folds along `dim`, which is one of the stage's dims, from its first element or, backward, from its last: then the
+// result at i folds the elements from the last down to i (inclusive) or i + 1. Where `segments` holds (undefined: nowhere)
+// the fold begins anew at that element.
+struct Scan {
+    Monoid monoid;
+    std::string dim;
+    bool inclusive = true;
+    std::vector<Expr> inputs;
+    ScanDirection direction = ScanDirection::forward;
+    Expr segments = {};
+};
+
+// Writes `value` to state[index] for every point of the stage's dims, in row-major order.
+struct Update {
+    std::string state;
+    std::vector<Expr> index;
+    Expr value;
+};
+
+struct Stage {
+    std::string name;
+    std::vector<std::string> dims;  // outermost first; also the storage order of its result
+    std::variant<Map, Reduce, Scan, Update> body;
+};
+
+// How values are stored, computed and accumulated. Casts in the IR make it explicit; the verifier compares.
+struct Numerics {
+    std::string name = "f32";
+    DType storage = DType::f32;
+    DType compute = DType::f32;
+    DType accumulate = DType::f32;
+    Rounding rounding = Rounding::nearest_even;  // this and saturation: of casts to integers
+    bool saturate = false;
+    friend bool operator==(const Numerics &, const Numerics &) = default;
+};
+Numerics numerics_named(const std::string &name);  // f32, f64, bf16, f16; UserError numerics.unknown
+std::vector<std::string> numerics_names();
+
+enum class Effect : uint8_t { random, io, memory, collective };
+
+struct Algorithm;
+
+// `scope` prefixes the callee's stage names ("ffn.up.acc"), so a schedule of the callee applies where it is called.
+struct Call {
+    std::string scope;
+    std::shared_ptr<const Algorithm> callee;
+    std::map<std::string, std::string> dims;     // callee dim -> caller dim
+    std::map<std::string, std::string> tensors;  // callee input or state -> caller tensor
+    std::map<std::string, Expr> parameters;
+};
+
+struct Algorithm {
+    std::string name;
+    std::vector<Dim> dims;
+    std::vector<Parameter> parameters;
+    std::vector<Tensor> tensors;
+    std::vector<Stage> stages;  // a stage loads only tensors, earlier stages and results of calls
+    std::vector<Call> calls;    // the results of a call are named scope + "." + the callee's output
+    std::vector<std::string> outputs;
+    Numerics numerics;
+    std::set<Effect> effects;
+
+    const Dim *find_dim(const std::string &name) const;
+    const Tensor *find_tensor(const std::string &name) const;
+    const Stage *find_stage(const std::string &name) const;
+    const Dim &dim(const std::string &name) const;  // InternalError when missing
+};
+
+// The tensors that a stage defines: its name, or name + "." + part for a monoid of several parts. An Update defines
+// nothing new: it writes its state.
+std::vector<Tensor> results_of(const Stage &stage);
+// The stage and part that define a tensor, or null.
+const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor);
+// Every expression of a stage (values, inputs, where, at, indices).
+std::vector<Expr> expressions_of(const Stage &stage);
+Stage with_expressions(const Stage &stage, const std::function<Expr(const Expr &)> &change);
+std::vector<std::string> reduced_dims(const Stage &stage);  // Reduce: its dims; otherwise none
+// Replaces every call by the callee's stages under the call's scope.
+Algorithm inline_calls(const Algorithm &algorithm);
+
+// The same, but calls stay whose scope `keeps` holds for, those of inlined callees included ("ffn.up").
+struct PartlyInlined {
+    Algorithm algorithm;                        // its calls are those that stayed, in the order in which they run
+    std::vector<std::set<std::string>> before;  // for each of them, the stages that run before it
+};
+using KeepsCall = std::function<bool(const std::string &scope)>;
+PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
+// The results of a call in the names of its caller.
+std::vector<Tensor> results_of(const Call &call);
+// The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".
+Algorithm renamed(const Call &call, const KeepsCall &keeps);
+
+// The monoid over (begun, value) pairs that folds a segmented scan's elements as one sequence (Blelloch 1990): input 0 says
+// whether an element begins a segment, the other inputs are the monoid's. Part 0 says whether a segment begins somewhere in
+// the fold, the others are the fold of what follows the last beginning.
+Monoid segmented_monoid(const Monoid &monoid);
+
+// Monoids of the standard vocabulary.
+Monoid sum_monoid(DType type);
+Monoid product_monoid(DType type);
+Monoid max_monoid(DType type);
+Monoid maximum_monoid(DType type);  // a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
+Monoid min_monoid(DType type);
+Monoid dot_monoid(DType type);                                           // inputs a, b: step is fma(a, b, left)
+Monoid welford_monoid(DType type);                                       // parts n, mean, m2 (Chan, Golub, LeVeque 1979)
+Monoid online_softmax_monoid(DType type, const std::string &value_dim);  // inputs score, value; parts m, l, acc (Milakov, Gimelshein 2018)
+Monoid argmax_monoid(DType type);                                        // inputs value, position; parts value, position; first of equals
+
+}  // namespace tessera

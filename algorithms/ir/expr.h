@@ -1,0 +1,168 @@
+// Expressions: pure scalar values over dims, parameters and tensors. One small language serves algorithms (where a
+// variable is a dim's index) and tile programs (where it is a loop variable).
+//
+//   Expr := constant | variable(name) | extent(dim) | parameter(name)
+//         | load(tensor, [Expr]) | load(tensor, [Expr], guard, fill)     the second form reads only where guard holds
+//         | bounded(Expr, lo, hi)                                        a data-dependent index, clamped to lo ..= hi-1
+//         | op(Expr…) | bitcast | cast(dtype, rounding, saturate)
+//         | left(part) | right(part) | input(i)                          operands of a monoid's definition
+//
+// Nodes are immutable and shared; an Expr is a value. Every kind keeps its operands in `args`, so a traversal is total
+// by construction and a new kind cannot be forgotten by one.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/containers/address_map.h"
+#include "algorithms/ir/scalar.h"
+#include "support/containers/small_vector.h"
+
+namespace tessera {
+
+enum class ExprKind : uint8_t { constant, variable, extent, parameter, load, bounded, operation, bitcast, cast, left, right, input };
+
+class Expr {
+public:
+    struct Node;
+    Expr() = default;
+    Expr(int value);             // an index constant
+    Expr(int64_t value);         // an index constant
+    explicit Expr(Node &&node);  // as it is, nothing folded
+
+    bool defined() const { return node_ != nullptr; }
+    const Node *operator->() const { return node_.get(); }
+    const Node *get() const { return node_.get(); }
+    DType type() const;
+    ExprKind kind() const;
+    bool is_constant() const;
+    bool is_constant(int64_t value) const;  // an integer constant of that value
+    bool is_operation(Op op) const;
+
+private:
+    std::shared_ptr<const Node> node_;
+};
+
+using Operands = SmallVector<Expr, 3>;
+
+struct Expr::Node {
+    ExprKind kind;
+    DType type;
+    Op op = Op::add;                             // operation
+    std::string name;                            // variable, extent, parameter, load (the tensor)
+    Scalar value;                                // constant
+    Rounding rounding = Rounding::nearest_even;  // cast
+    bool saturate = false;                       // cast
+    bool guarded = false;                        // load: args ends in guard, fill
+    int number = 0;                              // left, right: part; input: position
+    Operands args;                               // operands; a load's indices
+
+    // Of the whole tree, filled in where an Expr is made of the node. They tell most expressions apart and let a traversal leave
+    // out what cannot concern it.
+    size_t hash = 0;         // equal expressions have equal ones
+    uint64_t variables = 0;  // the bits of the names of its variables
+    bool extents = false, loads = false;
+    int height = 1;  // nodes on the longest path down
+
+    // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
+    static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
+    static uint64_t bit_of(const std::string &name) { return bit_of(std::hash<std::string>()(name)); }
+};
+
+inline DType Expr::type() const { return node_->type; }
+inline ExprKind Expr::kind() const { return node_->kind; }
+inline bool Expr::is_constant() const { return node_ && node_->kind == ExprKind::constant; }
+inline bool Expr::is_operation(Op op) const { return node_ && node_->kind == ExprKind::operation && node_->op == op; }
+
+// Leaves.
+Expr constant(DType type, double value);  // rounded to a float type; exact for integers up to 2^53
+Expr constant_int(DType type, int64_t value);
+Expr constant(const Scalar &value);
+Expr variable(const std::string &name);  // of type index
+Expr extent(const std::string &dim);     // of type index
+Expr parameter(const std::string &name, DType type);
+Expr left(int part, DType type);
+Expr right(int part, DType type);
+Expr input(int position, DType type);
+
+// Memory.
+Expr load(const std::string &tensor, DType type, Operands index);
+Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, Expr fill);
+Expr bounded(Expr value, Expr lo, Expr hi);  // an integer expression, as index, clamped to lo ..= hi-1
+
+// Operations. Operands must have one common type (UserError expr.type); constants fold.
+Expr operation(Op op, Operands operands);
+// Identity if the types are equal. Rounding and saturation are for integers, into which floats go (UserError expr.cast).
+Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);
+Expr bitcast(DType type, Expr value);
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator/(Expr a, Expr b);
+Expr operator%(Expr a, Expr b);
+Expr operator-(Expr a);
+Expr operator<(Expr a, Expr b);
+Expr operator<=(Expr a, Expr b);
+Expr operator>(Expr a, Expr b);
+Expr operator>=(Expr a, Expr b);
+Expr operator==(Expr a, Expr b);
+Expr operator!=(Expr a, Expr b);
+Expr operator&&(Expr a, Expr b);
+Expr operator||(Expr a, Expr b);
+Expr operator!(Expr a);
+Expr min(Expr a, Expr b);
+Expr max(Expr a, Expr b);
+Expr fma(Expr a, Expr b, Expr c);
+Expr select(Expr condition, Expr a, Expr b);
+Expr sqrt(Expr a);
+Expr abs(Expr a);
+Expr floor(Expr a);
+Expr round(Expr a);
+
+// Structural equality and a total order (by content, not by address).
+bool equal(const Expr &a, const Expr &b);
+int compare(const Expr &a, const Expr &b);
+
+// Rebuilds bottom-up: `rule` sees each node after its operands were rebuilt and returns a replacement, or an undefined
+// Expr to keep it. Shared nodes are visited once.
+Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
+// The node with other operands, folded again where it is an operation.
+Expr rebuild(const Expr &e, Operands args);
+// Replaces variables by name.
+Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
+// Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.
+Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value);
+Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value);
+// The expression with every load made only where `guard` holds, for a place where it means something only there.
+Expr read_where(const Expr &e, const Expr &guard);
+// Calls `visit` on every distinct node, operands first.
+template <typename Visit>
+void walk(const Expr &e, Visit &&visit);
+std::set<std::string> variables_in(const Expr &e);
+bool uses_variable(const Expr &e, const std::string &name);
+bool has_load(const Expr &e);
+
+// "fma(x[m, k], w[k, n], acc)": the text form. Its length is exponential in the depth of sharing: SharedText writes what repeats once.
+std::string to_string(const Expr &e);
+// Its first characters, and "..." where there are more: for messages.
+std::string brief(const Expr &e, size_t most = 160);
+
+template <typename Visit>
+void walk_unseen(const Expr &e, Visit &visit, AddressSet &seen) {
+    if (!seen.insert(e.get())) return;
+    for (const Expr &arg : e->args) walk_unseen(arg, visit, seen);
+    visit(e);
+}
+
+template <typename Visit>
+void walk(const Expr &e, Visit &&visit) {
+    if (!e.defined()) return;
+    if (e->args.empty()) return static_cast<void>(visit(e));
+    AddressSet seen;
+    walk_unseen(e, visit, seen);
+}
+
+}  // namespace tessera

@@ -1,0 +1,138 @@
+#include <cmath>
+
+#include "algorithms/ir/expr.h"
+
+namespace tessera {
+
+static std::string number(const Scalar &s) {
+    if (!is_float(s.type)) {
+        if (s.type == DType::boolean) return s.integer ? "true" : "false";
+        return std::to_string(s.integer) + (s.type == DType::index ? "" : std::string(":") + name_of(s.type));
+    }
+    if (std::isnan(s.real)) return std::string("nan:") + name_of(s.type);
+    if (std::isinf(s.real)) return std::string(s.real < 0 ? "-inf:" : "inf:") + name_of(s.type);
+    char text[40];
+    snprintf(text, sizeof text, s.type == DType::f64 ? "%.17g" : "%.9g", s.real);
+    std::string digits = text;
+    if (digits.find_first_of(".en") == std::string::npos) digits += ".0";
+    return s.type == DType::f32 ? digits : digits + ":" + name_of(s.type);
+}
+
+static const char *infix(Op op) {
+    switch (op) {
+    case Op::add: return " + ";
+    case Op::sub: return " - ";
+    case Op::mul: return "*";
+    case Op::div: return "/";
+    case Op::mod: return "%";
+    case Op::eq: return " == ";
+    case Op::ne: return " != ";
+    case Op::lt: return " < ";
+    case Op::le: return " <= ";
+    case Op::bit_and: return " & ";
+    case Op::bit_or: return " | ";
+    default: return nullptr;
+    }
+}
+
+static int precedence(Op op) {
+    switch (op) {
+    case Op::mul:
+    case Op::div:
+    case Op::mod: return 3;
+    case Op::add:
+    case Op::sub: return 2;
+    case Op::bit_and:
+    case Op::bit_or: return 0;
+    default: return 1;
+    }
+}
+
+namespace {
+
+// Appends the text of expressions until it is longer than `most`: that of a tree is exponential in the depth of its sharing.
+class Text {
+public:
+    explicit Text(size_t most) : most_(most) {}
+
+    bool full() const { return text_.size() > most_; }
+    std::string take() { return std::move(text_); }
+
+    void write(const Expr &e) {
+        if (full()) return;
+        if (!e.defined()) return add("undefined");
+        switch (e.kind()) {
+        case ExprKind::constant: return add(number(e->value));
+        case ExprKind::variable: return add(e->name);
+        case ExprKind::extent: return add("|" + e->name + "|");
+        case ExprKind::parameter: return add("$" + e->name);
+        case ExprKind::left: return add("left." + std::to_string(e->number));
+        case ExprKind::right: return add("right." + std::to_string(e->number));
+        case ExprKind::input: return add("in." + std::to_string(e->number));
+        case ExprKind::bounded: return list("bounded(", e, 3, ")");
+        case ExprKind::bitcast: return list(std::string("bitcast<") + name_of(e.type()) + ">(", e, 1, ")");
+        case ExprKind::cast:
+            return list(
+                std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") + (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(",
+                e, 1, ")");
+        case ExprKind::load: {
+            if (!e->guarded) return list(e->name + "[", e, e->args.size(), "]");
+            const size_t rank = e->args.size() - 2;
+            list("load_or(" + e->name + "[", e, rank, "], ");
+            write(e->args[rank]);
+            add(", ");
+            write(e->args[rank + 1]);
+            return add(")");
+        }
+        case ExprKind::operation: break;
+        }
+        const char *symbol = infix(e->op);
+        if (!symbol) return list(std::string(name_of(e->op)) + "(", e, e->args.size(), ")");
+        operand(e->args[0], e->op, false);
+        add(symbol);
+        operand(e->args[1], e->op, true);
+    }
+
+private:
+    size_t most_;
+    std::string text_;
+
+    void add(const std::string &piece) { text_ += piece; }
+
+    void list(const std::string &before, const Expr &e, size_t count, const std::string &after) {
+        add(before);
+        for (size_t i = 0; i < count; i++) {
+            if (i) add(", ");
+            write(e->args[i]);
+        }
+        add(after);
+    }
+
+    // In parentheses where the text would otherwise group differently; comparisons always are, for the reader.
+    void operand(const Expr &e, Op outer, bool right) {
+        if (e.kind() != ExprKind::operation || !infix(e->op)) return write(e);
+        const int inner = precedence(e->op), around = precedence(outer);
+        const bool grouped = inner > around || (inner == around && !right && inner != 1);
+        if (grouped && inner >= 2) return write(e);
+        add("(");
+        write(e);
+        add(")");
+    }
+};
+
+}  // namespace
+
+std::string to_string(const Expr &e) {
+    Text text(std::string::npos);
+    text.write(e);
+    return text.take();
+}
+
+std::string brief(const Expr &e, size_t most) {
+    Text text(most);
+    text.write(e);
+    const bool cut = text.full();
+    return cut ? text.take().substr(0, most) + "..." : text.take();
+}
+
+}  // namespace tessera

@@ -1,0 +1,50 @@
+// Elementary functions and activations as expressions over fma: the same bits on every target, with stated accuracy.
+// All take and give f32 or f64 (UserError functions.type otherwise).
+//
+// Errors are the largest |result - exact| in units in the last place of the exact result (subnormal results: of the
+// smallest subnormal). In f32 they are measured over every one of the 2^32 values against libm in double; in f64, over
+// 280000 random points against libm in long double. NaN gives NaN everywhere, subnormal inputs count in full, and results
+// underflow gradually except where a flush to 0 is stated. No operation traps, and no float is cast to an integer.
+#pragma once
+#include "algorithms/ir/expr.h"
+
+namespace tessera {
+
+// f32 0.892 ULP, f64 0.84. -inf -> 0, inf -> inf; overflow to inf, gradual underflow. 18 operations.
+Expr exp(Expr x);
+
+// exp for x <= 0, of which sums are made: below 2^-126.5 (f64: 2^-1022.5) it gives 0. Elsewhere exp's bits, and -inf -> 0.
+// Above 88 (f64: 709) the result is unspecified. 13 operations.
+Expr exp_nonpositive(Expr x);
+
+// f32 0.886 ULP, f64 0.81. 0 and -0 -> -inf, below 0 -> NaN, inf -> inf.
+Expr log(Expr x);
+
+// f32 1.184 ULP, f64 1.23. Odd, so erf(-0) = -0; +-1 at and near +-inf, never beyond.
+Expr erf(Expr x);
+
+// f32 1.371 ULP, f64 1.30. Odd, so tanh(-0) = -0; +-1 at and near +-inf, never beyond.
+Expr tanh(Expr x);
+
+// 1 / (1 + exp(-x)): f32 1.647 ULP, f64 1.56. -inf -> 0, inf -> 1; gradual underflow.
+Expr sigmoid(Expr x);
+
+// 1 / sqrt(x): f32 0.850 ULP, f64 0.85. 0 -> inf, -0 -> -inf, below 0 -> NaN, inf -> 0. One division, one square root.
+Expr rsqrt(Expr x);
+
+// max(x, 0), exact. NaN -> NaN (it is no maximum of a number), -0 -> -0, -inf -> 0.
+Expr relu(Expr x);
+
+// x Phi(x), Phi the normal distribution function, exact to rounding (by erfc, not the tanh approximation).
+// f32: 1.982 ULP for x >= -4.5 and 2.571 for x >= -5; below, within 2e-8 of the exact value (there under 1.5e-6 in
+// size), and 0 from -13.08 down. f64: 5.3 ULP for x >= -37.5, and 0 from -37.66 down. -inf -> 0, inf -> inf, -0 -> -0.
+Expr gelu(Expr x);
+
+// x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)) = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+// (Hendrycks, Gimpel 2016), f32 2.313 ULP of that formula, f64 1.94. -inf -> -0, inf -> inf, -0 -> -0; gradual underflow.
+Expr gelu_tanh(Expr x);
+
+// x sigmoid(x): f32 2.394 ULP, f64 2.01. -inf -> -0, inf -> inf, -0 -> -0; gradual underflow.
+Expr silu(Expr x);
+
+}  // namespace tessera

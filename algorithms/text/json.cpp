@@ -1,0 +1,327 @@
+#include "algorithms/text/json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "support/files/json_parse.h"
+#include "algorithms/text/print.h"
+
+namespace tessera {
+
+using nlohmann::json;
+
+static constexpr const char *format = "tessera-algorithm";
+static constexpr int version = 1;
+
+static json list(const std::vector<Expr> &expressions) {
+    json result = json::array();
+    for (const Expr &e : expressions) result.push_back(to_json(e));
+    return result;
+}
+
+static json write(const Dim &d) {
+    const Dim plain;
+    json j = {{"name", d.name}};
+    if (d.kind == DimKind::fixed) j["fixed"] = d.value;
+    if (d.kind == DimKind::derived) j["size"] = to_json(d.size);
+    if (d.multiple_of != plain.multiple_of) j["multiple_of"] = d.multiple_of;
+    if (d.min != plain.min) j["min"] = d.min;
+    if (d.max != plain.max) j["max"] = d.max;
+    if (!d.equals.empty()) j["equals"] = d.equals;
+    return j;
+}
+
+static json write(const Tensor &t) {
+    json j = {{"name", t.name}, {"dtype", name_of(t.dtype)}, {"dims", t.dims}, {"role", name_of(t.role)}};
+    for (const Scalar &value : t.values) j["values"].push_back(to_json(value)[1]);
+    return j;
+}
+
+json to_json(const Monoid &m) {
+    json parts = json::array(), inputs = json::array(), batch = json::array();
+    for (const Part &p : m.parts) {
+        json part = {{"name", p.name}, {"identity", to_json(p.identity)}};
+        if (!p.dims.empty()) part["dims"] = p.dims;
+        parts.push_back(part);
+    }
+    for (DType type : m.inputs) inputs.push_back(name_of(type));
+    json j = {{"name", m.name},
+              {"parts", parts},
+              {"inputs", inputs},
+              {"lift", list(m.lift)},
+              {"combine", list(m.combine)},
+              {"step", list(m.step)},
+              {"commutative", m.commutative}};
+    for (const BatchPass &p : m.batch) {
+        json pass = {{"name", p.name}, {"monoid", p.monoid}, {"values", list(p.values)}};
+        if (!p.dims.empty()) pass["dims"] = p.dims;
+        j["batch"].push_back(pass);
+    }
+    if (!m.batch_parts.empty()) j["batch_parts"] = m.batch_parts;
+    return j;
+}
+
+static json write(const Stage &stage) {
+    json j = {{"name", stage.name}, {"dims", stage.dims}};
+    if (auto *map = std::get_if<Map>(&stage.body)) j["map"] = to_json(map->value);
+    if (auto *r = std::get_if<Reduce>(&stage.body)) {
+        json body = {{"monoid", to_json(r->monoid)}, {"dims", r->dims}, {"inputs", list(r->inputs)}};
+        if (r->where.defined()) body["where"] = to_json(r->where);
+        if (!r->at.empty()) body["at"] = list(r->at);
+        j["reduce"] = body;
+    }
+    if (auto *s = std::get_if<Scan>(&stage.body)) {
+        json body = {{"monoid", to_json(s->monoid)}, {"dim", s->dim}, {"inclusive", s->inclusive}, {"inputs", list(s->inputs)}};
+        if (s->direction != ScanDirection::forward) body["direction"] = name_of(s->direction);
+        if (s->segments.defined()) body["segments"] = to_json(s->segments);
+        j["scan"] = body;
+    }
+    if (auto *u = std::get_if<Update>(&stage.body))
+        j["update"] = {{"state", u->state}, {"index", list(u->index)}, {"value", to_json(u->value)}};
+    return j;
+}
+
+static json write(const Numerics &n) {
+    return {{"name", n.name},
+            {"storage", name_of(n.storage)},
+            {"compute", name_of(n.compute)},
+            {"accumulate", name_of(n.accumulate)},
+            {"rounding", name_of(n.rounding)},
+            {"saturate", n.saturate}};
+}
+
+// Callees are told apart by what is written, so that equal algorithms have equal JSON however their pointers are shared.
+class CalleeWriter {
+public:
+    json body(const Algorithm &a) {
+        json j = {{"name", a.name}, {"outputs", a.outputs}, {"numerics", write(a.numerics)}};
+        for (const char *field : {"dims", "parameters", "tensors", "stages"}) j[field] = json::array();
+        for (const Dim &d : a.dims) j["dims"].push_back(write(d));
+        for (const Parameter &p : a.parameters) j["parameters"].push_back({{"name", p.name}, {"dtype", name_of(p.dtype)}});
+        for (const Tensor &t : a.tensors) j["tensors"].push_back(write(t));
+        for (const Stage &s : a.stages) j["stages"].push_back(write(s));
+        for (const Call &c : a.calls) j["calls"].push_back(call(c));
+        for (Effect e : a.effects) j["effects"].push_back(name_of(e));
+        return j;
+    }
+    const json &callees() const { return callees_; }
+
+private:
+    json call(const Call &c) {
+        json parameters = json::object();
+        for (auto &[name, value] : c.parameters) parameters[name] = to_json(value);
+        return {
+            {"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", c.tensors}, {"parameters", parameters}};
+    }
+    size_t place(const Algorithm *callee) {
+        require(callee, "a call without a callee");
+        if (auto it = places_.find(callee); it != places_.end()) return it->second;
+        json written = body(*callee);
+        auto it = std::find(callees_.begin(), callees_.end(), written);
+        auto at = static_cast<size_t>(it - callees_.begin());
+        if (it == callees_.end()) callees_.push_back(std::move(written));
+        return places_[callee] = at;
+    }
+
+    json callees_ = json::array();
+    std::map<const Algorithm *, size_t> places_;
+};
+
+json to_json(const Algorithm &algorithm) {
+    CalleeWriter writer;
+    json j = writer.body(algorithm);
+    j["format"] = format;
+    j["version"] = version;
+    if (!writer.callees().empty()) j["callees"] = writer.callees();
+    return j;
+}
+
+// Reading.
+
+template <typename T, typename F>
+static std::vector<T> each(const std::optional<JsonReader> &reader, F read) {
+    std::vector<T> result;
+    if (!reader) return result;
+    for (const JsonReader &item : reader->items()) result.push_back(read(item));
+    return result;
+}
+
+static std::vector<Expr> exprs(const std::optional<JsonReader> &reader) {
+    return each<Expr>(reader, [](const JsonReader &r) { return expr_from_json(r); });
+}
+
+static DType dtype(const JsonReader &reader) {
+    return reader.located([&] { return dtype_named(reader.quotable()); });
+}
+
+template <typename E>
+static E named(const JsonReader &reader, const char *what, std::initializer_list<E> all) {
+    std::vector<std::string> names;
+    for (E e : all) {
+        if (reader.text() == name_of(e)) return e;
+        names.emplace_back(name_of(e));
+    }
+    reader.fail("json.value", std::string("there is no ") + what + " '" + reader.quotable() + "'; expected one of " + join(names) + "." +
+                                  did_you_mean(reader.quotable(), names));
+}
+
+static Dim read_dim(const JsonReader &r) {
+    r.only({"name", "fixed", "size", "multiple_of", "min", "max", "equals"});
+    Dim d;
+    d.name = r.at("name").text();
+    if (auto fixed = r.find("fixed")) d.kind = DimKind::fixed, d.value = fixed->integer(0, INT32_MAX);
+    if (auto size = r.find("size")) {
+        if (d.kind == DimKind::fixed) r.fail("json.value", "a dim has \"fixed\" or \"size\", got both; remove one.");
+        d.kind = DimKind::derived, d.size = expr_from_json(*size);
+    }
+    if (auto multiple = r.find("multiple_of")) d.multiple_of = multiple->integer(1, INT32_MAX);
+    if (auto min = r.find("min")) d.min = min->integer(0, INT32_MAX);
+    if (auto max = r.find("max")) d.max = max->integer(0, INT32_MAX);
+    if (auto equals = r.find("equals")) d.equals = equals->text();
+    return d;
+}
+
+static Tensor read_tensor(const JsonReader &r) {
+    r.only({"name", "dtype", "dims", "role", "values"});
+    Tensor t;
+    t.name = r.at("name").text();
+    t.dtype = dtype(r.at("dtype"));
+    t.dims = r.at("dims").texts();
+    t.role = named(r.at("role"), "role", {Role::input, Role::state, Role::constant});
+    t.values = each<Scalar>(r.find("values"), [&](const JsonReader &v) { return scalar_from_json(t.dtype, v); });
+    return t;
+}
+
+static Part read_part(const JsonReader &r) {
+    r.only({"name", "identity", "dims"});
+    auto dims = r.find("dims");
+    return {r.at("name").text(), scalar_from_json(r.at("identity")), dims ? dims->texts() : std::vector<std::string>{}};
+}
+
+static BatchPass read_pass(const JsonReader &r) {
+    r.only({"name", "monoid", "values", "dims"});
+    auto dims = r.find("dims");
+    return {r.at("name").text(), r.at("monoid").text(), exprs(r.at("values")), dims ? dims->texts() : std::vector<std::string>{}};
+}
+
+static Monoid read_monoid(const JsonReader &r) {
+    r.only({"name", "parts", "inputs", "lift", "combine", "step", "commutative", "batch", "batch_parts"});
+    Monoid m;
+    m.name = r.at("name").text();
+    m.parts = each<Part>(r.at("parts"), read_part);
+    m.inputs = each<DType>(r.at("inputs"), dtype);
+    m.commutative = r.at("commutative").truth();
+    for (auto [field, expressions] : {std::pair{"lift", &m.lift}, {"combine", &m.combine}, {"step", &m.step}}) {
+        *expressions = exprs(r.at(field));
+        if (expressions->size() != m.parts.size())
+            r.at(field).fail("json.value", "expected one expression for each of the " + std::to_string(m.parts.size()) + " parts, got " +
+                                               std::to_string(expressions->size()) + ".");
+    }
+    m.batch = each<BatchPass>(r.find("batch"), read_pass);
+    int64_t last = static_cast<int64_t>(m.batch.size()) - 1;
+    m.batch_parts = each<int>(r.find("batch_parts"), [&](const JsonReader &p) { return static_cast<int>(p.integer(0, last)); });
+    return m;
+}
+
+static Reduce read_reduce(const JsonReader &r) {
+    r.only({"monoid", "dims", "inputs", "where", "at"});
+    Reduce body{read_monoid(r.at("monoid")), r.at("dims").texts(), exprs(r.at("inputs")), {}, exprs(r.find("at"))};
+    if (auto where = r.find("where")) body.where = expr_from_json(*where);
+    return body;
+}
+
+static Scan read_scan(const JsonReader &r) {
+    r.only({"monoid", "dim", "inclusive", "inputs", "direction", "segments"});
+    Scan body{read_monoid(r.at("monoid")), r.at("dim").text(), r.at("inclusive").truth(), exprs(r.at("inputs")), {}, {}};
+    if (auto direction = r.find("direction"))
+        body.direction = named(*direction, "direction", {ScanDirection::forward, ScanDirection::backward});
+    if (auto segments = r.find("segments")) body.segments = expr_from_json(*segments);
+    return body;
+}
+
+static Update read_update(const JsonReader &r) {
+    r.only({"state", "index", "value"});
+    return {r.at("state").text(), exprs(r.at("index")), expr_from_json(r.at("value"))};
+}
+
+static Stage read_stage(const JsonReader &r) {
+    r.only({"name", "dims", "map", "reduce", "scan", "update"});
+    Stage stage;
+    stage.name = r.at("name").text();
+    stage.dims = r.at("dims").texts();
+    int bodies = 0;
+    if (auto map = r.find("map")) stage.body = Map{expr_from_json(*map)}, bodies++;
+    if (auto reduce = r.find("reduce")) stage.body = read_reduce(*reduce), bodies++;
+    if (auto scan = r.find("scan")) stage.body = read_scan(*scan), bodies++;
+    if (auto update = r.find("update")) stage.body = read_update(*update), bodies++;
+    if (bodies != 1) r.fail("json.value", "a stage has one of map, reduce, scan and update, got " + std::to_string(bodies) + " of them.");
+    return stage;
+}
+
+static Numerics read_numerics(const JsonReader &r) {
+    r.only({"name", "storage", "compute", "accumulate", "rounding", "saturate"});
+    return {r.at("name").text(),
+            dtype(r.at("storage")),
+            dtype(r.at("compute")),
+            dtype(r.at("accumulate")),
+            named(r.at("rounding"), "rounding", {Rounding::nearest_even, Rounding::toward_zero}),
+            r.at("saturate").truth()};
+}
+
+using Callees = std::vector<std::shared_ptr<const Algorithm>>;
+
+static Call read_call(const JsonReader &r, const Callees &callees) {
+    r.only({"scope", "callee", "dims", "tensors", "parameters"});
+    Call call;
+    call.scope = r.at("scope").text();
+    JsonReader place = r.at("callee");
+    if (callees.empty()) place.fail("json.value", "\"callees\" lists no algorithm before this one; a callee stands before its callers.");
+    call.callee = callees[static_cast<size_t>(place.integer(0, static_cast<int64_t>(callees.size()) - 1))];
+    for (auto &[name, value] : r.at("dims").fields()) call.dims[name] = value.text();
+    for (auto &[name, value] : r.at("tensors").fields()) call.tensors[name] = value.text();
+    for (auto &[name, value] : r.at("parameters").fields()) call.parameters[name] = expr_from_json(value);
+    return call;
+}
+
+static Algorithm read_body(const JsonReader &r, const Callees &callees) {
+    Algorithm a;
+    a.name = r.at("name").text();
+    a.dims = each<Dim>(r.at("dims"), read_dim);
+    a.parameters = each<Parameter>(r.at("parameters"), [](const JsonReader &p) {
+        p.only({"name", "dtype"});
+        return Parameter{p.at("name").text(), dtype(p.at("dtype"))};
+    });
+    a.tensors = each<Tensor>(r.at("tensors"), read_tensor);
+    a.stages = each<Stage>(r.at("stages"), read_stage);
+    a.calls = each<Call>(r.find("calls"), [&](const JsonReader &c) { return read_call(c, callees); });
+    a.outputs = r.at("outputs").texts();
+    a.numerics = read_numerics(r.at("numerics"));
+    if (auto effects = r.find("effects"))
+        for (const JsonReader &e : effects->items())
+            a.effects.insert(named(e, "effect", {Effect::random, Effect::io, Effect::memory, Effect::collective}));
+    return a;
+}
+
+Algorithm algorithm_from_json(const json &value) {
+    JsonReader r(value, "algorithm");
+    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "stages", "calls", "outputs", "numerics", "effects"};
+    std::string got = r.at("format").text();
+    if (got != format)
+        r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");
+    if (int64_t v = r.at("version").integer(); v != version)
+        r.at("version").fail("json.version", "this build reads version " + std::to_string(version) + ", the text has version " +
+                                                 std::to_string(v) +
+                                                 "; write it again with this build or read it with the one that wrote it.");
+    Callees callees;
+    if (auto list = r.find("callees"))
+        for (const JsonReader &callee : list->items()) {
+            callee.only(fields);
+            callees.push_back(std::make_shared<const Algorithm>(read_body(callee, callees)));
+        }
+    fields.insert(fields.end(), {"format", "version", "callees"});
+    r.only(fields);
+    return read_body(r, callees);
+}
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// JSON of algorithms, an exact round trip. Expressions are written as json_expr.h says; what equals its default is left
+// out. A callee that is called in many places is written once, in the list "callees", before those that call it.
+//
+//   { "format": "tessera-algorithm", "version": 1, "name": "linear",
+//     "dims": [{"name": "M"}, {"name": "N", "multiple_of": 16}, {"name": "K", "fixed": 768}, {"name": "R", "size": e}],
+//     "parameters": [{"name": "eps", "dtype": "f32"}],
+//     "tensors": [{"name": "x", "dtype": "f32", "dims": ["M", "K"], "role": "input"}],
+//     "stages": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
+//                {"name": "y", "dims": ["M", "N"], "map": e}],
+//     "callees": [{"name": …, …}], "calls": [{"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}],
+//     "outputs": ["y"], "numerics": {…}, "effects": ["random"] }
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/text/json_expr.h"
+
+namespace tessera {
+
+nlohmann::json to_json(const Monoid &monoid);
+nlohmann::json to_json(const Algorithm &algorithm);
+// The inverse. It checks the form; verify.h says whether the value is a legal algorithm. UserErrors with a JSON pointer:
+// json.type, json.value, json.missing, json.unknown-field, json.version (another format or version), those of json_expr.h.
+Algorithm algorithm_from_json(const nlohmann::json &value);
+
+}  // namespace tessera

@@ -1,0 +1,253 @@
+#include "algorithms/text/json_expr.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "support/text/error.h"
+#include "support/files/json_parse.h"
+#include "algorithms/ir/value_numbering.h"
+
+namespace tessera {
+
+using nlohmann::json;
+
+static std::string real_text(double value) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+    char digits[40];
+    char *end = std::to_chars(digits, digits + sizeof digits, std::fabs(value), std::chars_format::hex).ptr;
+    return (std::signbit(value) ? "-0x" : "0x") + std::string(digits, end);
+}
+
+static Scalar real_from_text(const JsonReader &reader, DType type) {
+    const std::string &text = reader.text();
+    if (text == "nan") return Scalar::of_real(type, NAN);
+    bool negative = text.starts_with('-');
+    std::string_view digits = std::string_view(text).substr(negative);
+    double value = INFINITY;
+    if (digits != "inf") {
+        auto bad = [&] {
+            reader.fail("json.value", std::string("expected a hexadecimal float such as \"0x1.8p+0\", exact in ") + name_of(type) +
+                                          ", or \"inf\", \"-inf\", \"nan\".");
+        };
+        if (!digits.starts_with("0x") || digits.starts_with("0x-")) bad();
+        auto [end, error] = std::from_chars(digits.data() + 2, digits.data() + digits.size(), value, std::chars_format::hex);
+        if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) bad();
+        if (Scalar::of_real(type, value).real != value) bad();
+    }
+    return Scalar::of_real(type, negative ? -value : value);
+}
+
+json to_json(const Scalar &s) {
+    if (is_float(s.type)) return json::array({name_of(s.type), real_text(s.real)});
+    if (s.type == DType::boolean) return json::array({name_of(s.type), s.truth()});
+    return json::array({name_of(s.type), s.integer});
+}
+
+Scalar scalar_from_json(DType type, const JsonReader &reader) {
+    if (is_float(type)) return real_from_text(reader, type);
+    if (type == DType::boolean) return Scalar::of_integer(type, reader.truth());
+    switch (type) {
+    case DType::i8: return Scalar::of_integer(type, reader.integer(-128, 127));
+    case DType::u8: return Scalar::of_integer(type, reader.integer(0, 255));
+    case DType::i32: return Scalar::of_integer(type, reader.integer(INT32_MIN, INT32_MAX));
+    default: return Scalar::of_integer(type, reader.integer());
+    }
+}
+
+static DType dtype_of(const JsonReader &reader) {
+    return reader.located([&] { return dtype_named(reader.quotable()); });
+}
+
+Scalar scalar_from_json(const JsonReader &reader) {
+    std::vector<JsonReader> items = reader.items();
+    if (items.size() != 2)
+        reader.fail("json.value", "expected a constant such as [\"i32\", 1], got " + std::to_string(items.size()) + " items.");
+    return scalar_from_json(dtype_of(items[0]), items[1]);
+}
+
+namespace {
+
+constexpr int max_levels = 16;
+
+class Encoder {
+public:
+    json encode(const Expr &e) {
+        int root = table_.number(e);
+        std::vector<int> named = worth_naming(table_, {root}, max_levels);
+        if (named.empty()) return node(root);
+        json definitions = json::array();
+        for (int n : named) {
+            definitions.push_back(node(n));
+            slots_[n] = static_cast<int>(slots_.size());
+        }
+        return json::array({"let", definitions, reference(root)});
+    }
+
+private:
+    json reference(int n) const {
+        auto it = slots_.find(n);
+        return it == slots_.end() ? node(n) : json::array({"@", it->second});
+    }
+    json node(int n) const {
+        const Expr &e = table_.expr(n);
+        const Expr::Node &x = *e.get();
+        json list = json::array();
+        auto open = [&](auto... items) { (list.push_back(items), ...); };
+        switch (x.kind) {
+        case ExprKind::constant: return x.type == DType::index ? json(x.value.integer) : to_json(x.value);
+        case ExprKind::variable: return x.name;
+        case ExprKind::extent: open("extent", x.name); break;
+        case ExprKind::parameter: open("parameter", x.name, name_of(x.type)); break;
+        case ExprKind::load: open(x.guarded ? "load_or" : "load", x.name, name_of(x.type)); break;
+        case ExprKind::bounded: open("bounded"); break;
+        case ExprKind::operation: open(name_of(x.op)); break;
+        case ExprKind::bitcast: open("bitcast", name_of(x.type)); break;
+        case ExprKind::cast: open("cast", name_of(x.type)); break;
+        case ExprKind::left: open("left", x.number, name_of(x.type)); break;
+        case ExprKind::right: open("right", x.number, name_of(x.type)); break;
+        case ExprKind::input: open("input", x.number, name_of(x.type)); break;
+        }
+        for (int operand : table_.operands(n)) list.push_back(reference(operand));
+        if (x.kind == ExprKind::cast && x.rounding == Rounding::toward_zero) list.push_back("toward_zero");
+        if (x.kind == ExprKind::cast && x.saturate) list.push_back("saturate");
+        return list;
+    }
+
+    ValueNumbering table_;
+    std::map<int, int> slots_;
+};
+
+class Decoder {
+public:
+    Expr decode(const JsonReader &reader) {
+        const json &value = reader.value();
+        if (!value.is_array() || value.empty() || value[0] != "let") return node(reader, 0);
+        std::vector<JsonReader> items = reader.items();
+        wants(reader, items, 3, 3);
+        for (const JsonReader &definition : items[1].items()) definitions_.push_back(node(definition, 0));
+        return node(items[2], 0);
+    }
+
+private:
+    static void wants(const JsonReader &reader, const std::vector<JsonReader> &items, size_t lo, size_t hi) {
+        if (items.size() >= lo && items.size() <= hi) return;
+        std::string expected = std::to_string(lo) + (hi == lo ? "" : hi == SIZE_MAX ? " or more" : " to " + std::to_string(hi));
+        reader.fail("json.expression",
+                    "'" + items[0].quotable() + "' is an array of " + expected + " items, got " + std::to_string(items.size()) + ".");
+    }
+
+    Expr node(const JsonReader &reader, int depth) {
+        if (depth > json_max_depth)
+            reader.fail("json.expression",
+                        "an expression nests deeper than " + std::to_string(json_max_depth) + " levels; name parts of it with \"let\".");
+        if (reader.is_integer()) return Expr(reader.integer());
+        if (reader.is_text()) return variable(reader.text());
+        std::vector<JsonReader> items = reader.items();
+        if (items.empty()) reader.fail("json.expression", "expected an expression such as [\"add\", a, b], got an empty array.");
+        Expr e = table_.unique(compound(reader, items, depth));
+        if (table_.height(table_.number(e)) > expr_max_height)
+            reader.fail("json.expression",
+                        "the expression has more than " + std::to_string(expr_max_height) + " levels; make stages of its parts.");
+        return e;
+    }
+
+    Expr compound(const JsonReader &reader, const std::vector<JsonReader> &items, int depth) {
+        const std::string &kind = items[0].text();
+        auto operands = [&](size_t from) {
+            std::vector<Expr> list;
+            for (size_t i = from; i < items.size(); i++) list.push_back(node(items[i], depth + 1));
+            return list;
+        };
+        auto position = [&] { return static_cast<int>(items[1].integer(0, 1 << 20)); };
+        if (kind == "@") {
+            wants(reader, items, 2, 2);
+            if (definitions_.empty())
+                reader.fail("json.expression", "\"@\" refers to a definition of \"let\", and there is none before it.");
+            return definitions_[static_cast<size_t>(items[1].integer(0, static_cast<int64_t>(definitions_.size()) - 1))];
+        }
+        if (kind == "extent") return wants(reader, items, 2, 2), extent(items[1].text());
+        if (kind == "parameter") return wants(reader, items, 3, 3), parameter(items[1].text(), dtype_of(items[2]));
+        if (kind == "left") return wants(reader, items, 3, 3), left(position(), dtype_of(items[2]));
+        if (kind == "right") return wants(reader, items, 3, 3), right(position(), dtype_of(items[2]));
+        if (kind == "input") return wants(reader, items, 3, 3), input(position(), dtype_of(items[2]));
+        if (kind == "load") return wants(reader, items, 3, SIZE_MAX), load(items[1].text(), dtype_of(items[2]), operands(3));
+        if (kind == "load_or") {
+            wants(reader, items, 5, SIZE_MAX);
+            std::vector<Expr> index = operands(3);
+            Expr fill = index.back(), guard = index[index.size() - 2];
+            index.resize(index.size() - 2);
+            return load_or(items[1].text(), dtype_of(items[2]), index, guard, fill);
+        }
+        if (kind == "bounded") {
+            wants(reader, items, 4, 4);
+            std::vector<Expr> x = operands(1);
+            return bounded(x[0], x[1], x[2]);
+        }
+        if (kind == "bitcast") {
+            wants(reader, items, 3, 3);
+            DType type = dtype_of(items[1]);
+            Expr value = node(items[2], depth + 1);
+            return reader.located([&] { return bitcast(type, value); });
+        }
+        if (kind == "cast") return wants(reader, items, 3, 5), cast_of(items, depth);
+        if (is_dtype(kind)) return wants(reader, items, 2, 2), constant(scalar_from_json(dtype_named(kind), items[1]));
+        Op op = operation_of(items[0]);
+        auto count = static_cast<size_t>(arity(op)) + 1;
+        wants(reader, items, count, count);
+        return checked(reader, op, operands(1));
+    }
+
+    Expr cast_of(const std::vector<JsonReader> &items, int depth) {
+        Rounding rounding = Rounding::nearest_even;
+        bool saturate = false;
+        for (size_t i = 3; i < items.size(); i++) {
+            bool to_zero = items[i].text() == "toward_zero";
+            if (!to_zero && items[i].text() != "saturate")
+                items[i].fail("json.value", "expected \"toward_zero\" or \"saturate\", got \"" + items[i].quotable() + "\".");
+            if (to_zero) rounding = Rounding::toward_zero;
+            else saturate = true;
+        }
+        return cast(dtype_of(items[1]), node(items[2], depth + 1), rounding, saturate);
+    }
+
+    // The types are tried on leaves, because the message of a mistake prints the operands as trees, and a text of a few
+    // lines can share so much that its tree has no end.
+    Expr checked(const JsonReader &reader, Op op, std::vector<Expr> operands) {
+        reader.located([&] {
+            std::vector<Expr> leaves;
+            for (const Expr &e : operands) leaves.push_back(parameter("operand" + std::to_string(leaves.size()), e.type()));
+            return operation(op, leaves);
+        });
+        return operation(op, std::move(operands));
+    }
+
+    static bool is_dtype(const std::string &name) {
+        for (int i = 0; i <= static_cast<int>(DType::index); i++)
+            if (name == name_of(static_cast<DType>(i))) return true;
+        return false;
+    }
+
+    static Op operation_of(const JsonReader &reader) {
+        std::vector<std::string> kinds = {"extent", "parameter", "load",  "load_or", "bounded", "bitcast",
+                                          "cast",   "left",      "right", "input",   "@"};
+        for (int i = 0; i <= static_cast<int>(Op::select); i++) {
+            if (reader.text() == name_of(static_cast<Op>(i))) return static_cast<Op>(i);
+            kinds.emplace_back(name_of(static_cast<Op>(i)));
+        }
+        reader.fail("json.expression", "there is no kind of expression '" + reader.quotable() + "'; the kinds are " + join(kinds) +
+                                           ", and constants by their type." + did_you_mean(reader.quotable(), kinds));
+    }
+
+    ValueNumbering table_;
+    std::vector<Expr> definitions_;
+};
+
+}  // namespace
+
+json to_json(const Expr &e) { return Encoder().encode(e); }
+
+Expr expr_from_json(const JsonReader &reader) { return Decoder().decode(reader); }
+Expr expr_from_json(const json &value) { return expr_from_json(JsonReader(value, "expression")); }
+
+}  // namespace tessera

@@ -1,0 +1,184 @@
+#include "algorithms/text/print.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/shared_text.h"
+
+namespace tessera {
+
+const char *name_of(Role role) { return role == Role::input ? "input" : role == Role::state ? "state" : "constant"; }
+const char *name_of(Rounding r) { return r == Rounding::nearest_even ? "nearest_even" : "toward_zero"; }
+const char *name_of(ScanDirection d) { return d == ScanDirection::forward ? "forward" : "backward"; }
+const char *name_of(Effect effect) {
+    switch (effect) {
+    case Effect::random: return "random";
+    case Effect::io: return "io";
+    case Effect::memory: return "memory";
+    case Effect::collective: return "collective";
+    }
+    throw InternalError("an effect without a name");
+}
+
+namespace {
+
+std::string list(const std::vector<std::string> &names) { return names.empty() ? "" : join(names); }
+std::string brackets(const std::vector<std::string> &names) { return names.empty() ? "" : "[" + join(names) + "]"; }
+std::string literal(const Scalar &value) { return to_string(constant(value)); }
+
+std::string parts_text(const Monoid &m) {
+    if (m.parts.size() == 1 && m.parts[0].dims.empty()) return name_of(m.parts[0].identity.type);
+    std::vector<std::string> texts;
+    for (const Part &p : m.parts) texts.push_back(p.name + brackets(p.dims) + ": " + name_of(p.identity.type));
+    return "(" + join(texts) + ")";
+}
+
+std::string definition_of(const Monoid &m) {
+    std::vector<std::string> inputs, batch_parts;
+    for (DType type : m.inputs) inputs.emplace_back(name_of(type));
+    std::string text = "  monoid " + m.name + "(" + list(inputs) + ")" + (m.commutative ? "" : ", not commutative") + "\n";
+    for (size_t i = 0; i < m.parts.size(); i++) {
+        const Part &p = m.parts[i];
+        text += "    " + p.name + brackets(p.dims) + ": " + name_of(p.identity.type) + " from " + literal(p.identity) + "\n";
+        for (auto [what, expressions] : {std::pair{"lift", &m.lift}, {"combine", &m.combine}, {"step", &m.step}})
+            if (i < expressions->size()) {
+                SharedText line({(*expressions)[i]});
+                text += line.finish("      ", std::string(what) + " " + line((*expressions)[i]));
+            }
+    }
+    for (const BatchPass &p : m.batch) {
+        SharedText line(p.values);
+        std::string how = p.monoid.empty() ? "map" : p.monoid;
+        text += line.finish("    ", "pass " + p.name + brackets(p.dims) + " = " + how + " of (" + line(p.values) + ")");
+    }
+    for (int part : m.batch_parts) batch_parts.push_back(std::to_string(part));
+    if (!batch_parts.empty()) text += "    parts from passes " + join(batch_parts) + "\n";
+    return text;
+}
+
+bool is_standard(const Monoid &m) {
+    if (m.inputs.empty() || m.parts.empty() || !is_arithmetic(m.inputs[0]) || m.inputs[0] == DType::boolean) return false;
+    DType type = m.inputs[0];
+    std::string text = definition_of(m);
+    for (auto make : {sum_monoid, product_monoid, max_monoid, maximum_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
+        if (Monoid standard = make(type); standard.name == m.name && definition_of(standard) == text) return true;
+    const std::vector<std::string> &dims = m.parts.back().dims;
+    bool float_type = type == DType::f32 || type == DType::f64;
+    return float_type && dims.size() == 1 && definition_of(online_softmax_monoid(type, dims[0])) == text;
+}
+
+std::string dim_text(const Dim &d) {
+    if (d.kind == DimKind::derived) {
+        SharedText line({d.size});
+        return line.finish("  ", "dim " + d.name + " = " + line(d.size));
+    }
+    std::vector<std::string> facts;
+    if (d.kind == DimKind::symbolic && d.multiple_of != 1) facts.push_back("multiple of " + std::to_string(d.multiple_of));
+    if (d.kind == DimKind::symbolic && (d.min != Dim().min || d.max != Dim().max))
+        facts.push_back("in " + std::to_string(d.min) + " ..= " + std::to_string(d.max));
+    if (!d.equals.empty()) facts.push_back("== " + d.equals);
+    std::string fixed = d.kind == DimKind::fixed ? " = " + std::to_string(d.value) : "";
+    return "  dim " + d.name + fixed + (facts.empty() ? "" : ": " + join(facts)) + "\n";
+}
+
+std::string tensor_text(const Tensor &t) {
+    std::string text = std::string("  ") + name_of(t.role) + " " + t.name + "[" + list(t.dims) + "]: " + name_of(t.dtype);
+    return text + (t.role == Role::constant ? " = " + values_text(t) : "") + "\n";
+}
+
+class Printer {
+public:
+    std::string stage_text(const Stage &stage) {
+        std::vector<Expr> expressions = expressions_of(stage);
+        SharedText line(expressions);
+        std::string head = stage.name + "[" + list(stage.dims) + "]: ", body;
+        if (auto *map = std::get_if<Map>(&stage.body)) body = std::string(name_of(map->value.type())) + " = " + line(map->value);
+        if (auto *r = std::get_if<Reduce>(&stage.body)) {
+            body = parts_text(r->monoid) + " = " + monoid(r->monoid) + " over " + list(r->dims) + " of (" + line(r->inputs) + ")";
+            if (r->where.defined()) body += " where " + line(r->where);
+            if (!r->at.empty()) body += " at [" + line(r->at) + "]";
+        }
+        if (auto *s = std::get_if<Scan>(&stage.body)) {
+            body = parts_text(s->monoid) + " = " + (s->inclusive ? "inclusive" : "exclusive") + " scan of " + monoid(s->monoid) +
+                   (s->direction == ScanDirection::backward ? " backward" : "") + " along " + s->dim + " of (" + line(s->inputs) + ")";
+            if (s->segments.defined()) body += " anew where " + line(s->segments);
+        }
+        if (auto *u = std::get_if<Update>(&stage.body)) body = u->state + "[" + line(u->index) + "] := " + line(u->value);
+        return line.finish("  ", head + body);
+    }
+
+    std::string call_text(const Call &call) {
+        require(call.callee != nullptr, "a call without a callee");
+        if (std::find(callees_.begin(), callees_.end(), call.callee) == callees_.end()) callees_.push_back(call.callee);
+        std::vector<Expr> values;
+        for (auto &[name, value] : call.parameters) values.push_back(value);
+        SharedText line(values);
+        std::vector<std::string> arguments;
+        for (auto &[name, value] : call.dims) arguments.push_back(name + " = " + value);
+        for (auto &[name, value] : call.tensors) arguments.push_back(name + " = " + value);
+        for (auto &[name, value] : call.parameters) arguments.push_back("$" + name + " = " + line(value));
+        return line.finish("  ", "call " + call.scope + " = " + call.callee->name + "(" + list(arguments) + ")");
+    }
+
+    std::string text(const Algorithm &a) {
+        monoids_.clear();
+        const Numerics &n = a.numerics;
+        std::string text = "algorithm " + a.name + ": " + n.name + " (storage " + name_of(n.storage) + ", compute " + name_of(n.compute) +
+                           ", accumulate " + name_of(n.accumulate) + ", " + name_of(n.rounding) + (n.saturate ? ", saturate" : "") + ")\n";
+        for (const Dim &d : a.dims) text += dim_text(d);
+        for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
+        for (const Tensor &t : a.tensors) text += tensor_text(t);
+        for (const Stage &stage : a.stages) text += stage_text(stage);
+        for (const Call &call : a.calls) text += call_text(call);
+        text += "  outputs " + list(a.outputs) + "\n";
+        std::vector<std::string> effects;
+        for (Effect e : a.effects) effects.emplace_back(name_of(e));
+        if (!effects.empty()) text += "  effects " + join(effects) + "\n";
+        for (const std::string &definition : monoids_) text += definition;
+        return text;
+    }
+
+    std::string whole(const Algorithm &a) {
+        std::string result = text(a);
+        std::vector<std::string> written;
+        for (size_t i = 0; i < callees_.size(); i++) {
+            std::string callee = text(*callees_[i]);
+            if (std::find(written.begin(), written.end(), callee) != written.end()) continue;
+            written.push_back(callee);
+            result += "\n" + callee;
+        }
+        return result;
+    }
+
+private:
+    // The monoid's name, with its definition noted to be printed once.
+    std::string monoid(const Monoid &m) {
+        if (is_standard(m)) return m.name;
+        std::string definition = definition_of(m);
+        if (std::find(monoids_.begin(), monoids_.end(), definition) == monoids_.end()) monoids_.push_back(definition);
+        return m.name;
+    }
+
+    std::vector<std::string> monoids_;
+    std::vector<std::shared_ptr<const Algorithm>> callees_;
+};
+
+}  // namespace
+
+std::string values_text(const Tensor &t) {
+    constexpr size_t shown = 8;
+    std::string all;
+    std::vector<std::string> some;
+    for (const Scalar &value : t.values) {
+        std::string one = literal(value);
+        if (some.size() < shown) some.push_back(one);
+        all += one + ",";
+    }
+    if (t.values.size() > shown) some.push_back("... " + std::to_string(t.values.size()) + " values, " + sha256(all));
+    return list(some);
+}
+
+std::string to_text(const Algorithm &algorithm) { return Printer().whole(algorithm); }
+
+}  // namespace tessera

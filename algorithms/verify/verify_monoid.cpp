@@ -1,0 +1,82 @@
+// A monoid's definition: one lift, combine and step for each part, over the right operands.
+#include "support/text/error.h"
+#include "algorithms/verify/verify_scope.h"
+
+namespace tessera {
+
+namespace {
+
+struct Definition {
+    const char *name;
+    const std::vector<Expr> &exprs;
+    bool left, right, input;
+};
+
+void verify_operand(const VerifyScope &scope, const std::string &subject, const Monoid &m, const Part &part, const Definition &d,
+                    const Expr &e) {
+    std::string where = std::string(d.name) + " of part '" + part.name + "' of the monoid '" + m.name + "' ";
+    bool is_left = e.kind() == ExprKind::left, is_right = e.kind() == ExprKind::right, is_input = e.kind() == ExprKind::input;
+    bool allowed = is_left ? d.left : is_right ? d.right : is_input ? d.input : e->args.size() || e.kind() == ExprKind::constant;
+    if (e.kind() == ExprKind::load || !allowed)
+        scope.fail("monoid", subject,
+                   where + "uses " + brief(e) + "; it may use" + (d.left ? " left(p)" : "") + (d.right ? " right(p)" : "") +
+                       (d.input ? " input(i)" : "") + " and constants.");
+    if (!is_left && !is_right && !is_input) return;
+    size_t n = static_cast<size_t>(e->number), count = is_input ? m.inputs.size() : m.parts.size();
+    if (e->number < 0 || n >= count)
+        scope.fail("monoid", subject,
+                   where + "uses " + brief(e) + ", but there are only " + std::to_string(count) + (is_input ? " inputs." : " parts."));
+    DType type = is_input ? m.inputs[n] : m.parts[n].identity.type;
+    if (e.type() != type)
+        scope.fail("monoid", subject, where + "uses " + brief(e) + " as " + name_of(e.type()) + ", but it is " + name_of(type) + ".");
+    if (!is_input && !m.parts[n].dims.empty() && m.parts[n].dims != part.dims)
+        scope.fail("monoid", subject,
+                   where + "uses part '" + m.parts[n].name + "', which has the extra dims " + join(m.parts[n].dims) +
+                       "; a part may use parts of its own extra dims, " + join(part.dims) + ", and those without.");
+}
+
+void verify_definition(const VerifyScope &scope, const std::string &subject, const Monoid &m, const Definition &d) {
+    if (d.exprs.size() != m.parts.size())
+        scope.fail("monoid", subject,
+                   "the monoid '" + m.name + "' has " + std::to_string(m.parts.size()) + " parts and " + std::to_string(d.exprs.size()) +
+                       " expressions in " + d.name + "; give one for each part.");
+    for (size_t p = 0; p < m.parts.size(); p++) {
+        if (!d.exprs[p].defined() || d.exprs[p].type() != m.parts[p].identity.type)
+            scope.fail("monoid", subject,
+                       std::string(d.name) + " of part '" + m.parts[p].name + "' of the monoid '" + m.name + "' is " +
+                           (d.exprs[p].defined() ? name_of(d.exprs[p].type()) : "missing") + ", but its identity is " +
+                           name_of(m.parts[p].identity.type) + "; make them agree.");
+        walk(d.exprs[p], [&](const Expr &e) { verify_operand(scope, subject, m, m.parts[p], d, e); });
+    }
+}
+
+}  // namespace
+
+void verify_monoid(const VerifyScope &scope, const std::string &subject, const Monoid &m) {
+    if (m.parts.empty()) scope.fail("monoid", subject, "the monoid '" + m.name + "' has no parts; give at least one.");
+    std::set<std::string> names;
+    for (const Part &p : m.parts) {
+        verify_name(scope, "the part of the monoid '" + m.name + "'", p.name);
+        if (!names.insert(p.name).second)
+            scope.fail("monoid", subject, "the monoid '" + m.name + "' has two parts named '" + p.name + "'; rename one.");
+        if (!is_arithmetic(p.identity.type) || p.identity.type == DType::index)
+            scope.fail("monoid", subject,
+                       "part '" + p.name + "' of the monoid '" + m.name + "' is " + name_of(p.identity.type) +
+                           "; accumulate in f32, f64, i32, i64 or bool.");
+        for (const std::string &d : p.dims)
+            if (scope.ragged(scope.dim(d, subject)))
+                scope.fail("ragged", subject, "part '" + p.name + "' has the ragged dim '" + d + "'; parts need dims of one extent.");
+    }
+    verify_definition(scope, subject, m, {"lift", m.lift, false, false, true});
+    verify_definition(scope, subject, m, {"combine", m.combine, true, true, false});
+    verify_definition(scope, subject, m, {"step", m.step, true, false, true});
+    if (m.batch.empty()) return;
+    bool total = m.batch_parts.size() == m.parts.size();
+    for (int pass : m.batch_parts) total &= pass >= 0 && static_cast<size_t>(pass) < m.batch.size();
+    if (!total)
+        scope.fail("monoid", subject,
+                   "the batch form of the monoid '" + m.name + "' must name one of its " + std::to_string(m.batch.size()) +
+                       " passes for each of the " + std::to_string(m.parts.size()) + " parts in batch_parts.");
+}
+
+}  // namespace tessera

@@ -1,0 +1,192 @@
+// One stage: its dims, its monoid and inputs, what it writes.
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "algorithms/index/prove.h"
+#include "algorithms/verify/verify_scope.h"
+
+namespace tessera {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names joined(Names a, const Names &b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+class StageChecker {
+public:
+    StageChecker(const VerifyScope &scope, const Stage &stage) : scope_(scope), stage_(stage) {}
+    void check();
+
+private:
+    void check_dims(const Names &outer, const Names &dims) const;  // of loops inside `outer`
+    void check_axes(const Names &dims) const;
+    void check_fold(const Monoid &monoid, const std::vector<Expr> &inputs, const Names &points) const;
+    void check_inputs_of_parts(const Monoid &monoid, const std::vector<Expr> &inputs) const;
+    void check_accumulators(const Monoid &monoid) const;
+    void check_body(const Map &map) const;
+    void check_body(const Reduce &reduce) const;
+    void check_body(const Scan &scan) const;
+    void check_body(const Update &update) const;
+    void expect(const Expr &e, DType type, const std::string &what) const;
+    [[noreturn]] void fail(const std::string &rule, const std::string &message) const { scope_.fail(rule, stage_.name, message); }
+
+    const VerifyScope &scope_;
+    const Stage &stage_;
+};
+
+void StageChecker::check() {
+    check_dims({}, stage_.dims);
+    if (!std::holds_alternative<Update>(stage_.body)) check_axes(stage_.dims);
+    std::visit([&](const auto &body) { check_body(body); }, stage_.body);
+}
+
+void StageChecker::check_dims(const Names &outer, const Names &dims) const {
+    Names seen = outer;
+    for (const std::string &name : dims) {
+        const Dim &d = scope_.dim(name, stage_.name);
+        if (std::count(seen.begin(), seen.end(), name)) fail("dim", "it has the dim '" + name + "' twice; rename one of them.");
+        if (d.size.defined())
+            for (const std::string &parent : variables_in(d.size))
+                if (!std::count(seen.begin(), seen.end(), parent))
+                    fail("ragged", "the extent of '" + name + "' varies with the index of '" + parent + "'; '" + name +
+                                       "' can only be inside '" + parent + "', and the dims around it are " + join(seen) + ".");
+        seen.push_back(name);
+    }
+}
+
+void StageChecker::check_axes(const Names &dims) const {
+    for (const std::string &d : dims)
+        if (scope_.ragged(scope_.dim(d, stage_.name)))
+            fail("ragged", "its result would have the ragged dim '" + d + "' as an axis; reduce over '" + d +
+                               "', or map over the flat dim that it divides.");
+}
+
+void StageChecker::expect(const Expr &e, DType type, const std::string &what) const {
+    if (!e.defined()) fail("type", what + " is missing.");
+    if (e.type() != type) fail("type", what + " is " + name_of(e.type()) + ", but must be " + name_of(type) + "; cast it.");
+}
+
+void StageChecker::check_fold(const Monoid &monoid, const std::vector<Expr> &inputs, const Names &points) const {
+    verify_monoid(scope_, stage_.name, monoid);
+    if (inputs.size() != monoid.inputs.size())
+        fail("type", "the monoid '" + monoid.name + "' takes " + std::to_string(monoid.inputs.size()) + " inputs, got " +
+                         std::to_string(inputs.size()) + ".");
+    Names extra;
+    for (const Part &p : monoid.parts)
+        for (const std::string &d : p.dims) {
+            bool taken = std::count(points.begin(), points.end(), d) || std::count(stage_.dims.begin(), stage_.dims.end(), d);
+            if (taken) fail("dim", "the extra dim '" + d + "' of part '" + p.name + "' is already a dim of the stage; use another.");
+            if (!std::count(extra.begin(), extra.end(), d)) extra.push_back(d);
+        }
+    for (size_t i = 0; i < inputs.size(); i++) {
+        expect(inputs[i], monoid.inputs[i], "input " + std::to_string(i) + " of the monoid '" + monoid.name + "'");
+        // An input without the index of an extra dim is computed even when that dim is empty.
+        Names dims = points;
+        for (const std::string &d : extra)
+            if (uses_variable(inputs[i], d)) dims.push_back(d);
+        verify_expression(scope_, stage_.name, inputs[i], dims);
+    }
+    check_inputs_of_parts(monoid, inputs);
+    check_accumulators(monoid);
+}
+
+// A part's step sees only indices of its own extra dims.
+void StageChecker::check_inputs_of_parts(const Monoid &monoid, const std::vector<Expr> &inputs) const {
+    std::set<std::string> extra;
+    for (const Part &p : monoid.parts) extra.insert(p.dims.begin(), p.dims.end());
+    for (size_t p = 0; p < monoid.parts.size(); p++)
+        for (const Expr &definition : {monoid.step[p], monoid.lift[p]})
+            walk(definition, [&](const Expr &e) {
+                if (e.kind() != ExprKind::input) return;
+                for (const std::string &name : variables_in(inputs[static_cast<size_t>(e->number)])) {
+                    const Names &own = monoid.parts[p].dims;
+                    if (extra.count(name) && !std::count(own.begin(), own.end(), name))
+                        fail("variable", "part '" + monoid.parts[p].name + "' of the monoid '" + monoid.name + "' uses input " +
+                                             std::to_string(e->number) + ", which varies with '" + name + "'; the part's extra dims are " +
+                                             join(own) + ".");
+                }
+            });
+}
+
+void StageChecker::check_accumulators(const Monoid &monoid) const {
+    DType least = scope_.algorithm.numerics.accumulate;
+    for (const Part &p : monoid.parts) {
+        DType type = p.identity.type;
+        if (is_float(type) && size_of(type) < size_of(least))
+            fail("accumulate", "part '" + p.name + "' of the monoid '" + monoid.name + "' accumulates in " + name_of(type) +
+                                   ", but the policy '" + scope_.algorithm.numerics.name + "' accumulates in " + name_of(least) +
+                                   "; cast the inputs to " + name_of(least) + " and use its monoid.");
+    }
+}
+
+void StageChecker::check_body(const Map &map) const {
+    if (!map.value.defined()) fail("type", "its value is missing.");
+    if (map.value.type() == DType::index) fail("type", "its value is of type index, which is never stored; cast it to i32 or i64.");
+    verify_expression(scope_, stage_.name, map.value, stage_.dims);
+}
+
+void StageChecker::check_body(const Reduce &reduce) const {
+    bool scatters = !reduce.at.empty();
+    check_dims(scatters ? Names() : stage_.dims, reduce.dims);
+    Names points = scatters ? reduce.dims : joined(stage_.dims, reduce.dims);
+    check_fold(reduce.monoid, reduce.inputs, points);
+    if (reduce.where.defined()) {
+        expect(reduce.where, DType::boolean, "where");
+        verify_expression(scope_, stage_.name, reduce.where, points);
+    }
+    if (scatters && reduce.at.size() != stage_.dims.size())
+        fail("rank", "`at` has " + std::to_string(reduce.at.size()) + " positions, but the stage has the dims " + join(stage_.dims) + ".");
+    for (const Expr &e : reduce.at) {
+        expect(e, DType::index, "`at`");
+        verify_expression(scope_, stage_.name, e, points);
+    }
+}
+
+void StageChecker::check_body(const Scan &scan) const {
+    if (!std::count(stage_.dims.begin(), stage_.dims.end(), scan.dim))
+        fail("dim", "it scans along '" + scan.dim + "', which is none of its dims, " + join(stage_.dims) + ".");
+    check_fold(scan.monoid, scan.inputs, stage_.dims);
+    if (!scan.segments.defined()) return;
+    expect(scan.segments, DType::boolean, "the beginning of segments");
+    verify_expression(scope_, stage_.name, scan.segments, stage_.dims);
+}
+
+void StageChecker::check_body(const Update &update) const {
+    const Tensor *state = nullptr;
+    Names states;
+    for (const auto &[name, t] : scope_.tensors) {
+        if (t.role == Role::state && scope_.algorithm.find_tensor(name)) states.push_back(name);
+        if (name == update.state) state = &t;
+    }
+    if (!state || !std::count(states.begin(), states.end(), update.state))
+        fail("update", "it updates '" + update.state + "', which is no state; the states are " + join(states) + "." +
+                           did_you_mean(update.state, states));
+    if (update.index.size() != state->dims.size())
+        fail("rank", "it writes '" + state->name + "' by " + std::to_string(update.index.size()) + " indices, but that has the dims " +
+                         join(state->dims) + ".");
+    for (const Expr &e : update.index) {
+        expect(e, DType::index, "the index of '" + state->name + "'");
+        verify_expression(scope_, stage_.name, e, stage_.dims);
+    }
+    expect(update.value, state->dtype, "the value for '" + state->name + "'");
+    verify_expression(scope_, stage_.name, update.value, stage_.dims);
+    verify_inside(scope_, stage_.name, *state, update.index, stage_.dims);
+    for (const Expr &whole : expressions_of(stage_))
+        walk(whole, [&](const Expr &e) {
+            if (e.kind() != ExprKind::load || e->name != state->name) return;
+            for (size_t i = 0; i < update.index.size(); i++)
+                if (!equal(simplify(e->args[i], {}), simplify(update.index[i], {})))
+                    fail("update", "it reads " + brief(e) + " while it writes other elements of '" + state->name +
+                                       "'; read the element it writes, or copy the state in a stage before.");
+        });
+}
+
+}  // namespace
+
+void verify_stage(const VerifyScope &scope, const Stage &stage) { StageChecker(scope, stage).check(); }
+
+}  // namespace tessera

@@ -1,0 +1,262 @@
+#include "autotune/measure/programs.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "support/text/error.h"
+#include "support/processes/owned_folder.h"
+#include "autotune/measure/packing_programs.h"
+#include "bench/measure/caller.h"
+#include "support/files/output_folder.h"
+#include "compiler/abi/c_names.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/abi/object_file.h"
+
+namespace tessera {
+
+const std::map<std::string, std::string> &worker_sources();
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr const char *gpu_runtime = "runtime/opencl.c";
+
+}  // namespace
+
+struct Programs::State {
+    Subject subject;
+    MeasureOptions options;
+    TileProgram base;
+    std::function<bool()> stopped;
+    OwnedFolder folder;
+
+    std::vector<std::string> cc() const {
+        std::vector<std::string> words;
+        std::string word;
+        for (char c : options.cc + " ") {
+            if (c != ' ') word += c;
+            else if (!word.empty()) words.push_back(std::exchange(word, ""));
+        }
+        return words;
+    }
+
+    void compile(const std::vector<std::string> &arguments) const {
+        std::vector<std::string> all = cc();
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        run_cc(all, folder.path() / ("cc" + std::to_string(getpid()) + ".log"));
+    }
+
+    // Sources and objects that every candidate's program shares; and a program in which the base stands on both sides, which tells a
+    // runner that fails from a candidate that does.
+    void prepare() {
+        std::vector<std::string> sources;
+        for (const auto &[name, text] : worker_sources()) {
+            fs::create_directories((folder.path() / name).parent_path());
+            write_into(folder.path() / name, text);
+            if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime))
+                sources.push_back((folder.path() / name).string());
+        }
+        const Kernel candidate{"tessera_candidate", {{{}, base}}};
+        write_into(folder.path() / "calls.c",
+                   caller_source("call_candidate", candidate) + caller_source("call_base", {"tessera_base", {{{}, base}}}) +
+                       packs_source() +
+                       fmt::format("const int measured_arguments = {}, measured_parameters = {};\n", base.arguments.size(),
+                                   base.parameters.size()) +
+                       "int measured_call(int which, const void *const *t, const void *p, const void *c, uint64_t *bytes) {\n"
+                       "    return which ? call_base(t, p, c, bytes, bytes != 0) : call_candidate(t, p, c, bytes, bytes != 0);\n}\n");
+        sources.push_back((folder.path() / "calls.c").string());
+        for (const std::string &source : sources) {
+            shared_objects.push_back(source + ".o");
+            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
+                     shared_objects.back()});
+        }
+        LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
+            keep_temporaries();
+            make_code(kernels_of("tessera_base", base), base_code());
+            std::vector<std::string> both = {"", "_workspace"};
+            for (const std::string &suffix : packs_of(base)) both.insert(both.end(), {suffix, suffix + "_size"});
+            std::string same = "-Wl";
+            for (const std::string &suffix : both) same += fmt::format(",--defsym=tessera_candidate{0}=tessera_base{0}", suffix);
+            link(base_path(), {same});
+        });
+        if (LimitedProcess::wait_for_any({&process}, [this] { return stopped(); })) process.finish();
+    }
+    std::vector<std::string> shared_objects;
+
+    fs::path base_path() const { return folder.path() / "base"; }
+    fs::path base_code() const { return folder.path() / "base.code"; }
+
+    // The caller's tensor, whether the program takes it as it is or packed.
+    static const Tensor &operand_of(const Argument &a) { return a.packed ? a.packed->operand : a.tensor; }
+
+    static std::vector<std::string> packs_of(const TileProgram &program) {
+        std::vector<std::string> all;
+        for (const Argument &a : program.arguments)
+            if (a.packed) all.push_back(c_packing_suffix(operand_of(a).name));
+        return all;
+    }
+
+    // A kernel, and what packs for it.
+    std::vector<Kernel> kernels_of(const std::string &name, const TileProgram &program) const {
+        std::vector<Kernel> all = {{name, {{{}, program}}}};
+        for (const auto &[i, packing] : packings_of(subject.algorithm, program, subject.target))
+            all.push_back({name + c_packing_suffix(operand_of(program.arguments[i]).name), {{{}, packing}}});
+        return all;
+    }
+
+    // The linker finds what packs an argument where a kernel has that.
+    std::string packs_source() const {
+        std::string declared, cases;
+        for (size_t i = 0; i < base.arguments.size(); i++)
+            for (int which = 0; which < 2 && !base.arguments[i].written; which++) {
+                const std::string name =
+                    (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
+                declared += fmt::format(
+                    "extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
+                    "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
+                    name);
+                cases += fmt::format(
+                    "    if (i == {0} && which == {1} && {2}) return bytes ? {2}_size(operand, c, bytes) : {2}(operand, packed, c);\n", i,
+                    which, name);
+            }
+        return declared +
+               "int measured_pack(int which, int i, const void *operand, const void *packed, const void *c, uint64_t *bytes) {\n" + cases +
+               "    (void)which, (void)i, (void)operand, (void)packed, (void)c, (void)bytes;\n    return 0;\n}\n";
+    }
+
+    // What is linked of a kernel: a library, or an object whose functions give a device its kernels as source.
+    void make_code(const std::vector<Kernel> &kernels, const fs::path &code) const {
+        if (!subject.target.is_gpu()) return emit_library(kernels, subject.target, {code, {}});
+        const GpuSource source = tessera::kernels_of(kernels, subject.target);
+        const fs::path host = code.string() + ".c";
+        write_into(host, host_of(kernels, subject.target, source.kernels, source.uses_double));
+        compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o",
+                 code.string()});
+        fs::remove(host);
+    }
+
+    // A compiler that is killed leaves its temporary files behind: in the folder, which goes with this object.
+    void keep_temporaries() const { setenv("TMPDIR", folder.path().c_str(), 1); }
+
+    void link(const fs::path &program, const std::vector<std::string> &more) const {
+        std::vector<std::string> arguments = {"-o", program.string()};
+        arguments.insert(arguments.end(), shared_objects.begin(), shared_objects.end());
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        for (const std::string &suffix : packs_of(base)) arguments.push_back("-Wl,-u,tessera_base" + suffix);
+        arguments.insert(arguments.end(), {base_code().string(), "-lpthread", "-lm"});
+        if (subject.target.is_gpu()) arguments.push_back("-lOpenCL");
+        compile(arguments);
+    }
+
+    // What a program that links it loads, but for what every kernel has alike: the check of its arguments.
+    uint64_t code_bytes(const fs::path &code) const {
+        const std::string bytes = read_file(code);
+        if (subject.target.is_gpu()) return loaded_bytes(bytes);
+        uint64_t all = 0;
+        for (const auto &[name, object] : members_of(bytes))
+            if (!name.ends_with(".entry.o")) all += loaded_bytes(object);
+        return all;
+    }
+
+    fs::path candidate_path(size_t i) const { return folder.path() / ("candidate" + std::to_string(i)); }
+    fs::path bytes_path(size_t i) const { return folder.path() / ("bytes" + std::to_string(i)); }
+
+    // In a process with limits: the library, then the program.
+    void build(const TileProgram &program, size_t i) const {
+        keep_temporaries();
+        const fs::path code = folder.path() / fmt::format("candidate{}.code", i);
+        make_code(kernels_of("tessera_candidate", program), code);
+        std::vector<std::string> more;
+        for (const std::string &suffix : packs_of(program)) more.push_back("-Wl,-u,tessera_candidate" + suffix);
+        more.push_back(code.string());
+        link(candidate_path(i), more);
+        write_into(bytes_path(i), std::to_string(code_bytes(code)));
+        fs::remove(code);
+    }
+
+    uint64_t bytes_built(size_t i) const {
+        uint64_t bytes = 0;
+        if (!(std::ifstream(bytes_path(i)) >> bytes))
+            throw UserError(
+                "output.temporary",
+                fmt::format(
+                    "file '{}': expected the size of a candidate's code, which was just written to it; it cannot be read. "
+                    "Leave the folder of temporary files alone, or raise the limit on open files (ulimit -n), and go on with --resume.",
+                    bytes_path(i).string()));
+        return bytes;
+    }
+
+    // A full disk and a machine that has no more processes or files are no fault of a candidate's. A C compiler says what it lacks in words
+    // of its own, so the folder is asked whether it has room for a program.
+    void check_is_of_candidate(const UserError &error) const {
+        if (error.id().starts_with("output.") || error.id() == "machine.exhausted") throw error;
+        if (error.id() != "command.cc") return;
+        const fs::path room = folder.path() / "room";
+        std::error_code unknown;
+        const uint64_t size = fs::file_size(base_path(), unknown);
+        if (!unknown) write_into(room, std::string(size, 'x'));
+        fs::remove(room, unknown);
+    }
+
+    void build_all(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const {
+        struct Running {
+            size_t program;
+            Clock::time_point start;
+            std::unique_ptr<LimitedProcess> process;
+        };
+        std::vector<Running> running;
+        size_t next = 0;
+        while (next < programs.size() || !running.empty()) {
+            for (; next < programs.size() && running.size() < static_cast<size_t>(std::max(options.jobs, 1)); next++) {
+                if (results[next].verdict == Verdict::refused) continue;
+                running.push_back({next, Clock::now(),
+                                   std::make_unique<LimitedProcess>(compiling(subject.algorithm.name), options.compile,
+                                                                    [this, &programs, next] { build(programs[next], next); })});
+            }
+            if (running.empty()) break;
+            std::vector<LimitedProcess *> processes;
+            for (Running &r : running) processes.push_back(r.process.get());
+            const std::optional<size_t> done = LimitedProcess::wait_for_any(processes, [this] { return stopped(); });
+            if (!done) return;
+            Measurement &result = results[running[*done].program];
+            try {
+                running[*done].process->finish();
+                result.compile_s = std::chrono::duration<double>(Clock::now() - running[*done].start).count();
+            } catch (const UserError &error) {
+                check_is_of_candidate(error);
+                result.verdict = Verdict::uncompiled, result.message = error.what();
+            } catch (const InternalError &error) { result.verdict = Verdict::uncompiled, result.message = error.what(); }
+            if (result.verdict != Verdict::uncompiled) result.code_bytes = bytes_built(running[*done].program);
+            running.erase(running.begin() + static_cast<std::ptrdiff_t>(*done));
+        }
+    }
+};
+
+Programs::Programs(const Subject &subject, const MeasureOptions &options, const TileProgram &base, std::function<bool()> stopped)
+    : state_(new State{subject, options, base, std::move(stopped), {}, {}}) {
+    if (state_->cc().empty())
+        throw UserError("command.cc",
+                        "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");
+    state_->prepare();
+}
+
+Programs::~Programs() = default;
+
+void Programs::build(const std::vector<TileProgram> &programs, std::vector<Measurement> &results) const {
+    state_->build_all(programs, results);
+}
+fs::path Programs::folder() const { return state_->folder.path(); }
+fs::path Programs::base() const { return state_->base_path(); }
+fs::path Programs::candidate(size_t i) const { return state_->candidate_path(i); }
+
+}  // namespace tessera

@@ -1,0 +1,310 @@
+/* The program that measures one candidate, on whatever machine it runs: commands come in on stdin, a line each, some followed
+ * by bytes; answers go out on stdout. It ends with its input. Beside it are linked the candidate, the kernel that it is
+ * compared with, and the runtime.
+ *
+ *   limit <seconds>                 ends the program that long from now
+ *   parameter <i> <bits>            the bits of a parameter, as an integer
+ *   shape <i> <dtype> <written> <rank> <extent>…   of argument i
+ *   tensor <i> <bytes>, then bytes  what argument i holds before a run
+ *   threads <n>                     that a kernel may use
+ *   clock <0|1>                     1: time is what this thread had of its processor, so that other programs take nothing of it
+ *   cold <0|1>                      1: each call that is timed finds nothing of its data in the caches
+ *   callers <n>                     that are timed side by side, each with arguments and a workspace of its own
+ *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>" and, where status is 0, for each written
+ *                                   argument "tensor <i> <bytes>", then bytes; which is 0, the candidate, or 1, the other
+ *   time <calls> <calls>            seconds of so many calls of the candidate and of the other, by each caller: "took <seconds> <seconds>"
+ *                                   (short ones twice, mirrored, after a call that does not count: whoever comes first after a
+ *                                   pause finds cold caches)
+ *
+ * An operand that a kernel takes packed ahead of time is packed for it once, outside of what is timed; what it has instead of the
+ * operand differs between the two kernels. Before a run every written argument is filled with a pattern, and again with what it
+ * held; around each lie bytes that no kernel may touch: "ran -1000" says that one did. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/measure/evict.h"
+#include "tessera.h"
+
+extern const int measured_arguments, measured_parameters;
+int measured_call(int which, const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes);
+/* Packs argument i for that kernel or, where `bytes` is not NULL, tells how many bytes that takes; 0 where it takes it as it is. */
+int measured_pack(int which, int i, const void *operand, const void *packed, const void *context, uint64_t *bytes);
+
+enum { MOST = 64, ZONE = 4096, PATTERN = 0xa5 };
+
+typedef struct Held {
+    TessTensorDesc desc;
+    int64_t shape[8], bytes;
+    int written;
+    unsigned char *block, *initial; /* block: zone, data, zone */
+} Held;
+
+static Held held[MOST];
+static const void *tensors[2][MOST]; /* what each of the two kernels takes */
+static TessTensorDesc packed[2][MOST];
+static int stale[2][MOST]; /* not packed since it was set */
+static int64_t parameters[MOST];
+static TessContext context;
+static unsigned char *scratch[2];
+
+static void fail(const char *why) {
+    fprintf(stderr, "measuring: %s\n", why);
+    exit(2);
+}
+
+static void *allocate(size_t bytes) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, 4096, (bytes + 4095) / 4096 * 4096 + 4096) != 0) fail("out of memory");
+    memset(memory, 0, (bytes + 4095) / 4096 * 4096 + 4096);
+    return memory;
+}
+
+static clockid_t ticking = CLOCK_MONOTONIC;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(ticking, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static Held *argument(int i) {
+    if (i < 0 || i >= measured_arguments) fail("no such argument");
+    return &held[i];
+}
+
+static void set_shape(char *rest) {
+    int i, dtype, written, rank, used = 0;
+    if (sscanf(rest, "%d %d %d %d%n", &i, &dtype, &written, &rank, &used) != 4 || rank < 0 || rank > 8) fail("shape");
+    Held *h = argument(i);
+    rest += used;
+    for (int d = 0; d < rank; d++) h->shape[d] = strtoll(rest, &rest, 10);
+    h->written = written;
+    h->desc = tess_dense(NULL, (TessDType)dtype, rank, h->shape);
+}
+
+static void set_tensor(char *rest) {
+    int i;
+    int64_t bytes;
+    if (sscanf(rest, "%d %" SCNd64, &i, &bytes) != 2 || bytes < 0) fail("tensor");
+    Held *h = argument(i);
+    if (!h->block || h->bytes != bytes) {
+        free(h->block), free(h->initial);
+        h->bytes = bytes;
+        h->block = allocate((size_t)bytes + 2 * ZONE);
+        h->initial = allocate((size_t)bytes);
+        memset(h->block, PATTERN, ZONE);
+        memset(h->block + ZONE + bytes, PATTERN, ZONE);
+        h->desc.data = h->block + ZONE;
+    }
+    for (int which = 0; which < 2; which++) {
+        if (!packed[which][i].data) tensors[which][i] = &h->desc;
+        stale[which][i] = 1;
+    }
+    if (fread(h->initial, 1, (size_t)bytes, stdin) != (size_t)bytes) fail("input ended inside a tensor");
+    memcpy(h->block + ZONE, h->initial, (size_t)bytes);
+}
+
+static int intact(const Held *h) {
+    for (int64_t i = 0; i < ZONE; i++)
+        if (h->block[i] != PATTERN || h->block[ZONE + h->bytes + i] != PATTERN) return 0;
+    return 1;
+}
+
+static int pack_all(int which) {
+    for (int i = 0; i < measured_arguments; i++) {
+        uint64_t bytes = 0;
+        if (held[i].written || !stale[which][i]) continue;
+        int status = measured_pack(which, i, &held[i].desc, NULL, &context, &bytes);
+        if (status != TESS_OK) return status;
+        stale[which][i] = 0;
+        if (bytes == 0) continue;
+        free(packed[which][i].data);
+        packed[which][i] = tess_packed(allocate(bytes), bytes);
+        tensors[which][i] = &packed[which][i];
+        status = measured_pack(which, i, &held[i].desc, &packed[which][i], &context, NULL);
+        if (status != TESS_OK) return status;
+    }
+    return TESS_OK;
+}
+
+static int prepare(int which) {
+    uint64_t bytes = 0;
+    int status = pack_all(which);
+    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, &bytes);
+    if (status != TESS_OK) return status;
+    free(scratch[which]);
+    scratch[which] = allocate(bytes);
+    memset(scratch[which], PATTERN, bytes);
+    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    return TESS_OK;
+}
+
+static void run(int which) {
+    for (int i = 0; i < measured_arguments; i++)
+        if (held[i].written) memcpy(held[i].block + ZONE, held[i].initial, (size_t)held[i].bytes);
+    int status = prepare(which);
+    const double start = now();
+    if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, NULL);
+    const double took = now() - start;
+    for (int i = 0; i < measured_arguments; i++)
+        if (status == TESS_OK && !intact(&held[i])) status = -1000;
+    printf("ran %d %.9g %" PRIu64 "\n", status, took, context.workspace_bytes);
+    for (int i = 0; status == TESS_OK && i < measured_arguments; i++)
+        if (held[i].written) {
+            printf("tensor %d %" PRId64 "\n", i, held[i].bytes);
+            fwrite(held[i].block + ZONE, 1, (size_t)held[i].bytes, stdout);
+        }
+}
+
+/* One of several that call at one time, beside the first, which has what the answers are read from. */
+typedef struct Caller {
+    pthread_t thread;
+    int which;
+    long calls;
+    TessTensorDesc descs[2][MOST];
+    const void *tensors[2][MOST];
+    unsigned char *scratch[2];
+    uint64_t scratch_bytes;
+} Caller;
+
+static Caller *others;
+static long callers = 1;
+static pthread_barrier_t gate;
+
+static void *copy_of(const void *data, size_t bytes) { return memcpy(allocate(bytes), data, bytes); }
+
+/* Arguments of its own, with the values that the first one's have, and a workspace. */
+static void equip(Caller *c, int which) {
+    if (!c->scratch[which]) {
+        for (int i = 0; i < measured_arguments; i++) {
+            const int is_packed = tensors[which][i] == &packed[which][i];
+            c->descs[which][i] = is_packed ? packed[which][i] : held[i].desc;
+            c->descs[which][i].data =
+                copy_of(c->descs[which][i].data, is_packed ? (size_t)packed[which][i].extents[0] : (size_t)held[i].bytes);
+            c->tensors[which][i] = &c->descs[which][i];
+        }
+        c->scratch[which] = copy_of(scratch[which], context.workspace_bytes);
+    }
+    c->which = which, c->scratch_bytes = context.workspace_bytes;
+}
+
+static void *call_beside(void *caller) {
+    const Caller *c = caller;
+    TessContext own = context;
+    own.workspace = c->scratch[c->which], own.workspace_bytes = c->scratch_bytes;
+    pthread_barrier_wait(&gate);
+    for (long n = 0; n < c->calls; n++) measured_call(c->which, c->tensors[c->which], parameters, &own, NULL);
+    pthread_barrier_wait(&gate);
+    return NULL;
+}
+
+/* From when all begin until the last one has ended. */
+static double seconds_side_by_side(int which, long calls) {
+    if (!others && !(others = calloc((size_t)callers - 1, sizeof *others))) fail("out of memory");
+    if (pthread_barrier_init(&gate, NULL, (unsigned)callers) != 0) fail("no barrier");
+    for (long c = 0; c < callers - 1; c++) {
+        equip(&others[c], which);
+        others[c].calls = calls;
+        if (pthread_create(&others[c].thread, NULL, call_beside, &others[c]) != 0) fail("no thread");
+    }
+    pthread_barrier_wait(&gate);
+    const double start = now();
+    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    pthread_barrier_wait(&gate);
+    const double took = now() - start;
+    for (long c = 0; c < callers - 1; c++) pthread_join(others[c].thread, NULL);
+    pthread_barrier_destroy(&gate);
+    return took;
+}
+
+static int cold;
+
+/* Each call by itself, since the caches are warm after one. */
+static double seconds_of_cold_calls(int which, long calls) {
+    double took = 0;
+    for (long c = 0; c < calls; c++) {
+        if (evict_caches() != 0) fail("out of memory");
+        const double start = now();
+        measured_call(which, tensors[which], parameters, &context, NULL);
+        took += now() - start;
+    }
+    return took;
+}
+
+static double seconds_of(int which, long calls) {
+    if (calls < 1) return 0;
+    if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
+    uint64_t bytes = 0;
+    measured_call(which, tensors[which], parameters, &context, &bytes);
+    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    if (callers > 1) return seconds_side_by_side(which, calls);
+    if (cold) return seconds_of_cold_calls(which, calls);
+    const double start = now();
+    for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    return now() - start;
+}
+
+static void time_both(long calls, long other_calls) {
+    enum { CANDIDATE, OTHER };
+    const double brief = 10e-3;
+    static double last = 0;
+    double own, other;
+    if (last < brief) {
+        seconds_of(OTHER, 1);
+        own = seconds_of(CANDIDATE, calls);
+        other = seconds_of(OTHER, other_calls);
+        other = (other + seconds_of(OTHER, other_calls)) / 2;
+        own = (own + seconds_of(CANDIDATE, calls)) / 2;
+    } else {
+        own = seconds_of(CANDIDATE, calls);
+        other = seconds_of(OTHER, other_calls);
+    }
+    last = own + other;
+    printf("took %.9g %.9g\n", own, other);
+}
+
+int main(void) {
+    char line[1024];
+    if (measured_arguments > MOST || measured_parameters > MOST) fail("too many arguments");
+    context = tess_context();
+    while (fgets(line, sizeof line, stdin)) {
+        char *rest = strchr(line, ' ');
+        if (!rest) fail("a command without arguments");
+        *rest++ = 0;
+        long a = 0, b = 0;
+        int64_t bits = 0;
+        if (strcmp(line, "shape") == 0) {
+            set_shape(rest);
+        } else if (strcmp(line, "tensor") == 0) {
+            set_tensor(rest);
+        } else if (strcmp(line, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bits) == 2 && a >= 0 && a < MOST) {
+            parameters[a] = bits;
+        } else if (strcmp(line, "limit") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            alarm((unsigned)a);
+        } else if (strcmp(line, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            context.threads = (int32_t)a;
+            context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
+        } else if (strcmp(line, "clock") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            struct timespec t;
+            ticking = a == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+        } else if (strcmp(line, "cold") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            cold = a == 1;
+        } else if (strcmp(line, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
+            callers = a;
+        } else if (strcmp(line, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
+            run(a != 0);
+        } else if (strcmp(line, "time") == 0 && sscanf(rest, "%ld %ld", &a, &b) == 2) {
+            time_both(a, b);
+        } else {
+            fail("an unknown command");
+        }
+        fflush(stdout);
+    }
+    return 0;
+}

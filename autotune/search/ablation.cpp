@@ -1,0 +1,77 @@
+#include "autotune/search/ablation.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "support/text/error.h"
+#include "autotune/search/tuned_schedule.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double harm = 0.98;  // a worth below it: what processes differ by is no harm
+
+using Stages = std::map<std::string, Knobs>;
+
+// Nothing where the knobs do not fit each other.
+std::optional<Candidate> candidate_of(const Search &search, const std::optional<Stages> &stages) {
+    return stages ? search.candidate_of(*stages, "ablation") : std::nullopt;
+}
+
+std::optional<Stages> without(const std::optional<Stages> &stages, const Candidate &base, const Worth &worth) {
+    if (!stages) return std::nullopt;
+    try {
+        return with_knob_of(*stages, base.stages, worth.stage, worth.knob);
+    } catch (const UserError &) { return std::nullopt; }
+}
+
+// Whether the restricted space has it too.
+bool is_allowed(const Candidate &c, const Search &search, const SearchSpace &space) {
+    if (space.restrictions.empty()) return true;
+    try {
+        const std::optional<Candidate> inside = search.candidate_of(realize(space, as_in(c.stages, most_likely)), "ablation");
+        return inside && inside->resolved == c.resolved;
+    } catch (const UserError &) { return false; }
+}
+
+}  // namespace
+
+std::string worth_text(const Worth &worth) {
+    if (worth.gain > 0) return fmt::format("{:.3f}", worth.gain);
+    if (worth.without == Verdict::refused) return "the others need it";
+    return worth.without == Verdict::unmeasured ? "not measured" : std::string("without it: ") + name_of(worth.without);
+}
+
+std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &base, const Search &search, int most) {
+    std::vector<Ablation> all;
+    for (const auto &[stage, knob] : differing_knobs(winner.stages, base.stages)) {
+        if (static_cast<int>(all.size()) >= most) break;
+        Ablation one{{stage, knob}, {}};
+        one.without = candidate_of(search, without(winner.stages, base, one.worth));
+        if (!one.without || one.without->resolved != winner.resolved) all.push_back(std::move(one));
+    }
+    return all;
+}
+
+std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base,
+                                    const Search &search, const SearchSpace &space) {
+    const Ablation *worst = nullptr;
+    std::optional<Stages> rest = winner.stages;
+    int harmful = 0;
+    for (const Ablation &a : ablations) {
+        if (a.worth.without != Verdict::measured || a.worth.gain >= harm) continue;
+        if (!worst || a.worth.gain < worst->worth.gain) worst = &a;
+        rest = without(rest, base, a.worth);
+        harmful++;
+    }
+    std::vector<Candidate> all;
+    if (worst) all.push_back(*worst->without);
+    if (harmful > 1)
+        if (auto c = candidate_of(search, rest); c && c->resolved != all[0].resolved) all.push_back(std::move(*c));
+    std::erase_if(all, [&](const Candidate &c) { return !is_allowed(c, search, space); });
+    return all;
+}
+
+}  // namespace tessera

@@ -1,0 +1,314 @@
+#include "autotune/search/search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "support/text/error.h"
+#include "compiler/check/code_size.h"
+#include "compiler/lower/lower.h"
+#include "compiler/rewrite/split.h"
+#include "compiler/tile/tile_identity.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/check/check.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr size_t most_parents = 24;
+constexpr size_t few_parents = 4;  // measured ones, which are parents more rarely than the model's best
+constexpr size_t elite = 16;       // of a pool, that have children
+constexpr size_t most_unproposed = 64;
+constexpr int first_batch = 6;    // times the population
+constexpr int fresh = 5;          // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;    // of the answers, given to all decisions about such a knob
+constexpr double least_seed = 2;  // how far below the best score a seed is worth a trial, in log2
+
+int differences(const Trace &a, const Trace &b) {
+    int count = 0;
+    for (const auto &[name, value] : a) {
+        auto other = b.find(name);
+        count += other == b.end() || other->second != value;
+    }
+    for (const auto &[name, value] : b) count += !a.count(name);
+    return count;
+}
+
+// Whether both are about such a knob, as "unroll.N.o" and "unroll.K" are.
+bool are_alike(const Decision &a, const Decision &b) {
+    auto kind = [](const Decision &of) { return of.knob.substr(0, of.knob.find('.')); };
+    return kind(a) == kind(b);
+}
+
+size_t position_of(const Decision &d, const std::string &value) {
+    const auto at = std::find_if(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == value; });
+    require(at != d.answers.end(), "a trace has an answer of each decision that was asked");
+    return static_cast<size_t>(at - d.answers.begin());
+}
+
+// To answer `d` by that value, or by the one nearest to it; to leave it as it is where it has no such.
+void answer_alike(Trace &trace, const Decision &d, const std::string &value) {
+    std::string &answer = trace.at(d.name());
+    const size_t now = position_of(d, answer);
+    answer = d.answers[replaying({{d.name(), value}}, [now](const Decision &) { return now; })(d)].value;
+}
+
+// Towards the better of a sorted list.
+size_t tournament(RandomNumbers &random, size_t size) {
+    size_t best = static_cast<size_t>(random.below(static_cast<int64_t>(size)));
+    for (int round = 0; round < 2; round++) best = std::min(best, static_cast<size_t>(random.below(static_cast<int64_t>(size))));
+    return best;
+}
+
+// The indices of a pool, from the highest score to the lowest.
+std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return pool[a].score > pool[b].score; });
+    return order;
+}
+
+// What a generator makes of them.
+TileProgram program_of(const SearchSpace &space, const std::map<std::string, Knobs> &stages) {
+    ResolvedSchedule schedule;
+    schedule.name = "candidate";
+    schedule.stages = stages;
+    check(schedule, space.algorithm);
+    check_stages(schedule, -1, apply_splits(inline_calls(space.algorithm), stages));
+    TileProgram program = lower(space.algorithm, stages, space.target);
+    check_code_size(program, stages, space.target);
+    return program;
+}
+
+}  // namespace
+
+// What there is to do, whatever the schedule.
+static Work work_in(const SearchSpace &space) {
+    return work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, space.extents));
+}
+
+static Featured features_in(const SearchSpace &space, const Work &work, const TileProgram &program) {
+    const DimExtents extents = all_extents(program, all_extents(space.algorithm, space.extents));
+    return features_of(profile_of(program, extents, space.target, space.threads), work, space.target, space.threads);
+}
+
+// The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
+static std::optional<double> draft_in(const SearchSpace &space, const Work &work, const std::map<std::string, Knobs> &stages) {
+    try {
+        const TileProgram program = program_of(space, stages);
+        if (!is_proved(program)) return std::nullopt;
+        return features_in(space, work, program).draft;
+    } catch (const UserError &) { return std::nullopt; }
+}
+
+std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
+    const std::map<std::string, Knobs> likely = realize(space, most_likely);
+    const Work work = work_in(space);
+    const std::optional<double> draft = draft_in(space, work, likely), plain = draft_in(space, work, {});
+    if (!draft) return {};
+    const bool is_worse = plain && *plain < *draft && !space.target.is_gpu();  // of which plain loops use one thread
+    return is_worse ? std::map<std::string, Knobs>() : likely;
+}
+
+Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
+    : space_(space), options_(options), model_(model), random_(options.seed), work_(work_in(space)) {}
+
+void Search::complete(Candidate &c) const {
+    c.program = program_of(space_, c.stages);
+    c.identity = identity_of(c.program);
+    c.features = features_in(space_, work_, c.program);
+}
+
+Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
+    Candidate c;
+    c.origin = origin, c.stages = stages;
+    complete(c);
+    c.resolved = resolved_hash(c.program);
+    return c;
+}
+
+std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
+    try {
+        return made_of(stages, origin);
+    } catch (const UserError &) { return std::nullopt; }
+}
+
+std::optional<Candidate> Search::make(const Choose &choose, const std::string &origin) {
+    if (stopped_ && stopped_()) return std::nullopt;
+    made_++;
+    Candidate c;
+    c.origin = origin;
+    try {
+        c.stages = realize(space_, recording(choose, c.trace, &c.asked));
+        complete(c);
+    } catch (const UserError &) {
+        refused_++;
+        return std::nullopt;
+    }
+    c.program = {};  // some take megabytes, and few are proposed
+    return c;
+}
+
+void Search::plant(const std::map<std::string, Knobs> &stages) {
+    if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
+    if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
+}
+
+// Another answer to one to three decisions; what they decide anew is sampled. Some answers go to all decisions about such a
+// knob, since what is right for one stage or dim often is for the others, and shows no gain before all of them have it.
+Trace Search::mutated(const Candidate &parent) {
+    Trace trace = parent.trace;
+    std::vector<const Decision *> open;
+    for (const Decision &d : parent.asked)
+        if (d.answers.size() > 1) open.push_back(&d);
+    if (open.empty()) return trace;
+    int changes = 1;
+    while (changes < 3 && random_.unit() < 0.4) changes++;
+    for (int i = 0; i < changes; i++) {
+        const Decision &d = *open[static_cast<size_t>(random_.below(static_cast<int64_t>(open.size())))];
+        const size_t at = position_of(d, trace.at(d.name()));
+        size_t to = at;
+        if (d.ordered && random_.unit() < 0.6) {
+            const int64_t step = random_.unit() < 0.5 ? -1 : 1;
+            to = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + step, 0, static_cast<int64_t>(d.answers.size()) - 1));
+        }
+        for (int tries = 0; to == at && tries < 8; tries++)
+            to = random_.unit() < 0.5 ? sampling(random_)(d) : static_cast<size_t>(random_.below(static_cast<int64_t>(d.answers.size())));
+        trace[d.name()] = d.answers[to].value;
+        if (random_.unit() >= alike) continue;
+        for (const Decision *other : open)
+            if (are_alike(*other, d)) answer_alike(trace, *other, d.answers[to].value);
+    }
+    return trace;
+}
+
+// Each stage as in one of the two.
+Trace Search::crossed(const Candidate &a, const Candidate &b) {
+    std::map<std::string, bool> from_b;
+    Trace trace = a.trace;
+    for (const Candidate *c : {&a, &b})
+        for (const Decision &d : c->asked) {
+            auto [side, fresh] = from_b.emplace(d.stage, false);
+            if (fresh) side->second = random_.unit() < 0.5;
+        }
+    for (const Decision &d : b.asked)
+        if (from_b.at(d.stage)) trace[d.name()] = b.trace.at(d.name());
+    return trace;
+}
+
+void Search::score(std::vector<Candidate> &all) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<Featured> features;
+    for (const Candidate &c : all) features.push_back(c.features);
+    const std::vector<double> scores = model_.predict(features);
+    for (size_t i = 0; i < all.size(); i++) all[i].score = scores[i];
+    scored_ += all.size();
+    scoring_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Children of the best, until there are as many as `population`: of measured ones and, in a pool that is ranked anew after each brood, of
+// those that the model thinks most of.
+void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen) {
+    const Choose sample = sampling(random_);
+    const double of_measured = parents_.size() < few_parents ? 0.25 : 0.6;
+    for (size_t made = 0; made < population;) {
+        const std::vector<size_t> order = ranking(pool);
+        auto parent = [&]() -> const Candidate * {
+            if (!parents_.empty() && (order.empty() || random_.unit() < of_measured))
+                return &parents_[tournament(random_, parents_.size())].candidate;
+            return order.empty() ? nullptr : &pool[order[tournament(random_, std::min(elite, order.size()))]];
+        };
+        std::vector<Candidate> children;
+        for (int i = 0; i < options_.brood && made < population; i++, made++) {
+            const Candidate *a = parent(), *b = parent();
+            if (!a || a->trace.empty()) continue;
+            const bool crosses = random_.unit() < 0.2 && b != a && !b->trace.empty();
+            auto c = make(replaying(crosses ? crossed(*a, *b) : mutated(*a), sample), crosses ? "crossover" : "mutation");
+            if (c && seen.insert(c->identity).second) children.push_back(std::move(*c));
+        }
+        score(children);
+        for (Candidate &c : children) pool.push_back(std::move(c));
+    }
+}
+
+std::vector<Candidate> Search::propose(size_t count) {
+    std::vector<Candidate> pool;
+    std::set<uint64_t> seen = proposed_;
+    auto keep = [&](std::optional<Candidate> c) {
+        if (c && seen.insert(c->identity).second) pool.push_back(std::move(*c));
+    };
+    for (Candidate &c : planted_) keep(std::move(c));
+    const size_t planted = pool.size();
+    for (Candidate &c : unproposed_) keep(std::move(c));
+    const size_t known = pool.size();
+    planted_.clear(), unproposed_.clear();
+    const int population = asked_ ? options_.population : first_batch * options_.population;
+    const int samples = population / fresh;
+    asked_ = true;
+    for (int i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
+    const size_t sampled = pool.size();
+    score(pool);
+    breed(pool, static_cast<size_t>(population - samples), seen);
+
+    std::vector<Candidate> batch;
+    std::vector<bool> taken(pool.size(), false);
+    auto take = [&](size_t i) {
+        taken[i] = true;
+        proposed_.insert(pool[i].identity);
+        complete(pool[i]);
+        if (!is_proved(pool[i].program)) {  // costs no trial
+            refused_++;
+            return;
+        }
+        batch.push_back(std::move(pool[i]));
+        batch.back().resolved = resolved_hash(batch.back().program);
+    };
+    const std::vector<size_t> order = ranking(pool);
+    // Like schedules speak for a seed, and the model may think little of it, but not nothing.
+    for (size_t i : order)
+        if (i < planted && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - least_seed) take(i);
+    to_explore_ += options_.exploration * static_cast<double>(count);
+    const size_t explored = std::min(count, static_cast<size_t>(to_explore_ + 1e-9));
+    to_explore_ -= static_cast<double>(explored);
+    // Likes of what is in the batch already teach little: first those apart from each other, then any.
+    for (int apart : {3, 1}) {
+        for (size_t i : order) {
+            if (batch.size() + explored >= count) break;
+            auto like = [&](const Candidate &c) { return differences(c.trace, pool[i].trace) < apart; };
+            if (!taken[i] && std::none_of(batch.begin(), batch.end(), like)) take(i);
+        }
+    }
+    for (size_t i = known; i < sampled && batch.size() < count; i++)
+        if (!taken[i]) take(i);
+    for (size_t i : order)
+        if (batch.size() < count && !taken[i]) take(i);
+    for (size_t i : order)
+        if (!taken[i] && unproposed_.size() < most_unproposed) unproposed_.push_back(std::move(pool[i]));
+    return batch;
+}
+
+void Search::learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples) {
+    for (size_t i = 0; i < candidates.size(); i++) {
+        proposed_.insert(candidates[i].identity);
+        if (goodness[i] <= 0) continue;
+        if (!candidates[i].trace.empty()) {
+            parents_.push_back({candidates[i], goodness[i]});
+            parents_.back().candidate.program = {};
+            continue;
+        }
+        // What comes from outside of the space has children by its image there, if the model cannot tell them apart.
+        const auto image = std::find_if(planted_.begin(), planted_.end(),
+                                        [&](const Candidate &c) { return c.features.values == candidates[i].features.values; });
+        if (image == planted_.end()) continue;
+        proposed_.insert(image->identity);
+        parents_.push_back({std::move(*image), goodness[i]});
+        planted_.erase(image);
+    }
+    std::stable_sort(parents_.begin(), parents_.end(), [](const Parent &a, const Parent &b) { return a.goodness > b.goodness; });
+    if (parents_.size() > most_parents) parents_.resize(most_parents);
+    model_.update(examples);
+}
+
+}  // namespace tessera

@@ -1,0 +1,98 @@
+// Evolution over the schedules of a space: a model ranks what is proposed, what is measured teaches the model, and the best
+// become the parents of what comes next. Proposals depend on the seed and on the measurements alone, so a campaign can be replayed
+// from its records.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autotune/measure/measure.h"
+#include "autotune/space/search_space.h"
+#include "costmodel/model/cost_model.h"
+
+namespace tessera {
+
+struct Candidate {
+    std::string origin;  // "base", "seed", "sample", "mutation", "crossover", "ablation"
+    Trace trace;         // empty for a schedule from outside of the space
+    std::vector<Decision> asked;
+    std::map<std::string, Knobs> stages;
+    TileProgram program;    // of what is proposed, or made by candidate_of
+    uint64_t identity = 0;  // of the program, within this process
+    std::string resolved;   // its hash, of what is proposed
+    Featured features;
+    double score = 0;
+};
+
+// Of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
+constexpr int search_version = 3;
+
+struct SearchOptions {
+    uint64_t seed = 1;
+    int population = 96;        // candidates made for each batch; for the first one, of which the model alone decides, six times as many
+    int brood = 8;              // children of the same ranking
+    double exploration = 0.12;  // of all that is proposed: samples, whatever their score
+};
+
+// What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
+// shown to be safe, or are slower by the roofline. UserError as realize, where restrictions leave no answer.
+std::map<std::string, Knobs> first_stages(const SearchSpace &space);
+
+class Search {
+public:
+    // `model` outlives the search.
+    Search(const SearchSpace &space, const SearchOptions &options, CostModel &model);
+
+    // A candidate of given knobs. UserError where they do not fit: as check, lower and check_code_size.
+    Candidate made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    // The same, or nothing.
+    std::optional<Candidate> candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    // The nearest schedule that the space has becomes a parent, and stands for a batch.
+    void plant(const std::map<std::string, Knobs> &stages);
+
+    // Once it says so, no further candidate is made.
+    void stop_when(const std::function<bool()> &stopped) { stopped_ = stopped; }
+    // Up to `count` candidates that were not proposed before, the most promising first; fewer where the space is exhausted.
+    std::vector<Candidate> propose(size_t count);
+    // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
+    void learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples);
+
+    // What sampling and breeding gave that could not be lowered, is too much code, or is not shown to be safe, among all.
+    size_t made() const { return made_; }
+    size_t refused() const { return refused_; }
+    // Candidates that the model scored, and the seconds that took.
+    size_t scored() const { return scored_; }
+    double scoring_s() const { return scoring_s_; }
+
+private:
+    SearchSpace space_;
+    SearchOptions options_;
+    CostModel &model_;
+    RandomNumbers random_;
+    Work work_;
+    std::set<uint64_t> proposed_;        // identities
+    std::vector<Candidate> planted_;     // not in a pool yet
+    std::vector<Candidate> unproposed_;  // the best of the last pool that were left over
+    bool asked_ = false;                 // for proposals
+    struct Parent {
+        Candidate candidate;
+        double goodness = 0;
+    };
+    std::vector<Parent> parents_;  // measured, best first
+    double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
+    size_t made_ = 0, refused_ = 0, scored_ = 0;
+    double scoring_s_ = 0;
+    std::function<bool()> stopped_;
+
+    std::optional<Candidate> make(const Choose &choose, const std::string &origin);
+    void complete(Candidate &candidate) const;
+    void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen);
+    Trace mutated(const Candidate &parent);
+    Trace crossed(const Candidate &a, const Candidate &b);
+    void score(std::vector<Candidate> &all);
+};
+
+}  // namespace tessera

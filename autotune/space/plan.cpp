@@ -1,0 +1,118 @@
+#include "autotune/space/plan.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+Plan::Plan(const Algorithm &algorithm, const DimExtents &extents) : algorithm_(algorithm) {
+    DimExtents symbolic;
+    for (const Dim &d : algorithm.dims)
+        if (auto given = extents.find(d.name); given != extents.end() && d.kind == DimKind::symbolic) symbolic.insert(*given);
+    extents_ = all_extents(algorithm, symbolic);
+    for (const Tensor &t : algorithm.tensors) tensors_[t.name] = t;
+    for (const Stage &s : algorithm_.stages) {
+        const size_t position = stages_.size();
+        PlannedStage planned;
+        planned.view = view_of(s, algorithm_);
+        for (const Tensor &t : results_of(s)) {
+            defined_by_[t.name] = position, tensors_[t.name] = t;
+            planned.output |= std::find(algorithm.outputs.begin(), algorithm.outputs.end(), t.name) != algorithm.outputs.end();
+        }
+        if (std::holds_alternative<Update>(s.body)) planned.output = true;
+        for (const Operand &o : planned.view.operands)
+            if (auto from = defined_by_.find(o.tensor); from != defined_by_.end() && from->second != position) {
+                std::vector<size_t> &consumers = stages_[from->second].consumers;
+                if (std::find(consumers.begin(), consumers.end(), position) == consumers.end()) consumers.push_back(position);
+            }
+        stages_.push_back(std::move(planned));
+    }
+}
+
+int64_t Plan::extent(const std::string &dim) const {
+    constexpr int64_t typical = 64;
+    auto known = extents_.find(dim);
+    return known == extents_.end() ? typical : known->second;
+}
+
+const Tensor *Plan::tensor(const std::string &name) const {
+    auto t = tensors_.find(name);
+    return t == tensors_.end() ? nullptr : &t->second;
+}
+
+const PlannedStage *Plan::producer(const std::string &tensor) const {
+    auto from = defined_by_.find(tensor);
+    return from == defined_by_.end() ? nullptr : &stages_[from->second];
+}
+
+Path Plan::path(size_t stage) const {
+    Path path = stages_[stage].place;
+    for (size_t i = 0; i < stages_[stage].loops.size(); i++) path.push_back({stage, i});
+    return path;
+}
+
+Path Plan::around_consumers(size_t stage) const {
+    const PlannedStage &s = stages_[stage];
+    if (s.output || s.consumers.empty()) return {};
+    Path common = path(s.consumers[0]);
+    for (size_t c : s.consumers) {
+        const Path other = path(c);
+        const auto end = std::mismatch(common.begin(), common.end(), other.begin(), other.end()).first;
+        common.erase(end, common.end());
+    }
+    return common;
+}
+
+double Plan::repetitions(const Path &path) const {
+    double count = 1;
+    for (const Anchor &a : path) count *= static_cast<double>(loop(a).count);
+    return count;
+}
+
+// Sizes of all dims of a stage that runs somewhere inside the path.
+const DimExtents &Plan::sizes_in(size_t stage, const Path &path) const {
+    for (auto a = path.rbegin(); a != path.rend(); ++a)
+        if (a->stage == stage) return loop(*a).sizes;
+    return needed(stage, path);
+}
+
+const DimExtents &Plan::needed(size_t stage, const Path &path) const {
+    auto known = needed_.find({stage, path});
+    return known != needed_.end() ? known->second : needed_.emplace(std::pair(stage, path), find_needed(stage, path)).first->second;
+}
+
+DimExtents Plan::find_needed(size_t stage, const Path &path) const {
+    const PlannedStage &s = stages_[stage];
+    DimExtents sizes;
+    for (const std::string &d : s.view.stage->dims) sizes[d] = path.empty() ? extent(d) : 1;
+    for (const auto *dims : {&s.view.reduced, &s.view.extra})
+        for (const std::string &d : *dims) sizes[d] = extent(d);
+    if (path.empty()) return sizes;
+    for (size_t c : s.consumers) {
+        const DimExtents &inside = sizes_in(c, path);
+        for (const Operand &o : stages_[c].view.operands) {
+            auto from = defined_by_.find(o.tensor);
+            if (from == defined_by_.end() || from->second != stage) continue;
+            const std::vector<int64_t> span = spans(o, inside, extents_);
+            const std::vector<std::string> &dims = tensors_.at(o.tensor).dims;
+            for (size_t i = 0; i < span.size(); i++)
+                if (std::find(s.view.extra.begin(), s.view.extra.end(), dims[i]) == s.view.extra.end())
+                    sizes[dims[i]] = std::min(std::max(sizes[dims[i]], span[i]), std::max<int64_t>(extent(dims[i]), 1));
+        }
+    }
+    if (!s.view.scanned.empty()) sizes[s.view.scanned] = extent(s.view.scanned);
+    return sizes;
+}
+
+std::vector<int64_t> Plan::needed_of(const std::string &tensor, size_t reader, const Path &path) const {
+    const DimExtents &inside = sizes_in(reader, path);
+    const std::vector<std::string> &dims = tensors_.at(tensor).dims;
+    std::vector<int64_t> most(dims.size(), 1);
+    for (const Operand &o : stages_[reader].view.operands) {
+        if (o.tensor != tensor) continue;
+        const std::vector<int64_t> span = spans(o, inside, extents_);
+        for (size_t i = 0; i < span.size(); i++) most[i] = std::min(std::max(most[i], span[i]), std::max<int64_t>(extent(dims[i]), 1));
+    }
+    return most;
+}
+
+}  // namespace tessera

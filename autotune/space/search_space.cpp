@@ -1,0 +1,222 @@
+#include "autotune/space/search_space.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autotune/space/sketch.h"
+#include "compiler/rewrite/inline_stages.h"
+#include "compiler/rewrite/split.h"
+
+namespace tessera {
+
+std::string Sketch::ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered) {
+    const Decision decision = restricted({stage, knob, std::move(answers), ordered}, space_.restrictions);
+    if (decision.answers.size() == 1) return decision.answers[0].value;
+    return decision.answers[choose_(decision)].value;
+}
+
+bool contains(const std::vector<std::string> &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// An extent as far as shape and fixed dims decide it.
+static int64_t extent_of(const Algorithm &algorithm, const DimExtents &extents, const std::string &dim) {
+    const Dim *d = algorithm.find_dim(dim);
+    if (d && d->kind == DimKind::fixed) return d->value;
+    auto given = extents.find(dim);
+    if (given != extents.end()) return given->second;
+    if (d && !d->equals.empty()) return extent_of(algorithm, extents, d->equals);
+    return 64;
+}
+
+void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
+    const StageView view = view_of(stage, algorithm);
+    const auto *reduce = std::get_if<Reduce>(&stage.body);
+    const bool scans = !view.scanned.empty(), gpu = space_.target.is_gpu();
+    if (!scans && (!reduce || view.scatters)) return;
+    const int64_t lanes = std::max<int64_t>(1, space_.target.vector_bytes / size_of(view.dtype));
+    double points = 1;
+    for (const std::string &d : view.pure) points *= static_cast<double>(std::max<int64_t>(1, extent_of(algorithm, space_.extents, d)));
+    for (const std::string &d : scans ? std::vector<std::string>{view.scanned} : view.reduced) {
+        if (d.find('.') != std::string::npos && !scans) continue;  // a piece of an earlier split
+        const Dim *dim = algorithm.find_dim(d);
+        const bool ragged = dim && dim->kind == DimKind::derived && !variables_in(dim->size).empty();
+        const int64_t n = extent_of(algorithm, space_.extents, d);
+        std::vector<Answer> answers = {{"none", 1}};
+        const Monoid &monoid = scans ? std::get<Scan>(stage.body).monoid : reduce->monoid;
+        if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
+            answers[0].prior = 0.1;
+            answers.push_back({"passes", 1});
+            for (int64_t size : {32, 64, 128, 256, 512})
+                if (size < n) answers.push_back({"online:" + std::to_string(size), 0.4});
+        } else if (!scans && !ragged) {
+            // Lanes along the fold pay where no dim of the stage could run in lanes.
+            bool other_dim = false, along = !view.operands.empty();
+            for (const std::string &p : view.pure) {
+                bool fits = extent_of(algorithm, space_.extents, p) >= lanes;
+                for (const Operand &o : view.operands) fits = fits && stride_of(o, p, space_.extents) != Stride::other;
+                other_dim |= fits;
+            }
+            for (const Operand &o : view.operands) along = along && stride_of(o, d, space_.extents) != Stride::other;
+            if (along && !reduce->where.defined()) {
+                if (!other_dim) answers[0].prior = 0.1;
+                if (gpu) {
+                    for (int64_t size : {32, 64, 128, 256})
+                        if (size * 2 <= n) answers.push_back({"team:" + std::to_string(size), other_dim ? 0.02 : 0.5});
+                } else {
+                    for (int64_t several : {1, 2, 4, 8})
+                        if (several * lanes * 2 <= n)
+                            answers.push_back({"lanes:" + std::to_string(several * lanes), other_dim ? 0.02 : 0.5});
+                }
+            }
+            if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
+                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
+        } else if (scans && !ragged) {
+            for (int64_t size : {64, 256, 1024})
+                if (size < n) answers.push_back({"chunks:" + std::to_string(size), 0.05});
+            if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
+                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
+        }
+        // What two stages split alike has the same pieces.
+        if (auto before = splits_.find(d); before != splits_.end())
+            std::erase_if(answers, [&](const Answer &a) { return a.value != "none" && a.value != "passes" && a.value != before->second; });
+        const std::string how = ask(stage.name, "split." + d, answers);
+        if (how == "none") continue;
+        if (how != "passes") splits_[d] = how;
+        const size_t colon = how.find(':');
+        const int64_t number = colon == std::string::npos ? 0 : std::stoll(how.substr(colon + 1));
+        auto &splits = stages_[stage.name].split;
+        if (how == "passes") splits[d] = {Split::How::passes, 0};
+        else if (how.starts_with("online")) splits[d] = {Split::How::online, number};
+        else if (how.starts_with("chunks")) splits[d] = {Split::How::chunks, number};
+        else if (how.starts_with("threads")) splits[d] = {Split::How::threads, number};
+        else {
+            // Several vectors of partial results, folded into one, then into a quarter of a vector, then one after the other. Those of a
+            // block's threads are folded by a few of them, then by one.
+            constexpr int64_t few = 16;
+            std::string left = d;
+            for (int64_t size :
+                 gpu ? std::vector<int64_t>{number, number > 2 * few ? few : 0} : std::vector<int64_t>{number, lanes, lanes / 4}) {
+                if (size < 2 || (left != d && size >= splits.rbegin()->second.size)) continue;
+                splits[left] = {Split::How::lanes, size};
+                left += ".i";
+            }
+        }
+        return;
+    }
+}
+
+// Splits make stages, whose folds can be split in turn.
+Algorithm Sketch::split(const Algorithm &declared) {
+    Algorithm algorithm = declared;
+    std::vector<std::string> asked;
+    for (size_t i = 0; i < algorithm.stages.size(); i++) {
+        const std::string name = algorithm.stages[i].name;
+        if (contains(asked, name)) continue;
+        asked.push_back(name);
+        ask_split(algorithm.stages[i], algorithm);
+        auto knobs = stages_.find(name);
+        if (knobs == stages_.end() || knobs->second.split.empty()) continue;
+        const bool interleaved = knobs->second.split.begin()->second.how == Split::How::lanes;
+        std::vector<std::string> before;
+        for (const Stage &s : algorithm.stages) before.push_back(s.name);
+        Knobs one;
+        one.split = knobs->second.split;
+        algorithm = apply_splits(algorithm, {{name, one}});
+        if (interleaved)
+            for (const Stage &s : algorithm.stages)
+                if (!contains(before, s.name)) asked.push_back(s.name);
+        i = static_cast<size_t>(-1);
+    }
+    return algorithm;
+}
+
+// A Map of few operations that is read about as often as it would be stored is cheaper to compute again.
+Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
+    const Plan plan(algorithm, space_.extents);
+    std::map<std::string, Knobs> inlined;
+    std::map<std::string, int64_t> sizes;  // of those
+    for (size_t i = 0; i < plan.size(); i++) {
+        const PlannedStage &s = plan.stage(i);
+        if (!s.view.maps || s.output || s.consumers.empty()) continue;
+        double points = 1, reads = 0;
+        for (const std::string &d : s.view.stage->dims) points *= static_cast<double>(std::max<int64_t>(1, plan.extent(d)));
+        for (size_t c : s.consumers) {
+            double all = 1;
+            const StageView &v = plan.stage(c).view;
+            for (const auto *dims : {&v.stage->dims, &v.reduced})
+                for (const std::string &d : *dims) all *= static_cast<double>(std::max<int64_t>(1, plan.extent(d)));
+            reads += all;
+        }
+        const double cost = s.view.operations * reads / points;
+        const std::string name = s.view.stage->name;
+        std::map<std::string, int64_t> with_it = sizes;
+        with_it[name] = whole_size(*s.view.stage, sizes);
+        const bool fits = std::all_of(s.consumers.begin(), s.consumers.end(),
+                                      [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= most_inlined; });
+        std::vector<Answer> answers = {{"no", 1}};
+        if (fits) answers.push_back({"yes", 4 / (1 + cost)});
+        if (ask(name, "inline", answers) == "no") continue;
+        sizes = with_it;
+        stages_[name].place = inlined[name].place = Place{Place::Kind::inlined, "", ""};
+    }
+    return inlined.empty() ? algorithm : inline_stages(algorithm, inlined);
+}
+
+// Whether the dim counts the pieces of a split, each of which is computed as a whole.
+bool Sketch::runs_over_pieces(const std::string &dim) const {
+    if (!dim.ends_with(".o")) return false;
+    auto split = splits_.find(dim.substr(0, dim.size() - 2));
+    return split != splits_.end() && !split->second.starts_with("lanes") && !split->second.starts_with("team");
+}
+
+void Sketch::ask_place(size_t i) {
+    PlannedStage &s = plan_->stage(i);
+    const Path around = plan_->around_consumers(i);
+    double full = 1;
+    for (const auto &[dim, extent] : plan_->needed(i, {})) full *= static_cast<double>(std::max<int64_t>(1, extent));
+    std::vector<Answer> answers = {{"root", 0.3}};
+    std::map<std::string, Path> paths = {{"root", {}}};
+    for (size_t depth = 1; depth <= around.size(); depth++) {
+        const Path path(around.begin(), around.begin() + static_cast<std::ptrdiff_t>(depth));
+        const PlannedStage &host = plan_->stage(path.back().stage);
+        const std::string &dim = plan_->loop(path.back()).dim;
+        const bool reduced = contains(host.view.reduced, dim);
+        if (reduced && plan_->loop(path.back()).text == dim && !runs_over_pieces(dim)) continue;  // element by element
+        double points = 1;
+        for (const auto &[d, extent] : plan_->needed(i, path)) points *= static_cast<double>(std::max<int64_t>(1, extent));
+        // What little a block shares is nearer to its threads than what it would read instead.
+        const bool shared = s.view.maps && points * size_of(s.view.dtype) <= static_cast<double>(space_.target.shared_bytes) / 2;
+        const double again = plan_->repetitions(path) * points / full;
+        if (again > 8 && !shared) continue;
+        const std::string text = plan_->text(path.back());
+        answers.push_back({text, shared ? 1 / std::max(1.0, std::log2(again)) : 1 / std::max(1.0, again)});
+        paths[text] = path;
+    }
+    // Nearest to the consumers last, where what is stored is least.
+    answers.back().prior *= 2;
+    const std::string name = s.view.stage->name, taken = ask(name, "place", answers);
+    s.place = paths.at(taken);
+    s.sizes = plan_->needed(i, s.place);
+    if (taken == "root") return;
+    const Anchor &a = s.place.back();
+    stages_[name].place = Place{Place::Kind::at, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
+}
+
+std::map<std::string, Knobs> Sketch::run() {
+    const Algorithm whole = inline_calls(space_.algorithm);
+    plan_ = std::make_unique<Plan>(inline_maps(split(whole)), space_.extents);
+    for (size_t i = plan_->size(); i-- > 0;) {
+        ask_place(i);
+        ask_tiles(i);
+    }
+    for (size_t i = 0; i < plan_->size(); i++) ask_packs(i);
+    for (const Mutator &mutator : space_.mutators)
+        mutator(
+            plan_->algorithm(), plan_->extents(), [&](const Decision &d) { return ask(d.stage, d.knob, d.answers, d.ordered); }, stages_);
+    return stages_;
+}
+
+std::map<std::string, Knobs> realize(const SearchSpace &space, const Choose &choose) { return Sketch(space, choose).run(); }
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+// One walk through a space's decisions, which makes one schedule.
+#pragma once
+#include <memory>
+
+#include "autotune/space/plan.h"
+
+namespace tessera {
+
+bool contains(const std::vector<std::string> &names, const std::string &name);
+
+class Sketch {
+public:
+    Sketch(const SearchSpace &space, const Choose &choose) : space_(space), choose_(choose) {}
+    std::map<std::string, Knobs> run();
+
+private:
+    const SearchSpace &space_;
+    const Choose &choose_;
+    std::map<std::string, Knobs> stages_;
+    std::unique_ptr<Plan> plan_;
+
+    std::string ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered = false);
+
+    std::map<std::string, std::string> splits_;  // by dim
+    Algorithm split(const Algorithm &declared);
+    void ask_split(const Stage &stage, const Algorithm &algorithm);
+    Algorithm inline_maps(const Algorithm &algorithm);
+
+    bool runs_over_pieces(const std::string &dim) const;
+
+    // Of one stage, in this order.
+    void ask_place(size_t stage);
+    void ask_tiles(size_t stage);
+    void ask_packs(size_t stage);
+
+    // What ask_tiles settles of a stage.
+    struct Tiles {
+        int64_t lanes = 1;
+        std::string vector;         // the dim in lanes, or ""
+        bool reuses = false;        // a register tile over two dims reads less
+        bool around_folds = false;  // a Map with such folds as producers
+        std::string group;          // the reduced dim that an instruction takes several elements of
+    };
+    std::map<size_t, Tiles> tiles_;
+    int64_t lanes_of(const PlannedStage &s) const;
+    static bool reuses(const PlannedStage &s, const DimExtents &extents);
+    void ask_vector(PlannedStage &s, Tiles &t, Knobs &k);
+    void ask_instruction(PlannedStage &s, Tiles &t, Knobs &k);
+    void ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_levels(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_loops(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_parallel(PlannedStage &s, Knobs &k);
+    void ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k);
+    bool may_pack_ahead(const std::string &tensor) const;
+    void ask_pack(size_t stage, const Operand &operand);
+    std::vector<std::string> ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims);
+
+    // Of GPUs.
+    void ask_threads(size_t stage);
+    void ask_access(PlannedStage &s, Tiles &t, Knobs &k);
+    void ask_team(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_team_loops(PlannedStage &s, const Tiles &t, Knobs &k);
+    void ask_staging(size_t stage);
+};
+
+}  // namespace tessera

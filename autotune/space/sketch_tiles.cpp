@@ -1,0 +1,341 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "autotune/space/sketch.h"
+#include "compiler/tile/instruction.h"
+
+namespace tessera {
+
+namespace {
+
+int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// All orders of up to three dims; of more, those that bring one dim to the front.
+std::vector<std::vector<std::string>> orders_of(const std::vector<std::string> &dims) {
+    std::vector<std::vector<std::string>> all;
+    if (dims.size() <= 3) {
+        std::vector<size_t> at;
+        for (size_t i = 0; i < dims.size(); i++) at.push_back(i);
+        do {
+            std::vector<std::string> order;
+            for (size_t i : at) order.push_back(dims[i]);
+            all.push_back(order);
+        } while (std::next_permutation(at.begin(), at.end()));
+        return all;
+    }
+    for (size_t first = 0; first < dims.size(); first++) {
+        std::vector<std::string> order = dims;
+        std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first),
+                    order.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+        all.push_back(order);
+    }
+    return all;
+}
+
+std::vector<std::string> words_of(const std::string &list) {
+    std::vector<std::string> words;
+    for (size_t at = 0; at <= list.size();) {
+        const size_t colon = std::min(list.find(':', at), list.size());
+        words.push_back(list.substr(at, colon - at));
+        at = colon + 1;
+    }
+    return words;
+}
+
+std::string list_of(const std::vector<std::string> &words) {
+    std::string list;
+    for (const std::string &w : words) list += (list.empty() ? "" : ":") + w;
+    return list;
+}
+
+}  // namespace
+
+int64_t Sketch::lanes_of(const PlannedStage &s) const { return std::max<int64_t>(1, space_.target.vector_bytes / size_of(s.view.dtype)); }
+
+// Some operand is the same along one dim of the stage, and another one along another.
+bool Sketch::reuses(const PlannedStage &s, const DimExtents &extents) {
+    if (!s.view.folds || s.view.operands.size() < 2) return false;
+    for (const std::string &d : s.view.pure) {
+        if (s.sizes.at(d) < 2) continue;
+        bool moving = false, still = false;
+        for (const Operand &o : s.view.operands) (moves_with(o, d, extents) ? moving : still) = true;
+        if (moving && still) return true;
+    }
+    return false;
+}
+
+void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
+    const int64_t full = t.lanes = lanes_of(s);
+    if (full < 2 || s.view.scatters) return;
+    // A dim that is too short for a whole vector runs in a part of one: what is left of a fold over lanes is a quarter.
+    auto lanes_along = [&](const std::string &d) {
+        int64_t lanes = full;
+        if (s.sizes.at(d) * 2 < full)
+            while (lanes > 1 && s.sizes.at(d) < lanes) lanes /= 2;
+        return lanes;
+    };
+    const std::string &name = s.view.stage->name;
+    std::vector<Answer> answers = {{"none", 0.01}};
+    for (const std::string &d : s.view.pure) {
+        const bool part = lanes_along(d) < full;
+        if (part && lanes_along(d) < 4) continue;
+        double prior = part ? 0.5 : 1;
+        for (const Operand &o : s.view.operands) {
+            const Stride stride = stride_of(o, d, plan_->extents());
+            const PlannedStage *from = plan_->producer(o.tensor);
+            if (stride == Stride::other) prior *= from && !from->output ? 0.7 : 0.1;  // what is made here can be stored along any dim
+        }
+        // Results of the kernel are where they are; its readers say how others are read.
+        if (s.output && d != s.view.stage->dims.back()) prior *= 0.02;
+        for (size_t c : s.consumers)
+            for (const Operand &o : plan_->stage(c).view.operands)
+                if (plan_->producer(o.tensor) == &s && !tiles_[c].vector.empty())
+                    prior *= stride_of(o, tiles_[c].vector, plan_->extents()) != Stride::none &&
+                                     moves_with(o, tiles_[c].vector, plan_->extents()) &&
+                                     uses_variable(o.index.back(), tiles_[c].vector) == (d == s.view.stage->dims.back())
+                                 ? 1.5
+                                 : 1;
+        answers.push_back({d, prior});
+    }
+    t.vector = ask(name, "vector", answers);
+    if (t.vector == "none") t.vector.clear();
+    if (!t.vector.empty()) k.vector[t.vector] = t.lanes = lanes_along(t.vector);
+    for (const std::string &d : s.view.extra)
+        if (plan_->extent(d) >= full && ask(name, "vector." + d, {{"yes", 1}, {"no", 0.1}}) == "yes") k.vector[d] = full;
+    const std::vector<std::string> &dims = s.view.stage->dims;
+    if (!s.output && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
+        for (const std::string &d : dims)
+            if (d != t.vector) k.layout.push_back({d, 0, false});
+        k.layout.push_back({t.vector, 0, false});
+    }
+}
+
+void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
+    auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
+    if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
+    std::vector<Answer> answers = {{"fma", 0.1}};
+    for (const Instruction &family : instructions()) {
+        const bool there =
+            std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
+        if (family.group > 1 && there && operands_for(family, *reduce)) answers.push_back({family.name, 1});
+    }
+    const std::string taken = ask(s.view.stage->name, "instruction", answers);
+    if (taken == "fma") return;
+    k.instruction = taken;
+    t.group = s.view.reduced[0];
+}
+
+// micro: as many accumulators as registers hold, beside what one step reads.
+void Sketch::ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k) {
+    const std::string &name = s.view.stage->name;
+    const int64_t registers = space_.target.vector_registers;
+    const int64_t most = registers - registers / 8;
+    int64_t accumulators = 1;
+    if (!t.vector.empty()) {
+        const int64_t size = s.sizes.at(t.vector);
+        std::vector<Answer> answers;
+        for (int64_t several : {1, 2, 3, 4, 5, 6, 8}) {
+            const int64_t extent = several * t.lanes;
+            if (several > 1 && extent - t.lanes >= size) break;
+            const double waste = static_cast<double>(rounded_up(size, extent)) / static_cast<double>(size);
+            answers.push_back({std::to_string(extent), (several <= 4 ? 1.0 : 0.3) / (waste * waste)});
+        }
+        const int64_t extent = std::stoll(ask(name, "micro." + t.vector, answers, true));
+        k.micro[t.vector] = extent, accumulators = extent / t.lanes;
+    }
+    if (!s.view.scanned.empty()) {
+        // Several scans side by side: each waits for its own last result only.
+        for (const std::string &d : s.view.pure) {
+            if (d == t.vector || s.sizes.at(d) < 2) continue;
+            std::vector<Answer> answers = {{"1", 0.3}};
+            for (int64_t extent : {2, 4, 8, 16})
+                if (extent <= s.sizes.at(d) && accumulators * extent <= most)
+                    answers.push_back({std::to_string(extent), t.vector.empty() ? 1.0 : 0.3});
+            const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
+            if (extent > 1) k.micro[d] = extent, accumulators *= extent;
+        }
+        return;
+    }
+    if (!t.reuses) {
+        // The few values that are left of a fold over lanes, each in a register of its own.
+        for (const std::string &d : s.view.pure)
+            if (const int64_t size = s.sizes.at(d); t.vector.empty() && d.ends_with(".i") && size > 1 && size <= most / 2)
+                if (ask(name, "micro." + d, {{"1", 1}, {std::to_string(size), 1}}) != "1") k.micro[d] = size;
+        return;
+    }
+    for (const std::string &d : s.view.pure) {
+        if (d == t.vector || s.sizes.at(d) < 2) continue;
+        const int64_t size = s.sizes.at(d);
+        std::vector<Answer> answers = {{"1", 0.2}};
+        for (int64_t extent = 2; extent <= std::min<int64_t>(size, 24); extent++) {
+            if (accumulators * extent > most) break;
+            if (extent > 8 && extent % 2 != 0 && extent != size) continue;
+            const double waste = static_cast<double>(rounded_up(size, extent)) / static_cast<double>(size);
+            const double used = static_cast<double>(accumulators * extent) / static_cast<double>(most);
+            answers.push_back({std::to_string(extent), used * used / (waste * waste * waste)});
+        }
+        const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
+        if (extent > 1) k.micro[d] = extent, accumulators *= extent;
+    }
+}
+
+void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
+    const std::string &name = s.view.stage->name;
+    auto unit_of = [&](const std::string &d) {
+        auto micro = k.micro.find(d);
+        return micro == k.micro.end() ? 1 : micro->second;
+    };
+    for (const std::string &d : s.view.pure) {
+        const int64_t size = s.sizes.at(d);
+        if (t.around_folds && d != t.vector && size > 1) {
+            std::vector<Answer> answers = {{"none", 0.2}};
+            for (int64_t extent : {2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 32, 48, 64})
+                if (extent <= size) answers.push_back({std::to_string(extent), 1});
+            const std::string tile = ask(name, "tile." + d, answers, true);
+            if (tile != "none") k.levels["tile"][d] = std::stoll(tile);
+        }
+        const int64_t unit = std::max(unit_of(d), k.levels.count("tile") && k.levels["tile"].count(d) ? k.levels["tile"][d] : 1);
+        std::vector<Answer> answers = {{"none", s.place.empty() ? 1.0 : 6.0}};
+        for (int64_t extent : {8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 128, 192, 256, 384, 512, 1024}) {
+            const int64_t whole = unit == 1 ? extent : rounded_up(extent, unit);
+            // Of tiles within tiles that neither divide the dim, races between blocks cannot be disproved.
+            if (unit > 1 && size % whole != 0) continue;
+            if (whole <= unit || whole >= size || (answers.size() > 1 && std::to_string(whole) == answers.back().value)) continue;
+            answers.push_back({std::to_string(whole), 0.12});
+        }
+        const std::string block = ask(name, "block." + d, answers, true);
+        if (block != "none") k.block[d] = std::stoll(block);
+    }
+    if (!t.reuses || !t.group.empty()) return;
+    for (const std::string &d : s.view.reduced) {
+        std::vector<Answer> answers = {{"none", 1}};
+        for (int64_t extent : {128, 256, 384, 512, 1024})
+            if (extent * 3 / 2 <= plan_->extent(d)) answers.push_back({std::to_string(extent), 0.06});
+        const std::string slice = ask(name, "k." + d, answers, true);
+        if (slice != "none") k.k[d] = std::stoll(slice);
+    }
+}
+
+std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::string &level, const std::vector<std::string> &dims) {
+    if (dims.size() < 2) return dims;
+    std::vector<Answer> answers;
+    for (const auto &order : orders_of(dims)) answers.push_back({list_of(order), answers.empty() ? 1 : 0.7});
+    return words_of(ask(stage, "order." + level, answers));
+}
+
+// Outermost the dims that no level cuts, then the levels; what is left of each dim comes point by point inside.
+void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
+    const std::string &name = s.view.stage->name;
+    std::vector<std::string> free, tiled;
+    auto is_tiled = [&](const std::string &d) {
+        return k.micro.count(d) || k.block.count(d) || (k.levels.count("tile") && k.levels.at("tile").count(d));
+    };
+    for (const std::string &d : s.view.pure) {
+        if (is_tiled(d)) tiled.push_back(d);
+        else if (d != t.vector) free.push_back(d);
+    }
+    std::vector<std::string> blocked;
+    for (const std::string &d : tiled)
+        if (k.block.count(d)) blocked.push_back(d);
+    std::vector<std::pair<std::string, std::string>> loops;  // level, dim
+    for (const std::string &d : free) loops.push_back({"", d});
+    for (const std::string &d : ask_order(name, "block", blocked)) loops.push_back({"block", d});
+    for (const std::string &d : s.view.reduced)
+        if (k.k.count(d)) loops.push_back({"k", d});
+    for (const std::string &d : ask_order(name, "micro", tiled)) {
+        const bool tile = k.levels.count("tile") && k.levels.at("tile").count(d);
+        if (tile) loops.push_back({"tile", d});
+        if (k.micro.count(d)) loops.push_back({"micro", d});
+        if (!tile && !k.micro.count(d)) loops.push_back({"", d});
+    }
+    // A fold over pieces encloses what each piece is made of.
+    for (const std::string &d : s.view.reduced)
+        if (runs_over_pieces(d)) loops.push_back({"", d});
+    DimExtents sizes = s.sizes;
+    for (const auto &[level, d] : loops) {
+        const int64_t tile = level.empty()      ? 1
+                             : level == "block" ? k.block.at(d)
+                             : level == "k"     ? k.k.at(d)
+                             : level == "micro" ? k.micro.at(d)
+                                                : k.levels.at("tile").at(d);
+        PlannedLoop loop{level.empty() ? d : level + "." + d, d, 1, {}};
+        loop.count = std::max<int64_t>(1, rounded_up(sizes[d], tile) / tile);
+        sizes[d] = std::min(sizes[d], tile);
+        loop.sizes = sizes;
+        s.loops.push_back(loop);
+        k.loops.push_back(loop.text);
+    }
+}
+
+void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
+    if (!s.place.empty() || s.view.scatters) return;
+    // On one thread a parallel loop costs nothing, and whoever has more is glad of it; an update may race.
+    std::vector<Answer> answers;
+    const double wanted = 8.0 * std::max(space_.threads, 2);
+    double count = 1;
+    bool enough = false;
+    for (size_t n = 0; n < s.loops.size() && n < 4; n++) {
+        const PlannedLoop &loop = s.loops[n];
+        if (!contains(s.view.pure, loop.dim) || loop.text.starts_with("tile.")) break;
+        count *= static_cast<double>(loop.count);
+        answers.push_back({std::to_string(n + 1), enough ? 0.1 : 1});
+        enough |= count >= wanted;
+    }
+    if (answers.empty() || s.view.updates) answers.insert(answers.begin(), {"0", 0.1});
+    const size_t outermost = static_cast<size_t>(std::stoll(ask(s.view.stage->name, "parallel", answers)));
+    for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text);
+}
+
+// Row by row, inside another stage or by itself: later rows of what it reads, and where rows go that are written later.
+void Sketch::ask_prefetches(PlannedStage &s, const Tiles &t, Knobs &k) {
+    const bool placed = !s.place.empty();
+    if ((!placed && s.loops.empty()) || t.vector.empty() || s.view.scatters) return;
+    const PlannedStage &host = placed ? plan_->stage(s.place.back().stage) : s;
+    const PlannedLoop &row = placed ? plan_->loop(s.place.back()) : s.loops.front();
+    if (row.text != row.dim || row.dim == t.vector || !contains(host.view.pure, row.dim)) return;
+    const std::string &name = s.view.stage->name;
+    auto ask_rows = [&](const std::string &tensor, std::vector<Answer> answers) {
+        for (const char *ahead : {"1", "2", "3"}) answers.push_back({ahead, 0.1});
+        const std::string rows = ask(name, "prefetch." + tensor, answers);
+        if (rows == "0") k.prefetch[tensor] = {};
+        else if (rows != "none") k.prefetch[tensor] = {host.view.stage->name, row.text, std::stoll(rows)};
+    };
+    std::set<std::string> seen;
+    for (const Operand &o : s.view.operands) {
+        const bool moves = moves_with(o, row.dim, plan_->extents()) && stride_of(o, t.vector, plan_->extents()) == Stride::one;
+        if (!plan_->producer(o.tensor) && moves && seen.insert(o.tensor).second) ask_rows(o.tensor, {{"none", 1}});
+    }
+    if (!host.output || t.vector != s.view.stage->dims.back()) return;
+    for (const Tensor &result : results_of(*host.view.stage))
+        if (result.dims == s.view.stage->dims)
+            ask_rows(result.name, placed ? std::vector<Answer>{{"none", 1}, {"0", 0.2}} : std::vector<Answer>{{"none", 1}});
+}
+
+void Sketch::ask_tiles(size_t i) {
+    if (space_.target.is_gpu()) return ask_threads(i);
+    PlannedStage &s = plan_->stage(i);
+    Tiles &t = tiles_[i];
+    Knobs &k = stages_[s.view.stage->name];
+    t.reuses = reuses(s, plan_->extents());
+    if (s.view.maps)
+        for (const Operand &o : s.view.operands)
+            if (const PlannedStage *from = plan_->producer(o.tensor); from && from->view.folds && from->view.operands.size() > 1) {
+                PlannedStage whole = *from;
+                whole.sizes = plan_->needed(static_cast<size_t>(from - &plan_->stage(0)), {});
+                t.around_folds |= reuses(whole, plan_->extents());
+            }
+    ask_vector(s, t, k);
+    ask_instruction(s, t, k);
+    if (!s.view.scatters) {
+        ask_register_tile(s, t, k);
+        ask_levels(s, t, k);
+        ask_loops(s, t, k);
+        ask_unrolled(s, t, k);
+        ask_tails(s, t, k);
+    }
+    ask_parallel(s, k);
+    ask_prefetches(s, t, k);
+}
+
+}  // namespace tessera

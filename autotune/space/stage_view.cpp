@@ -1,0 +1,84 @@
+#include "autotune/space/stage_view.h"
+
+#include <algorithm>
+
+#include "costmodel/features/index_value.h"
+
+namespace tessera {
+
+StageView view_of(const Stage &stage, const Algorithm &algorithm) {
+    StageView view;
+    view.stage = &stage;
+    view.reduced = reduced_dims(stage);
+    view.maps = std::holds_alternative<Map>(stage.body);
+    view.updates = std::holds_alternative<Update>(stage.body);
+    if (auto *scan = std::get_if<Scan>(&stage.body)) view.scanned = scan->dim;
+    if (auto *reduce = std::get_if<Reduce>(&stage.body)) view.scatters = !reduce->at.empty(), view.folds = reduce->at.empty();
+    for (const std::string &d : stage.dims)
+        if (d != view.scanned) view.pure.push_back(d);
+    const std::vector<Tensor> results = results_of(stage);
+    for (const Tensor &t : results)
+        for (const std::string &d : t.dims)
+            if (std::find(stage.dims.begin(), stage.dims.end(), d) == stage.dims.end() &&
+                std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
+                view.extra.push_back(d);
+    if (!results.empty()) view.dtype = results[0].dtype;
+    else if (auto *update = std::get_if<Update>(&stage.body)) view.dtype = algorithm.find_tensor(update->state)->dtype;
+    for (const Expr &root : expressions_of(stage))
+        walk(root, [&](const Expr &e) {
+            if (e.kind() == ExprKind::operation) view.operations++;
+            if (e.kind() != ExprKind::load) return;
+            std::vector<Expr> index = e->args;
+            if (e->guarded) index.resize(index.size() - 2);
+            const bool known = std::any_of(view.operands.begin(), view.operands.end(), [&](const Operand &o) {
+                return o.tensor == e->name && std::equal(o.index.begin(), o.index.end(), index.begin(), index.end(),
+                                                         [](const Expr &a, const Expr &b) { return equal(a, b); });
+            });
+            if (!known) view.operands.push_back({e->name, e.type(), index});
+        });
+    return view;
+}
+
+int64_t movement(const Expr &index, const std::string &dim, int64_t size, const DimExtents &extents) {
+    if (!uses_variable(index, dim)) return 0;
+    if (index.kind() == ExprKind::variable) return std::max<int64_t>(size, 1) - 1;
+    LoopPositions positions;
+    positions.extents.insert(extents.begin(), extents.end());
+    auto at = [&](int64_t position) {
+        positions.loops[dim] = position;
+        return positions.value(index);
+    };
+    return at(std::max<int64_t>(size, 1) - 1) - at(0);
+}
+
+std::vector<int64_t> spans(const Operand &operand, const DimExtents &sizes, const DimExtents &extents) {
+    std::vector<int64_t> all;
+    for (const Expr &index : operand.index) {
+        int64_t span = 1;
+        if (index.kind() == ExprKind::variable) {
+            if (auto size = sizes.find(index->name); size != sizes.end()) span = std::max<int64_t>(size->second, 1);
+            all.push_back(span);
+            continue;
+        }
+        for (const std::string &dim : variables_in(index))
+            if (auto size = sizes.find(dim); size != sizes.end()) span += std::abs(movement(index, dim, size->second, extents));
+        all.push_back(span);
+    }
+    return all;
+}
+
+Stride stride_of(const Operand &operand, const std::string &dim, const DimExtents &extents) {
+    Stride stride = Stride::none;
+    for (size_t axis = 0; axis < operand.index.size(); axis++) {
+        const int64_t step = movement(operand.index[axis], dim, 2, extents);
+        if (step == 0 && !uses_variable(operand.index[axis], dim)) continue;
+        stride = axis + 1 == operand.index.size() && step == 1 && stride == Stride::none ? Stride::one : Stride::other;
+    }
+    return stride;
+}
+
+bool moves_with(const Operand &operand, const std::string &dim, const DimExtents &extents) {
+    return stride_of(operand, dim, extents) != Stride::none;
+}
+
+}  // namespace tessera

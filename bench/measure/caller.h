@@ -1,0 +1,24 @@
+// Calling a kernel of any signature: a C function of one signature, to be compiled beside the kernel.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compiler/tile/kernel.h"
+
+namespace tessera {
+
+// C99 that defines
+//   int <function>(const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes, int32_t query)
+// which calls the kernel or, where `query` is 1, its workspace query, and 2, the size query of a packing function. A tensor is
+// a TessTensorDesc, a parameter 8 bytes that begin with its value.
+std::string caller_source(const std::string &function, const Kernel &kernel);
+
+// The words as caller_source's function takes them.
+std::vector<int64_t> parameter_words(const TileProgram &program, const std::map<std::string, Scalar> &parameters);
+
+// Runs a C compiler, whose messages go to `log`. `arguments` begins with its name. UserError command.cc when it is missing or
+// fails.
+void run_cc(const std::vector<std::string> &arguments, const std::filesystem::path &log);
+
+}  // namespace tessera

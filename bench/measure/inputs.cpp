@@ -1,0 +1,200 @@
+#include "bench/measure/inputs.h"
+
+#include <algorithm>
+#include <set>
+
+#include "support/text/error.h"
+#include "schedules/knobs/condition.h"
+
+namespace tessera {
+
+uint64_t RandomNumbers::next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+int64_t RandomNumbers::below(int64_t limit) { return static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(limit, 1))); }
+double RandomNumbers::unit() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
+double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) / (1 << 23) - 1; }
+
+static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }
+
+static void add_derived(const std::vector<Dim> &dims, DimExtents &extents) {
+    for (const Dim &d : dims) {
+        if (d.kind == DimKind::fixed) extents[d.name] = d.value;
+        if (d.kind != DimKind::derived) continue;
+        const Expr size = rewrite(d.size, [&](const Expr &e) -> Expr {
+            return e.kind() == ExprKind::extent && extents.count(e->name) ? Expr(extents.at(e->name)) : Expr();
+        });
+        if (size.is_constant()) extents[d.name] = std::max<int64_t>(0, size->value.integer);
+    }
+}
+
+DimExtents all_extents(const TileProgram &program, const DimExtents &extents) {
+    DimExtents all = extents;
+    add_derived(program.dims, all);
+    return all;
+}
+
+DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
+    DimExtents extents;
+    std::vector<std::string> names;
+    for (const Dim &d : algorithm.dims) {
+        if (d.kind == DimKind::fixed) extents[d.name] = d.value;
+        if (d.kind != DimKind::symbolic) continue;
+        names.push_back(d.name);
+        auto given = symbolic.find(d.name);
+        if (given == symbolic.end() && !d.equals.empty()) given = symbolic.find(d.equals);
+        if (given == symbolic.end())
+            throw UserError("command.extents",
+                            algorithm.name + ": dim " + d.name +
+                                " has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not.");
+        if (!is_allowed(d, given->second))
+            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " = " + std::to_string(given->second) +
+                                                   "; expected a multiple of " + std::to_string(d.multiple_of) + " in " +
+                                                   std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
+        extents[d.name] = given->second;
+    }
+    for (const auto &[name, extent] : symbolic) {
+        const Dim *dim = algorithm.find_dim(name);
+        if (dim && dim->kind == DimKind::fixed && dim->value != extent)
+            throw UserError("command.extents", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) + ", got " +
+                                                   std::to_string(extent) + ". Leave it out, or give one extent only.");
+        if (!extents.count(name))
+            throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name +
+                                                   "' to give an extent; the symbolic dims are " + join(names) + "." +
+                                                   did_you_mean(name, names));
+    }
+    add_derived(algorithm.dims, extents);
+    return extents;
+}
+
+// The nearest allowed extent that is not below, if there is one.
+static int64_t allowed(const Dim &d, int64_t extent) {
+    extent = std::max(extent, d.min);
+    extent = (extent + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
+    return is_allowed(d, extent) ? extent : (d.min + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
+}
+
+bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic) {
+    const DimExtents all = all_extents(algorithm, symbolic);
+    return std::any_of(all.begin(), all.end(), [](const auto &extent) { return extent.second == 0; });
+}
+
+std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed) {
+    static const int64_t awkward[] = {1, 2, 3, 7, 13, 16, 17, 31, 33, 47, 49, 64, 65, 97, 127};
+    constexpr double most_points = 1 << 22;
+    std::vector<Dim> dims;
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
+    RandomNumbers random(seed);
+    std::vector<DimExtents> shapes;
+    std::set<DimExtents> seen;
+    auto add = [&](const std::vector<int64_t> &wanted) {
+        DimExtents shape;
+        for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
+        if (static_cast<int>(shapes.size()) < count && seen.insert(shape).second) shapes.push_back(shape);
+    };
+    auto any = [&] {
+        std::vector<int64_t> extents;
+        double points = 1;
+        for (size_t i = 0; i < dims.size(); i++)
+            extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
+        for (; points > most_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
+        return extents;
+    };
+    // What is derived, such as the windows that fit into an image, is not empty either.
+    auto pick = [&] {
+        std::vector<int64_t> extents = any();
+        for (int tries = 0; tries < 200; tries++, extents = any()) {
+            DimExtents shape;
+            for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], extents[i]);
+            if (!is_empty(algorithm, shape)) break;
+        }
+        return extents;
+    };
+    add(std::vector<int64_t>(dims.size(), 1));
+    for (size_t empty = 0; empty < dims.size(); empty++) {
+        std::vector<int64_t> extents = pick();
+        add(extents);
+        extents[empty] = 0;
+        add(extents);
+    }
+    for (int64_t i = 0; i < 4 * int64_t{count}; i++) add(pick());
+    return shapes;
+}
+
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                           uint64_t seed) {
+    constexpr int most_tries = 64;
+    constexpr int64_t most_others = 17;  // of dims without a condition, since those with one may be large
+    auto runs = [&](size_t v, const DimExtents &shape) {
+        return std::all_of(variants[v].begin(), variants[v].end(),
+                           [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
+    };
+    int tries = 0;
+    for (DimExtents shape : awkward_shapes(algorithm, most_tries, seed)) {
+        std::set<std::string> chosen;
+        for (const Condition &c : variants[variant])
+            if (shape.count(c.dim) && chosen.insert(c.dim).second) {
+                std::vector<int64_t> extents = extents_that_meet(variants[variant], algorithm.dim(c.dim));
+                std::erase(extents, 0);
+                if (extents.empty()) return {};
+                shape[c.dim] = extents[std::min(extents.size() - 1, static_cast<size_t>(tries))];
+            }
+        tries++;
+        for (auto &[dim, extent] : shape)
+            if (!chosen.count(dim)) extent = allowed(algorithm.dim(dim), std::min(extent, most_others));
+        bool first = runs(variant, shape) && !is_empty(algorithm, shape);
+        for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
+        if (first) return shape;
+    }
+    return {};
+}
+
+std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents) {
+    std::vector<int64_t> shape;
+    for (const std::string &d : tensor.dims) {
+        require(extents.count(d), "an argument's dims have extents that no data decides");
+        shape.push_back(extents.at(d));
+    }
+    return shape;
+}
+
+// Whether the sizes of ragged dims are read from this tensor.
+static bool has_offsets(const TileProgram &program, const std::string &tensor) {
+    bool found = false;
+    for (const Dim &d : program.dims)
+        if (d.kind == DimKind::derived)
+            walk(d.size, [&](const Expr &e) { found = found || (e.kind() == ExprKind::load && e->name == tensor); });
+    return found;
+}
+
+Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint64_t seed) {
+    RandomNumbers random(seed);
+    Inputs inputs;
+    int64_t largest = 1;
+    for (const auto &[dim, extent] : extents) largest = std::max(largest, extent);
+    for (const Argument &argument : program.arguments) {
+        const Tensor &t = argument.packed ? argument.packed->operand : argument.tensor;
+        if (!argument.read) continue;
+        Array array(t.dtype, shape_of(t, extents));
+        std::vector<int64_t> integers;
+        for (int64_t i = 0; i < array.size(); i++) integers.push_back(random.below(has_offsets(program, t.name) ? largest + 1 : 8));
+        if (has_offsets(program, t.name)) std::sort(integers.begin(), integers.end());
+        for (int64_t i = 0; i < array.size(); i++) {
+            const auto integer = t.dtype == DType::boolean ? integers[i] & 1 : integers[i];
+            array.set(i, is_float(t.dtype) ? Scalar::of_real(t.dtype, random.signed_unit()) : Scalar::of_integer(t.dtype, integer));
+        }
+        inputs.tensors.emplace(t.name, std::move(array));
+    }
+    for (const Parameter &p : program.parameters)
+        inputs.parameters[p.name] = is_float(p.dtype)
+                                        ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
+                                        : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+    return inputs;
+}
+
+}  // namespace tessera

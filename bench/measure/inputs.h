@@ -1,0 +1,61 @@
+// Data to run a kernel on: extents for its dims, and tensors and parameters filled at random, the same in every run.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/evaluate/array.h"
+#include "compiler/tile/tile_program.h"
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+using DimExtents = std::map<std::string, int64_t>;
+
+// Splitmix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
+class RandomNumbers {
+public:
+    explicit RandomNumbers(uint64_t seed) : state_(seed) {}
+    uint64_t next();
+    int64_t below(int64_t limit);  // in 0 ..= limit - 1
+    double signed_unit();          // in [-1, 1)
+    double unit();                 // in [0, 1), all 53 bits of it
+
+private:
+    uint64_t state_;
+};
+
+// The extents of all dims whose size data does not decide, given those of the symbolic ones.
+// UserError command.extents: a symbolic dim has none, or one that its constraints forbid.
+DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic);
+
+// Whether a dim has no points.
+bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic);
+
+// Shapes that tend to break kernels: every extent 1, each dim empty, primes, one beside and one over the usual tiles; at
+// most `count`, none with more than 2^22 points. Every other one has points, as far as chance finds such. Only symbolic dims are in them;
+// without any there is one shape.
+std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
+
+// A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.
+std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                           uint64_t seed);
+
+// The same with the derived dims of the program, which has more where an operand is packed.
+DimExtents all_extents(const TileProgram &program, const DimExtents &extents);
+
+struct Inputs {
+    std::map<std::string, Array> tensors;  // inputs and states; operands as the algorithm has them, before they are packed
+    std::map<std::string, Scalar> parameters;
+};
+
+// Floats in [-1, 1), float parameters in (0, 1]; offsets of ragged dims ascend and stay inside; other integers are small.
+Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint64_t seed);
+
+// The extents of a tensor's dims.
+std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents);
+
+}  // namespace tessera

@@ -1,0 +1,105 @@
+#include "compiler/abi/object_file.h"
+
+#include <elf.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "support/text/error.h"
+#include "compiler/abi/wasm_object.h"
+
+namespace tessera {
+
+template <typename T>
+static T at(const std::string &bytes, size_t offset) {
+    require(offset <= bytes.size() && sizeof(T) <= bytes.size() - offset, "an object file is whole");
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+static std::string text_at(const std::string &bytes, size_t offset, char end) {
+    const size_t stop = bytes.find(end, offset);
+    require(stop != std::string::npos, "a name in an object file ends");
+    return bytes.substr(offset, stop - offset);
+}
+
+std::map<std::string, std::string> members_of(const std::string &archive) {
+    static const std::string magic = "!<arch>\n";
+    require(archive.starts_with(magic), "a static library begins as one");
+    constexpr size_t header = 60, name_bytes = 16, size_offset = 48;
+    std::map<std::string, std::string> members;
+    std::string long_names;
+    for (size_t offset = magic.size(); offset + header <= archive.size();) {
+        std::string name = archive.substr(offset, name_bytes);
+        const size_t size = std::strtoull(archive.substr(offset + size_offset, 10).c_str(), nullptr, 10);
+        require(size <= archive.size() - offset - header, "a member of a static library is whole");
+        const std::string content = archive.substr(offset + header, size);
+        if (name.starts_with("//")) long_names = content;
+        else if (name[0] == '/' && std::isdigit(static_cast<unsigned char>(name[1])))
+            members[text_at(long_names, std::strtoull(name.c_str() + 1, nullptr, 10), '/')] = content;
+        else if (name[0] != '/') members[text_at(name, 0, '/')] = content;
+        offset += header + size + size % 2;
+    }
+    return members;
+}
+
+static bool is_elf(const std::string &object) {
+    return object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0 && object[EI_CLASS] == ELFCLASS64 &&
+           object[EI_DATA] == ELFDATA2LSB;
+}
+
+bool is_object(const std::string &bytes) { return is_elf(bytes) || is_wasm(bytes); }
+
+static std::vector<Elf64_Shdr> sections_of(const std::string &object) {
+    std::vector<Elf64_Shdr> sections;
+    if (!is_elf(object)) return sections;
+    const auto head = at<Elf64_Ehdr>(object, 0);
+    for (size_t i = 0; i < head.e_shnum; i++) sections.push_back(at<Elf64_Shdr>(object, head.e_shoff + i * head.e_shentsize));
+    return sections;
+}
+
+// Calls `visit` with each symbol, its name and where in the object it stands.
+static void each_symbol(const std::string &object, const std::function<void(const Elf64_Sym &, const std::string &, size_t)> &visit) {
+    const std::vector<Elf64_Shdr> sections = sections_of(object);
+    for (const Elf64_Shdr &table : sections) {
+        if (table.sh_type != SHT_SYMTAB) continue;
+        require(table.sh_link < sections.size(), "a table of symbols has a table of names");
+        for (size_t offset = table.sh_offset; offset < table.sh_offset + table.sh_size; offset += table.sh_entsize) {
+            const auto symbol = at<Elf64_Sym>(object, offset);
+            visit(symbol, text_at(object, sections[table.sh_link].sh_offset + symbol.st_name, '\0'), offset);
+        }
+    }
+}
+
+std::vector<ObjectSymbol> symbols_of(const std::string &object) {
+    if (is_wasm(object)) return wasm_symbols_of(object);
+    std::vector<ObjectSymbol> symbols;
+    each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t) {
+        if (!name.empty())
+            symbols.push_back({name, s.st_size, s.st_shndx != SHN_UNDEF, ELF64_ST_BIND(s.st_info) != STB_LOCAL,
+                               ELF64_ST_VISIBILITY(s.st_other) == STV_HIDDEN, ELF64_ST_TYPE(s.st_info) == STT_FUNC});
+    });
+    return symbols;
+}
+
+uint64_t loaded_bytes(const std::string &object) {
+    if (is_wasm(object)) return wasm_loaded_bytes(object);
+    uint64_t bytes = 0;
+    for (const Elf64_Shdr &section : sections_of(object))
+        if (section.sh_flags & SHF_ALLOC) bytes += section.sh_size;
+    return bytes;
+}
+
+void hide_symbols(std::string &object, const std::set<std::string> &kept) {
+    if (is_wasm(object)) return hide_wasm_symbols(object, kept);
+    std::vector<size_t> hidden;
+    each_symbol(object, [&](const Elf64_Sym &s, const std::string &name, size_t offset) {
+        if (s.st_shndx != SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL && !kept.count(name))
+            hidden.push_back(offset + offsetof(Elf64_Sym, st_other));
+    });
+    for (size_t offset : hidden) object[offset] = static_cast<char>((object[offset] & ~3) | STV_HIDDEN);
+}
+
+}  // namespace tessera

@@ -1,0 +1,179 @@
+#include "compiler/check/code_size.h"
+
+#include <algorithm>
+#include <set>
+
+#include "support/containers/address_map.h"
+#include "support/text/error.h"
+#include "algorithms/ir/value_numbering.h"
+#include "compiler/tile/instruction.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int64_t countless = int64_t{1} << 40;
+
+int64_t times(int64_t a, int64_t b) { return b > 0 && a > countless / b ? countless : a * b; }
+
+class Counter {
+public:
+    // Whether equal values are found to be one, which takes longer; otherwise only those that are the same object.
+    Counter(const Target &target, bool finds_equal) : vector_bytes_(target.vector_bytes), finds_equal_(finds_equal) {
+        for (const Instruction &family : instructions())
+            if (family.meaning.defined() && is_on(family, target)) families_.push_back({family, instructions_of(family, target)});
+    }
+
+    CodeSize size(const TileProgram &program) {
+        find_vectors(program.body, false);
+        run_without_loops(program.body);
+        return size_;
+    }
+
+private:
+    using Run = std::map<std::string, int64_t>;  // instructions by the buffer that they compute
+
+    int64_t vector_bytes_;
+    const bool finds_equal_;
+    std::vector<std::pair<Instruction, int>> families_;  // and how many instructions a step is
+    CodeSize size_;
+    std::map<std::string, const Alloc *> allocs_;  // in scope, by the buffer's name
+    std::set<const Alloc *> in_vectors_;
+    int64_t living_ = 0;
+    ValueNumbering values_;
+    std::set<int> seen_;
+
+    // The buffers that are computed a vector at a time. Those of two versions of a stage have one name.
+    void find_vectors(const TileBody &body, bool in_vector) {
+        for (const auto &node : body) {
+            auto *loop = std::get_if<Loop>(node.get());
+            if (auto *alloc = std::get_if<Alloc>(node.get())) allocs_[alloc->buffer.name] = alloc;
+            if (auto *c = std::get_if<Compute>(node.get()); c && in_vector)
+                if (auto found = allocs_.find(c->buffer); found != allocs_.end()) in_vectors_.insert(found->second);
+            for (const TileBody *inner : bodies_of(*node)) find_vectors(*inner, in_vector || (loop && loop->kind == LoopKind::vector));
+        }
+    }
+
+    void run_without_loops(const TileBody &body) {
+        Run run;
+        add(body, 1, 1, run);
+        int64_t all = 0;
+        for (const auto &[buffer, n] : run) all += n;
+        if (all <= size_.instructions) return;
+        size_.instructions = all;
+        size_.computes = std::max_element(run.begin(), run.end(), [](auto &a, auto &b) { return a.second < b.second; })->first;
+    }
+
+    void add(const TileBody &body, int64_t copies, int64_t lanes, Run &run) {
+        for (const auto &node : body) {
+            // What stores in a row have in common is computed once (emit/store_run.h).
+            auto *row = std::get_if<Loop>(node.get());
+            const bool stores = std::holds_alternative<Compute>(*node) || std::holds_alternative<Copy>(*node);
+            const bool in_row = row ? row->kind == LoopKind::vector && row->body.size() == 1 : stores;
+            if (!in_row) seen_.clear();
+            if (auto *n = std::get_if<Compute>(node.get())) store(n->buffer, n->value, copies, lanes, run);
+            if (auto *n = std::get_if<Copy>(node.get())) store(n->buffer, n->value, copies, lanes, run);
+            const int64_t living = living_;
+            auto *alloc = std::get_if<Alloc>(node.get());
+            if (alloc) keep(*alloc);
+            // What an outer tile keeps can wait in memory while an inner one is computed: those of one fold stand side by side.
+            if (!alloc || alloc->body.size() != 1 || !std::holds_alternative<Alloc>(*alloc->body[0])) living_ = 0;
+            auto *loop = std::get_if<Loop>(node.get());
+            const int64_t count = loop && loop->count.is_constant() ? std::max<int64_t>(loop->count->value.integer, 0) : 1;
+            const bool written_out = loop && (loop->kind == LoopKind::unrolled || loop->kind == LoopKind::vector);
+            const bool chosen = std::holds_alternative<Guard>(*node) && copies == 1 && lanes == 1;  // a version of its own
+            for (const TileBody *inner : bodies_of(*node)) {
+                if (chosen || (loop && !written_out)) run_without_loops(*inner);
+                else if (loop && loop->kind == LoopKind::vector) add(*inner, copies, times(lanes, count), run);
+                else add(*inner, times(copies, count), lanes, run);
+            }
+            living_ = living;
+            if (!in_row) seen_.clear();
+        }
+    }
+
+    // Index arithmetic goes into addresses, so only values count, each shared one once.
+    void store(const std::string &buffer, const Expr &value, int64_t copies, int64_t lanes, Run &run) {
+        int64_t instructions = 1;
+        AddressSet met;
+        auto is_new = [&](const Expr &e) { return finds_equal_ ? seen_.insert(values_.number(e)).second : met.insert(e.get()); };
+        std::function<void(const Expr &)> count = [&](const Expr &e) {
+            if (e.type() == DType::index || !is_new(e)) return;
+            for (const auto &[family, each] : families_)
+                if (const std::vector<Expr> operands = match(family, e); !operands.empty()) {
+                    instructions += each;
+                    for (const Expr &operand : operands) count(operand);
+                    return;
+                }
+            const bool is_load = e.kind() == ExprKind::load;
+            if (is_load || e.kind() == ExprKind::operation || e.kind() == ExprKind::cast)
+                instructions += (times(lanes, size_of(e.type())) + vector_bytes_ - 1) / vector_bytes_;
+            for (const Expr &arg : is_load ? Operands{} : e->args) count(arg);
+        };
+        count(value);
+        run[buffer] += times(copies, instructions);
+    }
+
+    void keep(const Alloc &alloc) {
+        const Buffer &b = alloc.buffer;
+        if (b.space != Space::registers) return;
+        int64_t elements = 1;
+        for (const Expr &e : b.extents) elements = times(elements, e.is_constant() ? e->value.integer : 1);
+        living_ += in_vectors_.count(&alloc) ? (times(elements, size_of(b.dtype)) + vector_bytes_ - 1) / vector_bytes_ : elements;
+        if (living_ > size_.registers) size_.registers = living_, size_.keeps = b.name;
+    }
+};
+
+// The stage that a buffer belongs to, of those with knobs; the buffer's own name where there is none.
+std::string stage_of(const std::string &buffer, const std::map<std::string, Knobs> &stages) {
+    std::string found;
+    for (const auto &[name, k] : stages)
+        if ((buffer == name || buffer.starts_with(name + ".")) && name.size() > found.size()) found = name;
+    return found.empty() ? buffer : found;
+}
+
+// " (micro: 64 of M * 64 of N)"
+std::string knobs_text(const std::string &stage, const std::map<std::string, Knobs> &stages) {
+    auto found = stages.find(stage);
+    if (found == stages.end()) return "";
+    std::vector<std::string> knobs;
+    auto add = [&](const std::string &knob, const Extents &extents) {
+        std::vector<std::string> factors;
+        for (const auto &[dim, n] : extents) factors.push_back(std::to_string(n) + " of " + dim);
+        if (!factors.empty()) knobs.push_back(knob + ": " + join(factors, " * "));
+    };
+    add("micro", found->second.micro), add("unroll", found->second.unroll), add("vector", found->second.vector);
+    return knobs.empty() ? "" : " (" + join(knobs, "; ") + ")";
+}
+
+}  // namespace
+
+CodeSize code_size(const TileProgram &program, const Target &target) { return Counter(target, true).size(program); }
+
+std::vector<std::string> check_code_size(const TileProgram &program, const std::map<std::string, Knobs> &stages, const Target &target) {
+    std::vector<std::string> notes;
+    if (target.is_gpu()) return notes;
+    CodeSize size = Counter(target, false).size(program);  // at most that
+    if (size.instructions > most_instructions) size = code_size(program, target);
+    const std::string keeper = stage_of(size.keeps, stages), computer = stage_of(size.computes, stages);
+    const std::string kept = program.name + "." + keeper + ": its register tile" + knobs_text(keeper, stages) + " keeps " +
+                             std::to_string(size.registers) + " values at a time, and " + target.name + " has " +
+                             std::to_string(target.vector_registers) + " registers";
+    const int64_t limit = most_register_files * target.vector_registers;
+    if (size.registers >= limit)
+        throw UserError("schedule.register-tile", kept + "; expected fewer than " + std::to_string(limit) +
+                                                      ", since compiling takes minutes beyond. Make micro smaller, or vector wider.");
+    if (size.instructions > most_instructions)
+        throw UserError("schedule.register-tile",
+                        program.name + "." + computer + ": " +
+                            (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
+                            " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
+                            std::to_string(most_instructions) +
+                            ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
+    if (size.registers > target.vector_registers) notes.push_back(kept + ", so some go through memory");
+    for (const TileProgram &inner : program.programs)
+        for (const std::string &note : check_code_size(inner, stages, target)) notes.push_back(note);
+    return notes;
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+// How much code a tile program becomes once its unrolled loops are written out, and what it keeps in registers: known before
+// anything is compiled. Compilers take time in the square of straight-line code and worse, so a schedule that asks for too much
+// is better refused in words than stopped by a clock.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/tile/tile_program.h"
+#include "schedules/knobs/schedule.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+struct CodeSize {
+    int64_t instructions = 0;  // about so many on whole vectors in the longest run without a loop
+    std::string computes;      // the buffer that most of them are for
+    int64_t registers = 0;     // vectors (or scalars) in the largest register tile, of all parts of a fold
+    std::string keeps;         // one of its buffers
+};
+CodeSize code_size(const TileProgram &program, const Target &target);
+
+constexpr int64_t most_instructions = 1500;
+constexpr int64_t most_register_files = 8;  // as many times what the target has
+
+// Gives notes: register tiles that do not fit the target's registers. UserError schedule.register-tile, which names the stage and
+// its knobs, for code that takes minutes to compile. `stages` are the knobs that the program was lowered with. A GPU's program
+// is for another compiler and always passes.
+std::vector<std::string> check_code_size(const TileProgram &program, const std::map<std::string, Knobs> &stages, const Target &target);
+
+}  // namespace tessera

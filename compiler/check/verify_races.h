@@ -1,0 +1,46 @@
+// Whether iterations of one loop stay out of each other's way: the part of verify_tiles.h that compares accesses.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/index/prove.h"
+
+namespace tessera {
+
+// What holds inside a node: a variable with its range, or a condition. Scopes are lists from the innermost outwards.
+struct TileScope;
+using Scope = std::shared_ptr<const TileScope>;
+struct TileScope {
+    Scope outer;
+    std::string variable;  // "" for a condition
+    Expr lo, hi;           // of the variable
+    Expr count;            // of a loop: it is above 0 inside
+    Expr condition;
+};
+
+// How much of a scope a proof starts from. More facts make more proofs possible and others too long for the prover.
+enum class Facts : uint8_t { ranges, conditions, counts };  // counts: also that the loops run
+
+// Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed.
+void add_facts(Bounds &facts, const Scope &scope, const Scope &end, Facts which, const std::map<std::string, Expr> &names = {});
+
+struct TileAccess {
+    std::string buffer;
+    std::vector<Expr> index;
+    bool store = false;
+    Scope scope;
+};
+
+// Two accesses of one buffer that two iterations may make of one element.
+struct TileConflict {
+    const TileAccess *first, *second;
+};
+
+// `loop` binds the loop's variable. `digits` are variables bound inside the loop that together tell its iterations apart,
+// or the loop's own. `facts` are those outside the loop; `accesses` are those of one buffer inside.
+std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop, const std::vector<std::string> &digits,
+                                          const std::vector<const TileAccess *> &accesses);
+
+}  // namespace tessera

@@ -1,0 +1,534 @@
+#include "compiler/check/verify_tiles.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "support/text/error.h"
+#include "compiler/check/barriers.h"
+#include "compiler/check/verify_races.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+namespace {
+
+bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::unrolled && kind != LoopKind::pipelined; }
+// Memory that the program does not set up, where a wrong index reads or writes what is not its own.
+bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
+bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }
+
+constexpr size_t own_facts_limit = 24;
+
+class TileVerifier {
+public:
+    TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all) : program(p), programs(all), facts(p.dims) {
+        gpu = p.target.starts_with("cuda") || p.target.starts_with("opencl");
+        for (const Dim &d : p.dims) dims.insert(d.name);
+        for (const Parameter &q : p.parameters) parameters[q.name] = q.dtype;
+        for (const Argument &a : p.arguments) {
+            declare(tensor_buffer(a.tensor, Space::argument));
+            if (a.written) writable.insert(a.tensor.name);
+            if (a.written && a.read) states.insert(a.tensor.name);
+            if (a.read || !a.written) stored.insert(a.tensor.name);
+        }
+        for (const Tensor &t : p.constants) declare(tensor_buffer(t, Space::constant)), stored.insert(t.name);
+        visit(p.body);
+        if (std::string missing = gpu ? missing_barrier(p.body, p.dims) : ""; !missing.empty()) fail(missing);
+        require(pending.empty(), p.name + ": asynchronous copies are awaited before the program ends");
+    }
+
+    std::vector<std::string> assumed;
+
+private:
+    const TileProgram &program;
+    const std::vector<TileProgram> &programs;  // that may be invoked
+    bool gpu = false;
+    Bounds facts;
+    std::set<std::string> dims, writable, states, stored;
+    std::string thread;  // the variable of the thread loop that is open
+    Expr threads;        // its count
+    std::map<std::string, DType> parameters;
+    struct Declared {
+        Buffer buffer;
+        size_t depth;  // loops around it
+        bool in_thread;
+    };
+    std::map<std::string, Declared> buffers;
+    std::set<std::string> variables;
+    Scope scope;
+    std::vector<LoopKind> loops;
+    std::vector<TileAccess> accesses;
+    std::map<std::string, int> pending;  // buffers that copies are on their way to, and their pipeline stage
+    int64_t stack_bytes = 0;
+    int64_t shared_bytes = 0;  // of the block
+
+    [[noreturn]] void fail(const std::string &what) const { throw InternalError(program.name + ": " + what); }
+
+    [[noreturn]] void refuse(const std::string &what) const {
+        throw UserError(
+            "schedule.unproved",
+            program.name + ": " + what + ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+    }
+
+    Buffer tensor_buffer(const Tensor &t, Space space) const {
+        Buffer b{t.name, t.dtype, {}, space};
+        for (const std::string &d : t.dims) b.extents.push_back(extent(d));
+        return b;
+    }
+
+    void declare(const Buffer &b) {
+        if (!buffers.emplace(b.name, Declared{b, loops.size(), !thread.empty()}).second)
+            fail("there are two buffers " + b.name + " in one place");
+        if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host ||
+                     b.space == Space::tmem))
+            fail(b.name + " is in " + name_of(b.space) + " memory, which " + program.target + " does not have");
+    }
+
+    const Buffer &find(const std::string &name) const {
+        auto it = buffers.find(name);
+        if (it == buffers.end()) fail("buffer " + name + " is not there where it is used");
+        return it->second.buffer;
+    }
+
+    std::string at(const std::string &name, const std::vector<Expr> &index) const {
+        std::vector<std::string> text;
+        for (const Expr &e : index) text.push_back(brief(e));
+        return name + "[" + join(text) + "]";
+    }
+
+    void check_index(const std::string &name, const std::vector<Expr> &index, const Bounds &known, const Scope &where) {
+        const Buffer &b = find(name);
+        std::optional<Bounds> less, more;
+        auto holds = [&](const Expr &condition) {
+            // Few facts first: a proof that fails among many takes long, and an own buffer's index needs none.
+            if (!less) add_facts(less.emplace(program.dims), where, nullptr, Facts::ranges);
+            if (prove(condition, *less)) return true;
+            bool own = !is_given(b);
+            if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
+            if (own) return false;
+            if (!more) add_facts(more.emplace(program.dims), where, nullptr, Facts::counts);
+            return prove(condition, *more);
+        };
+        auto any = [](const Expr &e, const std::function<bool(const Expr &)> &rule) { return rule(e->args[0]) || rule(e->args[1]); };
+        auto both = [](const Expr &e, const std::function<bool(const Expr &)> &rule) { return rule(e->args[0]) && rule(e->args[1]); };
+        std::function<bool(const Expr &)> not_below = [&](const Expr &e) {
+            return holds(Expr(0) <= e) || (e.is_operation(Op::min) && both(e, not_below)) || (e.is_operation(Op::max) && any(e, not_below));
+        };
+        if (index.size() != b.extents.size())
+            fail(at(name, index) + " has " + std::to_string(index.size()) + " indices for " + std::to_string(b.extents.size()) + " axes");
+        for (size_t i = 0; i < index.size(); i++) {
+            if (index[i].type() != DType::index) fail(at(name, index) + ": an index is a position");
+            std::function<bool(const Expr &)> below_end = [&](const Expr &e) {
+                return holds(e < b.extents[i]) || (e.is_operation(Op::min) && any(e, below_end)) ||
+                       (e.is_operation(Op::max) && both(e, below_end));
+            };
+            bool low = not_below(index[i]);
+            if (low && below_end(index[i])) continue;
+            std::string what = "index " + std::to_string(i) + " of " + at(name, index) + " cannot be shown to be " +
+                               (low ? "below " + brief(b.extents[i]) : "at least 0");
+            if (is_given(b)) refuse(what);
+            assumed.push_back(what);
+        }
+    }
+
+    // Names, ranks and ranges of everything that is evaluated under `known`, in `where`.
+    void check(const Expr &e, const Bounds &known, const Scope &where, std::set<const Expr::Node *> &seen) {
+        if (!seen.insert(e.get()).second) return;
+        size_t plain = e->args.size();
+        switch (e.kind()) {
+        case ExprKind::variable:
+            if (!variables.count(e->name)) fail("variable " + e->name + " is not bound where it is used");
+            break;
+        case ExprKind::extent:
+            if (!dims.count(e->name)) fail("there is no dim " + e->name);
+            break;
+        case ExprKind::parameter:
+            if (!parameters.count(e->name) || parameters.at(e->name) != e.type()) fail("there is no parameter " + e->name + " of its type");
+            break;
+        case ExprKind::load: {
+            const Buffer &b = find(e->name);
+            if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
+            if (!stored.count(b.name)) fail(b.name + " is read before anything is stored to it");
+            if (pending.count(b.name)) fail(b.name + " is read while a copy to it is under way");
+            size_t rank = plain - (e->guarded ? 2 : 0);
+            std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
+            Scope inner = where;
+            Bounds under = known;
+            std::set<const Expr::Node *> seen_under;
+            if (e->guarded) {
+                for (size_t i = rank; i < e->args.size(); i++) check(e->args[i], known, where, seen);
+                under.assume(e->args[rank]);
+                inner = std::make_shared<TileScope>(TileScope{where, "", {}, {}, {}, e->args[rank]});
+            }
+            for (const Expr &i : index) check(i, under, inner, e->guarded ? seen_under : seen);
+            check_thread(e->name, index);
+            check_index(e->name, index, under, inner);
+            accesses.push_back({e->name, index, false, inner});
+            return;
+        }
+        case ExprKind::left:
+        case ExprKind::right:
+        case ExprKind::input: fail("an operand of a monoid is left over");
+        default: break;
+        }
+        for (const Expr &arg : e->args) check(arg, known, where, seen);
+    }
+
+    void check(const Expr &e) {
+        std::set<const Expr::Node *> seen;
+        check(e, facts, scope, seen);
+    }
+
+    void visit(const TileBody &body) {
+        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, as_variant(*node));
+    }
+
+    using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
+    static const NodeVariant &as_variant(const TileNode &node) { return node; }
+
+    // Runs `inside` where more holds.
+    template <typename F>
+    void within(TileScope more, F inside) {
+        Bounds outside = facts;
+        Scope before = scope;
+        more.outer = scope;
+        scope = std::make_shared<TileScope>(std::move(more));
+        bool fresh = scope->variable.empty() || variables.insert(scope->variable).second;
+        if (!fresh) fail("variable " + scope->variable + " is bound twice");
+        add_facts(facts, scope, before, Facts::conditions);
+        inside();
+        if (!scope->variable.empty()) variables.erase(scope->variable);
+        scope = before;
+        facts = std::move(outside);
+    }
+
+    void within_all(const std::vector<Expr> &conditions, size_t from, const std::function<void()> &inside) {
+        if (from == conditions.size()) return inside();
+        within({nullptr, "", {}, {}, {}, conditions[from]}, [&] { within_all(conditions, from + 1, inside); });
+    }
+
+    // The Lets directly inside that take an index apart by the same divisor: both together tell iterations apart.
+    struct Digits {
+        const Let *quotient, *remainder;
+    };
+    static std::optional<Digits> digits_of(const std::string &index, const TileBody &body) {
+        const Let *quotient = nullptr, *remainder = nullptr;
+        for (const TileBody *b = &body; b->size() == 1;) {
+            auto *let = std::get_if<Let>(b->front().get());
+            if (!let) break;
+            bool ours = let->value.kind() == ExprKind::operation && let->value->args.size() == 2 &&
+                        let->value->args[0].kind() == ExprKind::variable && let->value->args[0]->name == index;
+            if (ours && let->value->op == Op::div) quotient = let;
+            if (ours && let->value->op == Op::mod) remainder = let;
+            b = &let->body;
+        }
+        if (!quotient || !remainder || !equal(quotient->value->args[1], remainder->value->args[1])) return std::nullopt;
+        return Digits{quotient, remainder};
+    }
+
+    void digits_within(const std::string &index, const TileBody &body, std::vector<std::string> &names) const {
+        auto digits = digits_of(index, body);
+        if (!digits) return names.push_back(index);
+        digits_within(digits->quotient->variable, digits->quotient->body, names);
+        digits_within(digits->remainder->variable, digits->remainder->body, names);
+    }
+
+    std::map<std::string, Expr> ranges;  // of digits: their count
+
+    void note_ranges(const std::string &index, const Expr &count, const TileBody &body) {
+        auto digits = digits_of(index, body);
+        if (!digits) return;
+        Expr divisor = digits->quotient->value->args[1];
+        Expr quotients = simplify((count + divisor - 1) / divisor, facts);
+        if (count.is_operation(Op::mul) && equal(count->args[1], divisor)) quotients = count->args[0];
+        ranges[digits->quotient->variable] = quotients;
+        ranges[digits->remainder->variable] = divisor;
+        note_ranges(digits->quotient->variable, quotients, digits->quotient->body);
+        note_ranges(digits->remainder->variable, divisor, digits->remainder->body);
+    }
+
+    void visit(const Loop &loop) {
+        check(loop.count);
+        if (!gpu && of_gpu(loop.kind)) fail(std::string(name_of(loop.kind)) + " loops are not for " + program.target);
+        for (LoopKind outer : loops)
+            if (of_gpu(loop.kind) && of_gpu(outer) && outer >= loop.kind)
+                fail(std::string("a ") + name_of(loop.kind) + " loop is inside a " + name_of(outer) + " loop");
+        if (loop.kind == LoopKind::parallel && std::count(loops.begin(), loops.end(), LoopKind::parallel))
+            fail("a parallel loop is inside a parallel loop");
+        if (loop.kind == LoopKind::vector && std::count(loops.begin(), loops.end(), LoopKind::vector))
+            fail("a vector loop is inside a vector loop");
+        if ((loop.kind == LoopKind::vector || loop.kind == LoopKind::unrolled) && !loop.count.is_constant())
+            fail(loop.variable + " is " + name_of(loop.kind) + " and has no constant count");
+        size_t first = accesses.size(), depth = loops.size();
+        loops.push_back(loop.kind);
+        if (loop.kind == LoopKind::thread) thread = loop.variable, threads = loop.count;
+        if (loop.kind == LoopKind::thread && (!loop.count.is_constant() || !std::count(loops.begin(), loops.end(), LoopKind::block)))
+            fail("the thread loop " + loop.variable + " has no constant count or is in no block");
+        if (loop.kind == LoopKind::block) shared_bytes = 0;
+        note_ranges(loop.variable, loop.count, loop.body);
+        // An earlier iteration may have stored what a later one reads.
+        walk(loop.body, [&](const TileNode &n) {
+            if (auto *c = std::get_if<Compute>(&n); c && buffers.count(c->buffer)) stored.insert(c->buffer);
+        });
+        Scope inside;
+        within({nullptr, loop.variable, Expr(0), loop.count - 1, loop.count, {}}, [&] {
+            inside = scope;
+            visit(loop.body);
+        });
+        if (loop.kind == LoopKind::thread) thread.clear();
+        loops.pop_back();
+        if (independent(loop.kind) && !loop.count.is_constant(1)) check_races(loop, inside, first, depth);
+        // What is inside the loop's own buffers is of no interest outside.
+        accesses.erase(std::remove_if(accesses.begin() + static_cast<std::ptrdiff_t>(first), accesses.end(),
+                                      [&](const TileAccess &a) { return !outlives(a.buffer, depth); }),
+                       accesses.end());
+    }
+
+    // Registers that live across thread loops: their first axis is the thread.
+    bool of_thread(const Declared &d) const { return gpu && d.buffer.space == Space::registers && !d.in_thread; }
+
+    void check_thread(const std::string &name, const std::vector<Expr> &index) const {
+        auto it = buffers.find(name);
+        if (it == buffers.end() || !of_thread(it->second)) return;
+        const Expr &extent = it->second.buffer.extents[0];
+        bool own = !index.empty() && index[0].kind() == ExprKind::variable && index[0]->name == thread;
+        if (!own || !equal(threads, extent)) fail(at(name, index) + " is in registers of another thread");
+    }
+
+    bool outlives(const std::string &buffer, size_t depth) const {
+        auto it = buffers.find(buffer);
+        return it != buffers.end() && it->second.depth <= depth;
+    }
+
+    void check_races(const Loop &loop, const Scope &inside, size_t first, size_t depth) {
+        std::map<std::string, std::vector<const TileAccess *>> by_buffer;
+        for (size_t i = first; i < accesses.size(); i++)
+            if (outlives(accesses[i].buffer, depth)) by_buffer[accesses[i].buffer].push_back(&accesses[i]);
+        std::vector<std::string> digits;
+        digits_within(loop.variable, loop.body, digits);
+        for (auto &[name, list] : by_buffer) {
+            if (std::none_of(list.begin(), list.end(), [](const TileAccess *a) { return a->store; })) continue;
+            if (of_thread(buffers.at(name))) continue;  // the first index is the thread
+            auto conflict = find_conflict(facts, inside, digits, list);
+            if (!conflict) continue;
+            auto text = [&](const TileAccess *a) { return (a->store ? "stores to " : "reads ") + at(name, a->index); };
+            refuse("two iterations of the " + std::string(name_of(loop.kind)) + " loop " + loop.variable + " may meet: one " +
+                   text(conflict->first) + ", another " + text(conflict->second));
+        }
+    }
+
+    void store(const std::string &name, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        const Buffer &b = find(name);
+        if (gpu && thread.empty()) fail(at(name, index) + " is stored to by every thread of a block");
+        check_thread(name, index);
+        if (value.type() != b.dtype) fail("a store to " + name + " has another type than the buffer");
+        if (is_given(b) && !writable.count(name)) fail(name + " is an input and is stored to");
+        check(value);
+        for (const Expr &e : index) check(e);
+        if (guard.defined()) check(guard);
+        Scope inner = scope;
+        Bounds under = facts;
+        if (guard.defined()) {
+            under.assume(guard);
+            inner = std::make_shared<TileScope>(TileScope{scope, "", {}, {}, {}, guard});
+        }
+        if (states.count(name))
+            walk(value, [&](const Expr &n) {
+                if (n.kind() != ExprKind::load || n->name != name) return;
+                // Behind a guard it is that element, or none; at the end of a tile it is clamped, and nothing is stored where that matters.
+                for (size_t i = 0; i < index.size(); i++)
+                    if (!equal(n->args[i], index[i]) && !(prove(n->args[i] <= index[i], under) && prove(index[i] <= n->args[i], under)))
+                        fail(at(name, index) + " is stored from another element of the same state, which may have its new value");
+            });
+        check_index(name, index, under, inner);
+        accesses.push_back({name, index, true, inner});
+        stored.insert(name);
+    }
+
+    void visit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
+
+    void visit(const Copy &n) {
+        if (n.value.kind() != ExprKind::load) fail("a copy to " + n.buffer + " copies something that is no load");
+        store(n.buffer, n.index, n.value, n.guard);
+        if (n.asynchronous) pending[n.buffer] = n.stage;
+    }
+
+    void visit(const Prefetch &n) {
+        const Buffer &b = find(n.buffer);
+        if (gpu) fail("prefetch is not for " + program.target);
+        if (b.space != Space::argument && b.space != Space::constant && b.space != Space::workspace)
+            fail(at(n.buffer, n.index) + " is prefetched and is no memory");
+        for (const Expr &e : n.index) {
+            walk(e, [&](const Expr &part) {
+                if (part.kind() == ExprKind::load) fail(at(n.buffer, n.index) + " is prefetched at a position that is loaded");
+            });
+            check(e);
+        }
+    }
+
+    void visit(const Barrier &n) {
+        if (!gpu) fail("barriers are not for " + program.target);
+        if (!thread.empty()) fail("a barrier is inside the thread loop " + thread + ", where threads do not wait for one another");
+        std::erase_if(pending, [&](const auto &p) { return p.second <= n.awaited; });
+    }
+
+    void visit(const Guard &n) {
+        check(n.condition);
+        std::set<std::string> before = stored;
+        within({nullptr, "", {}, {}, {}, n.condition}, [&] { visit(n.then); });
+        std::set<std::string> after = stored;
+        stored = before;
+        within({nullptr, "", {}, {}, {}, !n.condition}, [&] { visit(n.otherwise); });
+        stored.insert(after.begin(), after.end());
+    }
+
+    void visit(const Let &n) {
+        check(n.value);
+        auto digit = ranges.find(n.variable);
+        TileScope more{nullptr, n.variable, n.value, n.value, {}, {}};
+        std::vector<Expr> helpful;  // a minimum by its sides: the prover need not look at cases then
+        if (n.value.is_operation(Op::min)) {
+            for (const Expr &e : n.value->args) {
+                helpful.push_back(variable(n.variable) <= e);
+                if (e.is_constant()) more.hi = e;
+            }
+            if (prove(Expr(0) < n.value, facts)) more.lo = Expr(1);
+            else if (prove(Expr(0) <= n.value, facts)) more.lo = Expr(0);
+        }
+        // max(0, min(…)): its ends, and those sides of the minimum that are never negative. The exact value would be put in
+        // place of the name, and its cases multiply.
+        if (n.value.is_operation(Op::max) && n.value.type() == DType::index) {
+            const bool of_minimum =
+                std::any_of(n.value->args.begin(), n.value->args.end(), [](const Expr &e) { return e.is_operation(Op::min); });
+            if (auto range = of_minimum ? constant_range(n.value, facts) : std::nullopt)
+                more.lo = Expr(range->first), more.hi = Expr(range->second);
+            std::function<void(const Expr &)> sides = [&](const Expr &e) {
+                if (e.is_operation(Op::min)) {
+                    for (const Expr &side : e->args) sides(side);
+                } else if (!e.is_constant() && prove(Expr(0) <= e, facts)) {
+                    helpful.push_back(variable(n.variable) <= e);
+                }
+            };
+            for (const Expr &e : n.value->args) sides(e);
+        }
+        if (digit != ranges.end()) more.lo = Expr(0), more.hi = digit->second - 1, more.count = digit->second;
+        within(more, [&] { within_all(helpful, 0, [&] { visit(n.body); }); });
+    }
+
+    void visit(const Alloc &n) {
+        const Buffer &b = n.buffer;
+        int64_t bytes = 0;
+        if (gpu && b.space == Space::shared) {
+            int64_t shared = size_of(b.dtype);
+            for (const Expr &e : b.extents) {
+                if (!e.is_constant()) fail(b.name + " is in shared memory and has no constant extents");
+                shared *= std::max<int64_t>(0, e->value.integer);
+            }
+            if ((shared_bytes += (shared + 15) / 16 * 16) > target_named(program.target).shared_bytes)
+                fail("a block needs more shared memory than " + program.target + " has");
+        }
+        if (b.space == Space::registers || b.space == Space::stack) {
+            bytes = size_of(b.dtype);
+            std::vector<Expr> extents = b.extents;
+            if (gpu && thread.empty() && !extents.empty()) extents.erase(extents.begin());  // those of one thread
+            for (const Expr &e : extents) {
+                if (!e.is_constant() || e->value.integer < 0) fail(b.name + " is in " + name_of(b.space) + " and has no constant extents");
+                bytes = std::min(bytes * e->value.integer, stack_bytes_limit + 1);
+            }
+        }
+        for (const Expr &e : b.extents) check(e);
+        stack_bytes += bytes;
+        if (stack_bytes > stack_bytes_limit)
+            throw UserError("schedule.storage", program.name + ": the tiles that live at once need more than " +
+                                                    std::to_string(stack_bytes_limit) + " bytes of registers and stack ('" + b.name +
+                                                    "' is one of them); make their micro tiles smaller.");
+        declare(b);
+        visit(n.body);
+        stored.erase(b.name);
+        buffers.erase(b.name);
+        stack_bytes -= bytes;
+    }
+
+    void visit(const Invoke &n) {
+        auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
+        if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
+        if (!loops.empty()) fail(n.program + " is invoked inside the loops of another program");
+        if (n.buffers.size() != found->arguments.size())
+            fail(n.program + " is invoked with " + std::to_string(n.buffers.size()) + " buffers and has " +
+                 std::to_string(found->arguments.size()) + " arguments");
+        for (const Parameter &q : found->parameters) {
+            auto value = n.parameters.find(q.name);
+            if (value == n.parameters.end() || value->second.type() != q.dtype)
+                fail(n.program + " is invoked without its parameter " + q.name);
+        }
+        for (auto &[name, e] : n.extents) check(e);
+        for (auto &[name, e] : n.parameters) check(e);
+        check_extents(n, *found);
+        for (size_t i = 0; i < n.buffers.size(); i++) pass(n, *found, i);
+        for (size_t i = 0; i < n.buffers.size(); i++)
+            if (found->arguments[i].written) stored.insert(n.buffers[i]);
+    }
+
+    // What the invoked program takes for granted about its dims.
+    void check_extents(const Invoke &n, const TileProgram &callee) const {
+        auto holds = [&](const Expr &condition) {
+            if (!prove(condition, facts)) fail(n.program + " is invoked where " + brief(condition) + " is not known");
+        };
+        for (const Dim &d : callee.dims) {
+            auto given = n.extents.find(d.name);
+            if (given == n.extents.end()) {
+                if (d.kind != DimKind::derived) fail(n.program + " is invoked without the extent of its dim " + d.name);
+                continue;
+            }
+            const Expr &e = given->second;
+            if (d.kind == DimKind::fixed) holds(e == Expr(d.value));
+            if (d.kind != DimKind::symbolic) continue;
+            if (d.multiple_of > 1) holds(e % Expr(d.multiple_of) == Expr(0));
+            if (d.min > 0) holds(Expr(d.min) <= e);
+            if (d.max < INT32_MAX) holds(e <= Expr(d.max));
+            if (!d.equals.empty()) holds(e == n.extents.at(d.equals));
+        }
+    }
+
+    // Argument `i` of the invoked program.
+    void pass(const Invoke &n, const TileProgram &callee, size_t i) const {
+        const Argument &a = callee.arguments[i];
+        const Buffer &b = find(n.buffers[i]);
+        std::string what = b.name + ", as " + a.tensor.name + " of " + n.program + ",";
+        if (b.space != Space::workspace && !is_given(b)) fail(what + " is in " + name_of(b.space));
+        if (b.dtype != a.tensor.dtype || b.extents.size() != a.tensor.dims.size()) fail(what + " has another type or rank");
+        if (a.read && !stored.count(b.name)) fail(what + " is read before anything is stored to it");
+        if (a.written && is_given(b) && !writable.count(b.name)) fail(what + " is an input and is stored to");
+        for (size_t j = 0; j < n.buffers.size(); j++)
+            if (j != i && a.written && n.buffers[j] == b.name) fail(what + " is stored to and passed twice");
+        for (size_t axis = 0; axis < b.extents.size(); axis++) {
+            const Expr &e = n.extents.at(a.tensor.dims[axis]);
+            if (!prove(e <= b.extents[axis], facts))
+                fail(what + " has " + brief(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + brief(e) +
+                     " are wanted");
+        }
+    }
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const TileProgram &program) {
+    std::vector<std::string> assumed;
+    std::vector<TileProgram> before;  // a program invokes earlier ones only
+    auto check = [&](const TileProgram &p) {
+        std::vector<std::string> more = TileVerifier(p, before).assumed;
+        assumed.insert(assumed.end(), more.begin(), more.end());
+    };
+    for (const TileProgram &p : program.programs) check(p), before.push_back(p);
+    check(program);
+    return assumed;
+}
+
+bool is_proved(const TileProgram &program) {
+    try {
+        return verify(program).empty();
+    } catch (const UserError &) { return false; }
+}
+
+}  // namespace tessera

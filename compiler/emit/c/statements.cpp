@@ -1,0 +1,332 @@
+#include "compiler/emit/c/statements.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "compiler/emit/spec.h"
+#include "support/text/error.h"
+#include "compiler/emit/c/storage.h"
+#include "compiler/emit/c/writer.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/abi/workspace.h"
+#include "runtime/kernel.h"
+
+namespace tessera::emit_c {
+
+namespace {
+
+constexpr int64_t most_statements = 1 << 14;  // of one run of straight-line code
+constexpr int64_t most_named = 256;           // variables for one buffer
+constexpr size_t comment_width = 360;
+
+using Known = std::map<std::string, Expr>;  // unrolled variables
+
+Expr at(const Expr &e, const Known &known) { return known.empty() ? e : substitute(e, known); }
+
+// Straight-line code that is being gathered.
+struct Pending {
+    std::unique_ptr<Run> run;
+    int64_t statements = 0;
+    std::set<std::pair<std::string, size_t>> said;  // comments, which may be cut, and what is stored
+};
+
+// The loops written out around a statement.
+struct Around {
+    Known known;
+    std::optional<Lanes> lanes;
+    std::string text;
+};
+
+class Program {
+public:
+    Program(const TileProgram &p, const std::string &stem, Operations &operations)
+        : program_(p), stem_(stem), operations_(operations), writer_(p, stem, operations) {}
+
+    std::string text() {
+        std::string constants;
+        for (const Tensor &t : program_.constants) constants += constant_table(t);
+        writer_.begin();
+        emit(program_.body, {}, true);
+        const std::string body = writer_.finish("static TESS_MACHINE int " + stem_ + "_body(void *call, int64_t *frame)").text;
+        const std::string before = constants + layout();
+        return before + plan() + tasks_ + body;
+    }
+
+private:
+    const TileProgram &program_;
+    const std::string stem_;
+    Operations &operations_;
+    Writer writer_;
+    std::string tasks_;
+    int task_count_ = 0;
+    struct Allocated {
+        std::string field;
+        bool of_worker;
+        Expr bytes;
+    };
+    std::map<const Alloc *, std::string> fields_;
+    std::vector<Allocated> allocated_;
+    Identifiers field_names_;
+
+    std::string constant_table(const Tensor &t) {
+        if (t.values.empty())
+            throw UserError("emit.constant", program_.name + ": the constant '" + t.name + "' has no values; pass it as an input.");
+        std::string values;
+        for (size_t i = 0; i < t.values.size(); i++) values += (i == 0 ? "" : i % 8 ? ", " : ",\n    ") + literal(t.values[i]);
+        return fmt::format("static const {} {}_{}[] = {{\n    {}}};\n\n", operations_.stored_type(t.dtype), stem_, identifier(t.name),
+                           values);
+    }
+
+    // Where each buffer begins, in the order of the program.
+    std::string layout() {
+        if (allocated_.empty()) return "";
+        std::string fields, lines;
+        writer_.begin();
+        for (const Allocated &a : allocated_) {
+            const char *sum = a.of_worker ? "worker" : "shared";
+            lines += fmt::format("    layout.{0} = layout.{1}_bytes, layout.{1}_bytes += {2}({3});\n", a.field, sum, operations_.round_up(),
+                                 writer_.scalar(a.bytes));
+            fields += fmt::format("    int64_t {};\n", a.field);
+        }
+        const std::string bound = writer_.bound();
+        std::string needed = writer_.finish("").text;  // the lines that sizes need come first
+        needed = needed.substr(needed.find('\n') + 1);
+        needed.resize(needed.rfind("    return 0;"));
+        if (bound.empty()) needed = "    (void)frame;\n";
+        return fmt::format(
+            "/* Where each buffer begins in the workspace that all share, or in that of each worker. */\n"
+            "typedef struct {0}_layout {{\n    int64_t shared_bytes, worker_bytes;\n{1}}} {0}_layout;\n\n"
+            "static inline {0}_layout {0}_layout_of(const int64_t *frame) {{\n{2}    {0}_layout layout = {{0}};\n{3}    return "
+            "layout;\n}}\n\n",
+            stem_, fields, needed, lines);
+    }
+
+    std::string plan() {
+        writer_.begin();
+        for (const Dim &d : spec_dims(program_)) {
+            if (d.kind != DimKind::derived) continue;
+            int argument = -1, axis = -1;
+            for (size_t a = 0; a < program_.arguments.size() && argument < 0; a++)
+                for (size_t x = 0; x < carried_dims(program_.arguments[a]).size() && argument < 0; x++)
+                    if (carried_dims(program_.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+            const std::string size = writer_.scalar(max(d.size, Expr(0)));
+            writer_.line(fmt::format("if ({0} != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});", writer_.extent(d.name),
+                                     size, argument, axis));
+        }
+        const int64_t *spec = writer_.spec().data();
+        if (!allocated_.empty()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
+        writer_.line(fmt::format("frame[{}] = {};", tess_frame_shared_bytes(spec), allocated_.empty() ? "0" : "layout.shared_bytes"));
+        writer_.line(fmt::format("frame[{}] = {};", tess_frame_worker_bytes(spec), allocated_.empty() ? "0" : "layout.worker_bytes"));
+        return writer_.finish("static int " + stem_ + "_plan(int64_t *frame)").text;
+    }
+
+    void flush(Pending &pending) {
+        if (pending.run) writer_.write(*pending.run);
+        pending = {};
+    }
+
+    // `whole`: nothing follows in the block of C that is open, so it may be declared in.
+    void emit(const TileBody &body, const Known &known, bool whole) {
+        Pending pending;
+        emit(body, Around{known, {}, ""}, whole, pending);
+        flush(pending);
+    }
+
+    void emit(const TileBody &body, const Around &around, bool whole, Pending &pending) {
+        for (size_t i = 0; i < body.size(); i++) emit(*body[i], around, whole && i + 1 == body.size(), pending);
+    }
+
+    void emit(const TileNode &node, const Around &around, bool whole, Pending &pending) {
+        if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
+        if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
+        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n, around, pending);
+        if (auto *n = std::get_if<Loop>(&node)) {
+            Around inner = around;
+            inner.text += fmt::format("{}{} {} < {}", around.text.empty() ? "" : ", ", name_of(n->kind), n->variable, to_string(n->count));
+            if (auto count = written_out(*n)) {
+                for (int64_t i = 0; i < *count; i++) {
+                    inner.known[n->variable] = Expr(i);
+                    emit(n->body, inner, false, pending);
+                }
+                return;
+            }
+            if (in_vectors(*n)) {
+                inner.lanes = Lanes{n->variable, static_cast<int>(n->count->value.integer)};
+                return emit(n->body, inner, false, pending);
+            }
+        }
+        flush(pending);
+        if (auto *n = std::get_if<Loop>(&node)) return loop(*n, around.known);
+        if (auto *n = std::get_if<Guard>(&node)) return guard(*n, around.known);
+        if (whole) return declaration(node, around.known);
+        writer_.open("{");
+        {
+            const Writer::Block block(writer_);
+            declaration(node, around.known);
+        }
+        writer_.close();
+    }
+
+    void declaration(const TileNode &node, const Known &known) {
+        if (auto *n = std::get_if<Alloc>(&node)) return alloc(*n, known);
+        if (auto *n = std::get_if<Invoke>(&node))
+            throw UserError("emit.call", fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has "
+                                                     "it. Leave out the knob 'call' of that scope, or "
+                                                     "emit a library.",
+                                                     program_.name, n->program));
+        auto *n = std::get_if<Let>(&node);
+        if (!n) throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target.");
+        const std::string value = writer_.scalar(at(n->value, known)), type = operations_.type({n->value.type(), 0});
+        writer_.line(fmt::format("const {} {} = {};", type, writer_.declare_variable(n->variable, type), value));
+        emit(n->body, known, true);
+    }
+
+    // Before straight-line code, once for each statement of the program.
+    void say(const std::string &what, const Around &around) {
+        const std::string text = (around.text.empty() ? "" : around.text + ": ") + what;
+        std::string cut = text.substr(0, comment_width);
+        for (size_t from = 0; (from = cut.find("*/", from)) != std::string::npos;) cut.replace(from, 2, "* /");
+        writer_.line("/* " + cut + (cut.size() < text.size() ? " … */" : " */"));
+    }
+
+    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const Around &around,
+               Pending &pending) {
+        if (++pending.statements > most_statements)
+            throw UserError("emit.unrolled", fmt::format("{}: it has more than {} unrolled statements in a row around '{}'; expected "
+                                                         "fewer, so that a C compiler can be given them. "
+                                                         "Choose a smaller 'micro' tile.",
+                                                         program_.name, most_statements, buffer));
+        if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
+        std::string indices;
+        auto text = [](const Expr &e) { return brief(e, comment_width); };
+        for (const Expr &e : index) indices += (indices.empty() ? "" : ", ") + text(e);
+        const std::string what =
+            fmt::format("{}[{}] = {}", buffer, indices, text(value)) + (guard.defined() ? " where " + text(guard) : "");
+        if (pending.said.emplace(what, value->hash).second) say(what, around);
+        std::vector<Expr> where;
+        for (const Expr &e : index) where.push_back(at(e, around.known));
+        pending.run->store(buffer, where, at(value, around.known), guard.defined() ? at(guard, around.known) : Expr(), around.lanes);
+    }
+
+    void prefetch(const Prefetch &n, const Around &around, Pending &pending) {
+        if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
+        std::vector<Expr> where;
+        for (const Expr &e : n.index) where.push_back(at(e, around.known));
+        pending.run->prefetch(n.buffer, where);
+    }
+
+    void loop(const Loop &n, const Known &known) {
+        if (n.kind == LoopKind::block || n.kind == LoopKind::warp || n.kind == LoopKind::thread)
+            throw UserError("emit.cpu", program_.name + ": " + name_of(n.kind) + " loops are not for a CPU target.");
+        const std::string count = writer_.scalar(at(n.count, known));
+        if (n.kind == LoopKind::parallel) return task(n, known, count);
+        const Writer::Block block(writer_);
+        const std::string v = writer_.declare_variable(n.variable, "int64_t");
+        if (n.kind != LoopKind::serial) writer_.line(fmt::format("/* {} */", name_of(n.kind)));
+        writer_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; {0}++) {{", v, count));
+        emit(n.body, known, true);
+        writer_.close();
+    }
+
+    void guard(const Guard &n, const Known &known) {
+        writer_.open("if (" + writer_.scalar(at(n.condition, known)) + ") {");
+        {
+            const Writer::Block block(writer_);
+            emit(n.then, known, true);
+        }
+        if (!n.otherwise.empty()) {
+            writer_.close("} else {"), writer_.indent();
+            const Writer::Block block(writer_);
+            emit(n.otherwise, known, true);
+        }
+        writer_.close();
+    }
+
+    void alloc(const Alloc &n, const Known &known) {
+        Buffer b = n.buffer;
+        for (Expr &e : b.extents) e = at(e, known);
+        const std::string element = operations_.stored_type(b.dtype);
+        if (b.space == Space::registers || b.space == Space::stack) {
+            int64_t count = 1;
+            for (const Expr &e : b.extents) {
+                require(e.is_constant(), "stack storage has constant extents");
+                count *= e->value.integer;
+            }
+            const int lanes = named_lanes(b, n.body, known).value_or(-1);
+            if (lanes >= 0 && count / std::max(1, lanes) <= most_named) named(b, lanes);
+            else
+                writer_.line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", element, writer_.declare_pointer(b),
+                                         std::max<int64_t>(1, count)));
+        } else if (b.space == Space::workspace) {
+            const bool of_worker = writer_.in_task();
+            if (!fields_.count(&n)) {
+                fields_[&n] = field_names_.take(b.name);
+                allocated_.push_back({fields_[&n], of_worker, workspace_bytes(b)});
+            }
+            writer_.use_workspace(of_worker);
+            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", element,
+                                     writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
+        } else {
+            throw UserError("emit.cpu", program_.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
+        }
+        emit(n.body, known, true);
+    }
+
+    // One variable for each vector or element, numbered by its indices: y_acc_2_1.
+    void named(const Buffer &b, int lanes) {
+        std::vector<int64_t> extents;
+        int64_t slots = 1;
+        for (const Expr &e : b.extents) extents.push_back(e->value.integer), slots *= e->value.integer;
+        slots /= std::max(1, lanes);
+        const bool by_axis = !extents.empty() && (lanes == 0 || extents.back() % lanes == 0);
+        if (by_axis && lanes) extents.back() /= lanes;
+        const int64_t width = std::max<int64_t>(1, by_axis ? std::min<int64_t>(8, extents.back()) : 8);
+        std::vector<std::string> names;
+        std::string row;
+        for (int64_t s = 0; s < slots; s++) {
+            std::string suffix = by_axis ? "" : "_" + std::to_string(s);
+            int64_t rest = s;
+            if (by_axis)
+                for (size_t i = extents.size(); i-- > 0; rest /= extents[i])
+                    if (extents[i] > 1) suffix = "_" + std::to_string(rest % extents[i]) + suffix;
+            names.push_back(writer_.take(b.name + suffix));
+            row += (row.empty() ? operations_.type({b.dtype, lanes}) + " " : ", ") + names.back() + (lanes ? " = {0}" : " = 0");
+            if (s + 1 == slots || (s + 1) % width == 0) writer_.line(row + ";"), row.clear();
+        }
+        writer_.declare_named(b, lanes, std::move(names));
+    }
+
+    // A parallel loop: its body is a function that the runtime calls for each index, with what it uses from here.
+    void task(const Loop &n, const Known &known, const std::string &count) {
+        const std::string number = std::to_string(task_count_++), name = stem_ + "_task" + number;
+        writer_.begin_task();
+        {
+            const Writer::Block block(writer_);
+            writer_.line(fmt::format("const int64_t {} = index;", writer_.declare_variable(n.variable, "int64_t")));
+            emit(n.body, known, true);
+        }
+        const Writer::Finished task =
+            writer_.finish(fmt::format("static TESS_MACHINE int {}(void *call, int index, uint8_t *closure)", name), name);
+        std::string fields, values;
+        for (const auto &[id, type] : task.captured)
+            fields += fmt::format("    {}{}{};\n", type, type.back() == '*' ? "" : " ", id), values += ", " + id;
+        tasks_ += fmt::format("typedef struct {0}_closure {{\n    int64_t *frame;\n{1}}} {0}_closure;\n\n/* parallel {2} < {3} */\n{4}",
+                              name, fields, n.variable, to_string(n.count), task.text);
+        writer_.use_call();
+        const std::string closure = writer_.take("task" + number + "_closure"), status = writer_.take("task" + number + "_status");
+        writer_.line(fmt::format("{}_closure {} = {{frame{}}};", name, closure, values));
+        writer_.line(
+            fmt::format("const int {} = tess_abi1_do_par_for(call, {}, 0, (int)({}), (uint8_t *)&{});", status, name, count, closure));
+        writer_.line(fmt::format("if ({0}) return {0};", status));
+    }
+};
+
+}  // namespace
+
+std::string functions_of(const TileProgram &program, const std::string &stem, Operations &operations) {
+    return Program(program, stem, operations).text();
+}
+
+}  // namespace tessera::emit_c

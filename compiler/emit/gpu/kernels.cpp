@@ -1,0 +1,444 @@
+#include "compiler/emit/gpu/kernels.h"
+
+#include <fmt/format.h>
+
+#include "compiler/emit/spec.h"
+#include "support/text/error.h"
+#include "algorithms/index/prove.h"
+#include "compiler/abi/workspace.h"
+
+namespace tessera::emit_gpu {
+
+namespace {
+
+class Kernels {
+public:
+    Kernels(const TileProgram &p, const std::string &stem, const Constants &constants, bool cuda)
+        : program_(p), stem_(stem), constants_(constants), cuda_(cuda), facts_(p.dims), expressions_(names_, names_) {
+        for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
+        for (const Argument &a : p.arguments) {
+            declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
+            names_.bind("memory", a.tensor.name + ".memory");
+            names_.bind("first", a.tensor.name + ".first");
+        }
+        for (const Tensor &t : p.constants) declare(buffer_of(t), t.dims.size());
+        for (const Dim &d : spec_dims(p)) pass("extent", d.name);
+        for (const Parameter &q : p.parameters) pass("parameter", q.name);
+        expressions_.element = [this](const std::string &buffer, const std::vector<std::string> &index) { return element(buffer, index); };
+        expressions_.not_negative = [this](const Expr &e) { return prove(Expr(0) <= e, facts_); };
+        find_rooms(p.body, false);
+        top(p.body);
+        result_.uses_double = expressions_.uses_double || uses_double();
+    }
+
+    KernelProgram result() { return std::move(result_); }
+
+private:
+    struct Declared {
+        Buffer buffer;
+        size_t rank = 0;
+        bool per_thread = false;  // the first axis is the thread
+    };
+    const TileProgram &program_;
+    std::string stem_;
+    const Constants &constants_;
+    bool cuda_;
+    Bounds facts_;
+    Names names_;
+    Expressions expressions_;
+    KernelProgram result_;
+    std::map<std::string, Declared> buffers_;
+    std::string body_;
+    int depth_ = 1;
+    bool in_thread_ = false;
+    int64_t threads_ = 1;
+    bool parted_ = false;  // threads may have gone different ways since the last barrier
+
+    bool uses_double() const {
+        bool found = false;
+        for (auto &[name, d] : buffers_) found |= d.buffer.dtype == DType::f64;
+        for (const Parameter &q : program_.parameters) found |= q.dtype == DType::f64;
+        return found;
+    }
+
+    void declare(const Buffer &buffer, size_t rank) {
+        names_.bind("buffer", buffer.name);
+        for (size_t axis = 0; buffer.space == Space::argument && axis + 1 < rank; axis++) pass("stride", stride(buffer.name, axis));
+        buffers_[buffer.name] = {buffer, rank, buffer.space == Space::registers && !in_thread_};
+    }
+
+    Buffer buffer_of(const Tensor &table) const {
+        Buffer buffer{table.name, table.dtype, {}, Space::constant};
+        for (const std::string &name : table.dims) {
+            auto dim = std::find_if(program_.dims.begin(), program_.dims.end(), [&](const Dim &d) { return d.name == name; });
+            require(dim != program_.dims.end() && dim->kind == DimKind::fixed, "the dims of a constant are fixed");
+            buffer.extents.emplace_back(dim->value);
+        }
+        return buffer;
+    }
+
+    // A number has two names: the argument's of 64 bits, and what the function calls it.
+    void pass(const std::string &kind, const std::string &name) {
+        names_.bind(kind, name);
+        names_.bind("passed " + kind, name + "_argument");
+    }
+    const std::string &passed(const std::string &kind, const std::string &name) const {
+        return names_.of("passed " + kind, name + "_argument");
+    }
+
+    static std::string stride(const std::string &buffer, size_t axis) { return buffer + ".stride" + std::to_string(axis); }
+
+    void line(const std::string &text) { body_ += std::string(static_cast<size_t>(4 * depth_), ' ') + text + "\n"; }
+    void lines(const std::vector<std::string> &all) {
+        for (const std::string &text : all) line(text);
+    }
+
+    std::string text(const Expr &e) {
+        std::vector<std::string> before;
+        std::string result = expressions_.text(e, before);
+        lines(before);
+        return result;
+    }
+
+    std::string element(const std::string &name, const std::vector<std::string> &index) {
+        const Declared &d = buffers_.at(name);
+        const std::string &c = names_.of("buffer", name);
+        if (d.buffer.space == Space::registers) {
+            std::string text = c;
+            for (size_t i = d.per_thread ? 1 : 0; i < index.size(); i++) text += "[" + index[i] + "]";
+            return text;
+        }
+        auto product = [](const std::string &a, const std::string &b) { return a == "0" ? std::string("0") : b == "1" ? a : a + "*" + b; };
+        auto total = [](const std::string &a, const std::string &term) {
+            const std::string b = term.find('?') == std::string::npos ? term : "(" + term + ")";
+            return a == "0" || a.empty() ? b : b == "0" ? a : a + " + " + b;
+        };
+        std::string position;
+        for (size_t i = 0; i < index.size(); i++) {
+            auto grouped = [](const std::string &t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };
+            if (d.buffer.space == Space::argument) {
+                position =
+                    total(position, i + 1 < index.size() ? product(grouped(index[i]), names_.of("stride", stride(name, i))) : index[i]);
+                continue;
+            }
+            std::vector<std::string> none;
+            Expressions plain(names_, names_);
+            std::string extent = plain.text(d.buffer.extents[i], none);
+            bool simple = extent.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos;
+            position = total(i ? product(grouped(position), simple ? extent : "(" + extent + ")") : "", index[i]);
+        }
+        return c + "[" + (position.empty() ? "0" : position) + "]";
+    }
+
+    void find_rooms(const TileBody &body, bool in_block) {
+        for (const auto &node : body) {
+            auto *loop = std::get_if<Loop>(node.get());
+            if (auto *alloc = std::get_if<Alloc>(node.get()); alloc && alloc->buffer.space == Space::workspace) {
+                result_.rooms.push_back({alloc->buffer.name, workspace_bytes(alloc->buffer), in_block});
+                names_.bind("room", alloc->buffer.name + ".at");
+            }
+            for (const TileBody *inner : bodies_of(*node)) find_rooms(*inner, in_block || (loop && loop->kind == LoopKind::block));
+        }
+    }
+
+    // The stages at root: one function for each loop of blocks.
+    void top(const TileBody &body) {
+        for (const auto &node : body) {
+            if (auto *alloc = std::get_if<Alloc>(node.get())) {
+                declare(alloc->buffer, alloc->buffer.extents.size());
+                top(alloc->body);
+                continue;
+            }
+            auto *loop = std::get_if<Loop>(node.get());
+            require(loop && loop->kind == LoopKind::block, "outside of blocks there is only storage");
+            function(*loop);
+        }
+    }
+
+    std::string space(bool constant) const { return std::string(cuda_ ? "" : "__global ") + (constant ? "const " : ""); }
+
+    std::string parameters() {
+        std::string text;
+        for (const Argument &a : program_.arguments)
+            text += fmt::format("{}{} *{} {},\n    ", space(!a.written), stored_type(a.tensor.dtype), cuda_ ? "__restrict__" : "restrict",
+                                names_.of("memory", a.tensor.name + ".memory"));
+        text += space(false) + "uchar *workspace";
+        if (!constants_.empty()) text += ", " + space(true) + "uchar *constants";
+        auto number = [&](const std::string &name) { text += ", const long " + name; };
+        for (const Dim &d : spec_dims(program_)) number(passed("extent", d.name));
+        for (const Argument &a : program_.arguments)
+            for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++) number(passed("stride", stride(a.tensor.name, axis)));
+        for (const Argument &a : program_.arguments) number(names_.of("first", a.tensor.name + ".first"));
+        for (const Parameter &q : program_.parameters) number(passed("parameter", q.name));
+        for (const Room &r : result_.rooms) number(names_.of("room", r.buffer + ".at"));
+        return text + ", const long block_parts, const long block_bytes";
+    }
+
+    std::string parameter(const Parameter &q) const {
+        std::string bits = passed("parameter", q.name);
+        switch (q.dtype) {
+        case DType::f32: return "as_float((int)" + bits + ")";
+        case DType::f64: return "as_double(" + bits + ")";
+        case DType::boolean: return bits + " != 0";
+        default: return std::string("(") + value_type(q.dtype) + ")" + bits;
+        }
+    }
+
+    // The pointer to the first element of an argument, which negative strides put behind the begin of its memory.
+    std::string pointer(const Argument &a) const {
+        const std::string &name = a.tensor.name;
+        return fmt::format("{}{} *const {} = {} + {};", space(!a.written), stored_type(a.tensor.dtype), names_.of("buffer", name),
+                           names_.of("memory", name + ".memory"), names_.of("first", name + ".first"));
+    }
+
+    // The pointer to a buffer in the workspace, where the body uses it.
+    std::string pointer(const Room &room, const Buffer &buffer) const {
+        std::string at = names_.of("room", room.buffer + ".at");
+        if (room.per_block) at = fmt::format("block_parts + {}*block_bytes + {}", cuda_ ? "blockIdx.x" : "get_group_id(0)", at);
+        std::string type = space(false) + stored_type(buffer.dtype) + " *";
+        return fmt::format("{0}const {1} = ({0})(workspace + ({2}));", type, names_.of("buffer", buffer.name), at);
+    }
+
+    std::string table(const Tensor &t) const {
+        const std::string type = space(true) + stored_type(t.dtype) + " *";
+        return fmt::format("{0}const {1} = ({0})(constants + {2});", type, names_.of("buffer", t.name), constants_.at(t));
+    }
+
+    void function(const Loop &blocks) {
+        KernelFunction f{stem_ + "_" + std::to_string(result_.functions.size()), blocks.count, 1, false};
+        std::vector<Buffer> shared;
+        std::map<std::string, Buffer> own;
+        std::set<std::string> used;
+        walk(blocks.count, [&](const Expr &x) {
+            if (x.kind() == ExprKind::load) used.insert(x->name);
+        });
+        walk(blocks.body, [&](const TileNode &n) {
+            if (auto *l = std::get_if<Loop>(&n); l && l->kind == LoopKind::thread) f.threads = std::max(f.threads, l->count->value.integer);
+            if (auto *a = std::get_if<Alloc>(&n)) {
+                if (a->buffer.space == Space::shared) shared.push_back(a->buffer);
+                if (a->buffer.space == Space::workspace) own[a->buffer.name] = a->buffer, f.in_turns = true;
+            }
+            for (const Expr &e : expressions_of(n))
+                walk(e, [&](const Expr &x) {
+                    if (x.kind() == ExprKind::load) used.insert(x->name);
+                });
+            if (auto *c = std::get_if<Compute>(&n)) used.insert(c->buffer);
+            if (auto *c = std::get_if<Copy>(&n)) used.insert(c->buffer);
+        });
+        threads_ = f.threads;
+        parted_ = false;
+        body_.clear();
+        depth_ = 1;
+        for (const Dim &d : spec_dims(program_))
+            line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
+        for (const Argument &a : program_.arguments)
+            for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++)
+                line(fmt::format("const int {} = (int){};", names_.of("stride", stride(a.tensor.name, axis)),
+                                 passed("stride", stride(a.tensor.name, axis))));
+        for (const Parameter &q : program_.parameters)
+            line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
+        for (const Argument &a : program_.arguments)
+            if (used.count(a.tensor.name)) line(pointer(a));
+        for (const Buffer &b : shared) {
+            declare(b, b.extents.size());
+            int64_t count = 1;
+            for (const Expr &e : b.extents) count *= e->value.integer;
+            line(fmt::format("{} {} {}[{}];", cuda_ ? "__shared__" : "__local", stored_type(b.dtype), names_.of("buffer", b.name),
+                             std::max<int64_t>(1, count)));
+        }
+        for (const Room &room : result_.rooms) {
+            if (own.count(room.buffer)) declare(own.at(room.buffer), own.at(room.buffer).extents.size());
+            if (used.count(room.buffer)) line(pointer(room, buffers_.at(room.buffer).buffer));
+        }
+        for (const Tensor &t : program_.constants)
+            if (used.count(t.name)) line(table(t));
+        const std::string thread = cuda_ ? "(int)threadIdx.x" : "(int)get_local_id(0)",
+                          block = cuda_ ? "(int)blockIdx.x" : "(int)get_group_id(0)";
+        const std::string step = cuda_ ? "(int)gridDim.x" : "(int)get_num_groups(0)";
+        line("const int thread_id = " + thread + ";");
+        const Bounds outside = facts_;
+        facts_.set(blocks.variable, Expr(0), blocks.count - 1);
+        if (f.in_turns) {
+            const std::string count = text(blocks.count), v = names_.bind("variable", blocks.variable);
+            line(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{", v, block, count, step));
+            depth_++;
+            emit(blocks.body);
+            emit(Barrier{});
+            depth_--;
+            line("}");
+        } else {
+            line(fmt::format("const int {} = {};", names_.bind("variable", blocks.variable), block));
+            emit(blocks.body);
+        }
+        facts_ = outside;
+        const std::string head = cuda_
+                                     ? fmt::format("extern \"C\" __global__ __launch_bounds__({}) void {}(", f.threads, f.name)
+                                     : fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}(", f.threads, f.name);
+        result_.text += "\n" + head + "\n    " + parameters() + ") {\n" + body_ + "}\n";
+        result_.functions.push_back(f);
+    }
+
+    bool has_barrier(const TileBody &body) const {
+        bool found = false;
+        walk(body, [&](const TileNode &n) { found |= threads_ > 1 && std::holds_alternative<Barrier>(n); });
+        return found;
+    }
+
+    std::string barrier() const { return cuda_ ? "__syncthreads();" : "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
+
+    // Whether threads may take different branches in there.
+    bool may_part(const Loop &thread_loop) const {
+        bool found = thread_loop.count->value.integer < threads_;
+        walk(thread_loop.body, [&](const TileNode &n) {
+            found |= std::holds_alternative<Guard>(n);
+            if (auto *c = std::get_if<Compute>(&n)) found |= c->guard.defined();
+            if (auto *c = std::get_if<Copy>(&n)) found |= c->guard.defined();
+            for (const Expr &e : expressions_of(n))
+                walk(e, [&](const Expr &x) { found |= (x.kind() == ExprKind::load && x->guarded) || x.is_operation(Op::select); });
+        });
+        return found;
+    }
+
+    // Before what all threads do together, with barriers inside. Compilers join a branch that some threads take with the next one on
+    // the same condition, and copy what stands between into both, as loops' own branches are; a barrier they leave alone. Without it,
+    // PoCL's compiler then lost all that such a kernel stored.
+    void meet() {
+        if (parted_ && !cuda_) emit(Barrier{});
+    }
+
+    void emit(const TileBody &body) {
+        for (const auto &node : body) std::visit([&](const auto &n) { emit(n); }, static_cast<const TileNode::variant &>(*node));
+    }
+
+    void emit(const Loop &n) {
+        const Bounds outside = facts_;
+        if (n.kind == LoopKind::thread) {
+            facts_.set(n.variable, Expr(0), n.count - 1);
+            line(n.count->value.integer < threads_ ? fmt::format("if (thread_id < {}) {{", n.count->value.integer) : "{");
+            depth_++;
+            line(fmt::format("const int {} = thread_id;", names_.bind("variable", n.variable)));
+            in_thread_ = true;
+            emit(n.body);
+            in_thread_ = false;
+            parted_ |= may_part(n);
+        } else {
+            if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp)
+                throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
+            std::string count = text(n.count);
+            if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
+            const std::string v = names_.bind("variable", n.variable);
+            facts_.set(n.variable, Expr(0), n.count - 1);
+            bool unrolled = n.kind == LoopKind::unrolled || n.kind == LoopKind::vector;
+            const bool meets = has_barrier(n.body);
+            // PoCL's compiler loses stores of an iteration when barriers are repeated by unrolling.
+            if (unrolled && (cuda_ || !meets)) line("#pragma unroll");
+            if (meets) meet();
+            if (meets || cuda_) {
+                line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", v, count));
+                depth_++;
+            } else {
+                counted_from_one(v, count);
+            }
+            emit(n.body);
+            if (meets) meet();
+        }
+        depth_--;
+        line("}");
+        facts_ = outside;
+    }
+
+    // PoCL takes a loop that counts from 0 for one that the threads of a block may run in step, puts barriers of its own into it where
+    // the kernel has any, and then aborts or loses stores where such a loop is a part of several.
+    void counted_from_one(const std::string &v, const std::string &count) {
+        const std::string next = names_.take(v + "_next");
+        line(fmt::format("for (int {0} = 1; {0} <= {1}; ++{0}) {{", next, count));
+        depth_++;
+        line(fmt::format("const int {} = {} - 1;", v, next));
+    }
+
+    void emit(const Let &n) {
+        const Bounds outside = facts_;
+        const std::string value = text(n.value);
+        line(fmt::format("const {} {} = {};", expressions_.data.is_wide(n.value) ? "long" : "int", names_.bind("variable", n.variable),
+                         value));
+        expressions_.data.bind(n.variable, n.value);
+        auto range = constant_range(n.value, facts_);
+        if (range) facts_.set(n.variable, Expr(range->first), Expr(range->second));
+        else facts_.set(n.variable, n.value, n.value);
+        emit(n.body);
+        facts_ = outside;
+    }
+
+    void emit(const Guard &n) {
+        const bool meets = !in_thread_ && (has_barrier(n.then) || has_barrier(n.otherwise));
+        if (meets) meet();
+        auto branch = [&](const TileBody &body) {
+            depth_++;
+            emit(body);
+            if (meets) meet();
+            depth_--;
+        };
+        line("if (" + text(n.condition) + ") {");
+        branch(n.then);
+        if (!n.otherwise.empty()) {
+            line("} else {");
+            branch(n.otherwise);
+        }
+        line("}");
+    }
+
+    void emit(const Alloc &n) {
+        const Buffer &b = n.buffer;
+        if (b.space == Space::registers || b.space == Space::stack) {
+            Buffer registers = b;
+            registers.space = Space::registers;
+            declare(registers, b.extents.size());
+            std::string axes;
+            for (size_t i = in_thread_ ? 0 : 1; i < b.extents.size(); i++) axes += "[" + std::to_string(b.extents[i]->value.integer) + "]";
+            line(fmt::format("{} {}{};", value_type(b.dtype), names_.of("buffer", b.name), axes));
+        } else if (b.space != Space::shared && b.space != Space::workspace) {
+            throw UserError("emit.gpu", program_.name + ": " + name_of(b.space) + " memory is not for " + program_.target + ".");
+        }
+        emit(n.body);
+    }
+
+    void emit(const Prefetch &) { throw UserError("emit.gpu", program_.name + ": prefetches are for CPU targets."); }
+    // One thread waits for nobody; PoCL's compiler aborts on some loops whose barrier comes after an inner loop then.
+    void emit(const Barrier &) {
+        if (threads_ > 1) line(barrier());
+        parted_ = false;
+    }
+    void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
+    void emit(const Copy &n) {
+        if (n.asynchronous) throw UserError("emit.gpu", program_.name + ": asynchronous copies are not for " + program_.target + ".");
+        store(n.buffer, n.index, n.value, n.guard);
+    }
+    void emit(const Invoke &) {
+        throw UserError("emit.gpu", program_.name + ": calls of other programs are not for " + program_.target + ".");
+    }
+
+    void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        if (guard.defined()) {
+            line("if (" + text(guard) + ") {");
+            depth_++;
+        }
+        std::vector<Expr> roots = index;
+        roots.push_back(value);
+        std::vector<std::string> before, all = expressions_.texts(roots, before);
+        std::string v = all.back();
+        all.pop_back();
+        bool scoped = !before.empty() && !guard.defined();
+        if (scoped) line("{"), depth_++;
+        lines(before);
+        line(element(buffer, all) + " = " + (value.type() == DType::boolean ? "(" + v + ") ? 1 : 0" : v) + ";");
+        if (scoped || guard.defined()) depth_--, line("}");
+    }
+};
+
+}  // namespace
+
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda) {
+    return Kernels(program, stem, constants, cuda).result();
+}
+
+}  // namespace tessera::emit_gpu

@@ -1,0 +1,39 @@
+// The nodes of a tile program as kernel functions, and what a host must know to launch them.
+#pragma once
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/gpu/constants.h"
+#include "compiler/emit/gpu/expressions.h"
+
+namespace tessera::emit_gpu {
+
+// Blocks that run at once when each needs a part of the workspace; they take the blocks of the grid in turns.
+constexpr int64_t resident_blocks = 64;
+
+// Of the workspace: for all blocks, or a part for each resident one.
+struct Room {
+    std::string buffer;
+    Expr bytes;
+    bool per_block = false;
+};
+
+struct KernelFunction {
+    std::string name;
+    Expr blocks;
+    int64_t threads = 1;
+    bool in_turns = false;  // see resident_blocks
+};
+
+// The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of spec_dims, the strides of
+// every argument but the last of each, the parameters' bits, and the offset of each room in the workspace, those of a block's
+// within its part; then where these parts begin and the bytes of one.
+struct KernelProgram {
+    std::string text;
+    std::vector<KernelFunction> functions;
+    std::vector<Room> rooms;
+    bool uses_double = false;
+};
+
+// `constants` are those of the whole file.
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda);
+
+}  // namespace tessera::emit_gpu

@@ -1,0 +1,260 @@
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "compiler/emit/spec.h"
+#include "support/text/error.h"
+#include "compiler/abi/c_names.h"
+#include "compiler/emit/gpu/kernels.h"
+#include "runtime/kernel.h"
+
+namespace tessera {
+
+namespace emit_gpu {
+
+static bool is_cuda(const Target &target) { return target.arch == "cuda"; }
+
+static std::string stem_of(const Kernel &kernel, size_t variant) {
+    return kernel.variants.size() == 1 ? kernel.name : fmt::format("{}_variant{}", kernel.name, variant);
+}
+
+// What the host's expressions call, each before what calls it.
+static const std::vector<std::pair<std::string, std::string>> host_definitions = {
+    {"div_i64", "(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }"},
+    {"mod_i64", "(int64_t a, int64_t b) { return a - div_i64(a, b) * b; }"},
+    {"min_i64", "(int64_t a, int64_t b) { return a < b ? a : b; }"},
+    {"max_i64", "(int64_t a, int64_t b) { return a > b ? a : b; }"},
+};
+
+static bool calls(const std::string &text, const std::string &name) {
+    for (size_t at = text.find(name + "("); at != std::string::npos; at = text.find(name + "(", at + 1))
+        if (at == 0 || (!std::isalnum(static_cast<unsigned char>(text[at - 1])) && text[at - 1] != '_')) return true;
+    return false;
+}
+
+// Those that the text calls: clang warns of others.
+static std::string definitions_for(std::string text) {
+    std::string all;
+    for (auto it = host_definitions.rbegin(); it != host_definitions.rend(); ++it) {
+        if (!calls(text, it->first)) continue;
+        const std::string definition = "static inline int64_t " + it->first + it->second + "\n";
+        text += definition;
+        all = definition + all;
+    }
+    return all.empty() ? "" : all + "\n";
+}
+
+// Extents by name, and expressions over them, in functions that have the frame.
+class Host {
+public:
+    explicit Host(const TileProgram &p) : expressions_(names_, names_) {
+        expressions_.position_type = "int64_t";
+        for (const char *own : {"frame", "rooms", "at", "part", "call", "status", "run"}) names_.take(own);
+        size_t slot = 0;
+        for (const Dim &d : spec_dims(p))
+            before_.push_back(fmt::format("const int64_t {} = frame[{}];", names_.bind("extent", d.name), slot++));
+        for (const Dim &d : spec_dims(p)) before_.push_back(fmt::format("(void){};", names_.of("extent", d.name)));
+    }
+    std::string text(const Expr &e) { return expressions_.text(e, before_); }
+    // Definitions of what the texts so far use.
+    std::string before() const {
+        std::string all;
+        for (const std::string &line : before_) all += "    " + line + "\n";
+        return all;
+    }
+
+private:
+    Names names_;
+    Expressions expressions_;
+    std::vector<std::string> before_;
+};
+
+static std::string round_up(const std::string &bytes) { return fmt::format("(({}) + 63) / 64 * 64", bytes); }
+
+// Where each room is in the workspace, and its bytes in all.
+static std::string rooms_function(const TileProgram &p, const KernelProgram &k, const std::string &stem) {
+    Host host(p);
+    std::string body = "    int64_t at = 0, part = 0;\n";
+    for (size_t i = 0; i < k.rooms.size(); i++) {
+        const char *counter = k.rooms[i].per_block ? "part" : "at";
+        body += fmt::format("    rooms[{}] = {}; /* {} */\n    {} += {};\n", i, counter, k.rooms[i].buffer, counter,
+                            round_up(host.text(k.rooms[i].bytes)));
+    }
+    body += fmt::format("    rooms[{}] = at;\n    rooms[{}] = part;\n    return at + {} * part;\n", k.rooms.size(), k.rooms.size() + 1,
+                        resident_blocks);
+    return fmt::format("static int64_t {}_rooms(const int64_t *frame, int64_t *rooms) {{\n{}{}}}\n\n", stem, host.before(), body);
+}
+
+static std::string plan_function(const TileProgram &p, const KernelProgram &k, const std::string &stem) {
+    Host host(p);
+    std::string checks;
+    std::vector<Dim> dims = spec_dims(p);
+    for (size_t d = 0; d < dims.size(); d++) {
+        if (dims[d].kind != DimKind::derived) continue;
+        int argument = -1, axis = -1;
+        for (size_t a = 0; a < p.arguments.size() && argument < 0; a++)
+            for (size_t x = 0; x < p.arguments[a].tensor.dims.size() && argument < 0; x++)
+                if (p.arguments[a].tensor.dims[x] == dims[d].name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+        checks += fmt::format("    if (frame[{0}] != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});\n", d,
+                              host.text(dims[d].size), argument, axis);
+    }
+    const std::vector<int64_t> spec = spec_of(p, 0);
+    return fmt::format(
+        "static int {}_plan(int64_t *frame) {{\n    int64_t rooms[{}];\n{}{}    frame[{}] = {}_rooms(frame, rooms);\n    return "
+        "TESS_OK;\n}}\n\n",
+        stem, k.rooms.size() + 2, host.before(), checks, tess_frame_shared_bytes(spec.data()), stem);
+}
+
+static std::string body_function(const TileProgram &p, const KernelProgram &k, const std::string &stem, const std::string &kernel,
+                                 const char *device) {
+    Host host(p);
+    std::string launches;
+    for (const KernelFunction &f : k.functions) {
+        std::string blocks = host.text(f.blocks);
+        if (f.in_turns) blocks = fmt::format("min_i64({}, {})", blocks, resident_blocks);
+        launches += fmt::format("    if (status == TESS_OK) status = tess_{}1_launch(&run, \"{}\", {}, {}, rooms, {});\n", device, f.name,
+                                blocks, f.threads, k.rooms.size() + 2);
+    }
+    return fmt::format(
+        "static int {0}_body(void *call, int64_t *frame) {{\n{1}    int64_t rooms[{2}];\n    TessGpuRun run;\n    int status = "
+        "tess_{3}1_begin(&run, &program, {4}_spec, frame);\n"
+        "    (void)call;\n    {0}_rooms(frame, rooms);\n{5}    return tess_{3}1_end(&run, status);\n}}\n\n",
+        stem, host.before(), k.rooms.size() + 2, device, kernel, launches);
+}
+
+static std::string table(const Kernel &kernel) {
+    std::string words;
+    for (int64_t word : spec_of(kernel.general(), 0)) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
+    return fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{{}}};\n\n", kernel.name,
+                       words);
+}
+
+// "<name>_plan" and "<name>_body" of the first variant whose conditions hold.
+static std::string dispatch(const Kernel &kernel) {
+    std::string text;
+    std::map<std::string, size_t> slots;
+    for (const Dim &d : spec_dims(kernel.general())) slots.emplace(d.name, slots.size());
+    for (const char *what : {"plan", "body"}) {
+        const bool body = what == std::string("body");
+        text += fmt::format("static int {}_{}({}int64_t *frame) {{\n", kernel.name, what, body ? "void *call, " : "");
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            std::string all;
+            for (const Condition &c : kernel.variants[v].when)
+                all += fmt::format("{}frame[{}]{} {} {}", all.empty() ? "" : " && ", slots.at(c.dim),
+                                   c.modulus ? fmt::format(" % {}", c.modulus) : "", c.relation, c.bound);
+            text += fmt::format("    {}return {}_{}({}frame);\n", all.empty() ? "" : "if (" + all + ") ", stem_of(kernel, v), what,
+                                body ? "call, " : "");
+        }
+        text += "}\n\n";
+    }
+    return text;
+}
+
+static const char *parameter_type(DType type) {
+    switch (type) {
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    case DType::i32: return "int32_t";
+    case DType::boolean: return "uint8_t";
+    default: return "int64_t";
+    }
+}
+
+static std::string entry_points(const Kernel &kernel) {
+    const TileProgram &p = kernel.general();
+    std::string arguments, pointers, words, conversions;
+    for (size_t i = 0; i < p.arguments.size(); i++) {
+        arguments += fmt::format("const TessTensorDesc *a{}, ", i);
+        pointers += fmt::format("{}a{}", i ? ", " : "", i);
+    }
+    for (size_t i = 0; i < p.parameters.size(); i++) {
+        arguments += fmt::format("{} p{}, ", parameter_type(p.parameters[i].dtype), i);
+        conversions += fmt::format("    int64_t bits{0} = 0;\n    memcpy(&bits{0}, &p{0}, sizeof p{0});\n", i);
+        words += fmt::format("{}bits{}", i ? ", " : "", i);
+    }
+    std::string text;
+    for (bool query : {false, true}) {
+        const std::string name = kernel.name + (query ? "_workspace" : ""),
+                          list = arguments + "const TessContext *context" + (query ? ", uint64_t *bytes" : "");
+        text += fmt::format("int {0}({1});\n\nint {0}({1}) {{\n{2}    const TessTensorDesc *const arguments[] = {{{3}}};\n", name, list,
+                            conversions, pointers);
+        if (!words.empty()) text += fmt::format("    const int64_t parameters[] = {{{}}};\n", words);
+        text += fmt::format("    return tess_abi1_{}({}_spec, arguments, {}, context, {}_plan, {});\n}}\n\n", query ? "workspace" : "run",
+                            kernel.name, words.empty() ? "NULL" : "parameters", kernel.name, query ? "bytes" : kernel.name + "_body");
+    }
+    return text;
+}
+
+// As lines of a string of C; short ones, since compilers need not take long ones.
+static std::string as_string(const std::string &text) {
+    std::string out;
+    for (size_t from = 0; from < text.size();) {
+        size_t to = std::min(text.find('\n', from), text.size());
+        out += "    \"";
+        for (size_t i = from; i < to; i++) {
+            if (text[i] == '"' || text[i] == '\\') out += '\\';
+            if (text[i] == '\t') out += "\\t";
+            else out += text[i];
+        }
+        out += to < text.size() ? "\\n\"\n" : "\"\n";
+        from = to + 1;
+    }
+    return out;
+}
+
+}  // namespace emit_gpu
+
+GpuSource kernels_of(const std::vector<Kernel> &kernels, const Target &target) {
+    using namespace emit_gpu;
+    const Constants constants(kernels);
+    GpuSource source;
+    std::string functions;
+    for (const Kernel &kernel : kernels)
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            KernelProgram k = kernels_of(kernel.variants[v].program, stem_of(kernel, v), constants, is_cuda(target));
+            functions += k.text;
+            source.uses_double |= k.uses_double;
+        }
+    source.kernels = fmt::format("/* Generated by Tessera for {}. No option that changes floating point may be used{}. */\n", target.name,
+                                 is_cuda(target) ? ", and -fmad=false must be" : "") +
+                     definitions(is_cuda(target), source.uses_double) + functions;
+    return source;
+}
+
+std::string host_of(const std::vector<Kernel> &kernels, const Target &target, const std::string &image, bool uses_double) {
+    using namespace emit_gpu;
+    require(!kernels.empty(), "a host file has a kernel");
+    const char *device = is_cuda(target) ? "cuda" : "opencl";
+    std::string text = fmt::format(
+        "/* Generated by Tessera for {0}. Compile it as C99 with the folder that holds Tessera's runtime/gpu.h among the include folders, "
+        "and link\n"
+        " * it with Tessera's runtime, runtime/{1}.c beside that header, and {2}. */\n#include <stddef.h>\n#include <string.h>\n\n#include "
+        "\"runtime/gpu.h\"\n\n",
+        target.name, device, is_cuda(target) ? "libcuda" : "libOpenCL");
+    const Constants constants(kernels);
+    text += fmt::format("static const char image[] =\n{};\n\n", as_string(image));
+    if (!constants.empty()) text += constants.definition("constants") + "\n";
+    text += fmt::format("static TessGpuProgram program = {{image, {}, {}, {}, NULL, NULL}};\n\n", uses_double ? 1 : 0,
+                        constants.empty() ? "NULL" : "constants", constants.empty() ? "0" : "sizeof constants");
+    std::string functions;
+    for (const Kernel &kernel : kernels) {
+        check_c_name(kernel.name);
+        for (const char *own : {"image", "constants", "program"})
+            if (kernel.name == own) refuse_c_name(kernel.name, "one of the host file's own");
+        for (const auto &[own, definition] : host_definitions)
+            if (kernel.name == own) refuse_c_name(kernel.name, "one of the host file's own");
+        functions += table(kernel);
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            const TileProgram &p = kernel.variants[v].program;
+            KernelProgram k = kernels_of(p, stem_of(kernel, v), constants, is_cuda(target));
+            functions += rooms_function(p, k, stem_of(kernel, v)) + plan_function(p, k, stem_of(kernel, v)) +
+                         body_function(p, k, stem_of(kernel, v), kernel.name, device);
+        }
+        if (kernel.variants.size() > 1) functions += dispatch(kernel);
+        functions += entry_points(kernel);
+    }
+    functions.pop_back();
+    return text + definitions_for(functions) + functions;
+}
+
+}  // namespace tessera

@@ -1,0 +1,448 @@
+#include <unistd.h>
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <list>
+#include <set>
+
+#include "compiler/emit/spec.h"
+#include "support/text/error.h"
+#include "compiler/emit/halide/exact_fma.h"
+#include "compiler/emit/halide/processes.h"
+#include "compiler/emit/halide/statements.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/abi/object_file.h"
+#include "runtime/kernel.h"
+
+namespace tessera {
+
+using namespace Halide::Internal;
+namespace H = Halide;
+using HExpr = Halide::Expr;
+
+namespace emit {
+
+static void add_x86_features(H::Target &t, const Target &target) {
+    static const std::pair<const char *, H::Target::Feature> known[] = {
+        {"sse4_1", H::Target::SSE41}, {"avx", H::Target::AVX},   {"avx2", H::Target::AVX2},
+        {"fma", H::Target::FMA},      {"f16c", H::Target::F16C},
+    };
+    for (auto &[name, feature] : known)
+        if (target.has(name)) t.set_feature(feature);
+    if (!target.has("avx512f")) return;
+    t.set_feature(H::Target::AVX512);
+    if (target.has("avx512bw") && target.has("avx512dq") && target.has("avx512vl") && target.has("avx512cd"))
+        t.set_feature(H::Target::AVX512_Skylake);
+    // Halide's name for the processors that have all of the target avx512_bf16.
+    static const std::vector<std::string> all = target_named("avx512_bf16").features;
+    if (std::all_of(all.begin(), all.end(), [&](const std::string &f) { return target.has(f); }))
+        t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
+}
+
+static H::Target halide_target(const Target &target) {
+    H::Target t(H::Target::Linux, target.arch == "arm64" ? H::Target::ARM : H::Target::X86, 64);
+    if (target.arch == "wasm32") t = H::Target(H::Target::WebAssemblyRuntime, H::Target::WebAssembly, 32, {H::Target::WasmSimd128});
+    if (target.arch == "x86-64") add_x86_features(t, target);
+    if (target.has("asimddp")) t.set_feature(H::Target::ARMDotProd);
+    // Not Halide's strict_float: it and the strict intrinsics exclude each other.
+    t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});
+    return t;
+}
+
+// Rewrites calls of Halide's parallel runtime into calls of ours, which take the pool from the kernel's context, and names the
+// tasks after the function that starts them.
+class UseOurPool : public IRMutator {
+public:
+    UseOurPool(std::vector<LoweredFunc> &tasks, const std::string &function) {
+        for (LoweredFunc &task : tasks) {
+            std::string name = function + ".task" + std::to_string(names.size());
+            names["::" + task.name] = "::" + name;
+            task.name = name;
+        }
+    }
+
+private:
+    std::map<std::string, std::string> names;
+    using IRMutator::visit;
+    HExpr visit(const Variable *op) override {
+        auto it = names.find(op->name);
+        return it == names.end() ? HExpr(op) : Variable::make(op->type, it->second);
+    }
+    HExpr visit(const Call *op) override {
+        if (op->name != "halide_do_par_for") return IRMutator::visit(op);
+        std::vector<HExpr> args = {Variable::make(H::Handle(), "__user_context")};
+        for (const HExpr &e : op->args) args.push_back(mutate(e));
+        return Call::make(op->type, "tess_abi1_do_par_for", args, Call::Extern);
+    }
+};
+
+// Halide takes no vector that begins at a constant before its buffer, though the lanes there be masked: here it begins at a variable.
+class BeginAtVariables : public IRMutator {
+    using IRMutator::visit;
+    HExpr visit(const Load *op) override {
+        const Ramp *ramp = op->index.as<Ramp>();
+        const auto first = ramp ? as_const_int(ramp->base) : std::nullopt;
+        if (!first || *first >= 0) return IRMutator::visit(op);
+        const std::string name = unique_name("begin");
+        const HExpr index = Ramp::make(Variable::make(ramp->base.type(), name), ramp->stride, ramp->lanes);
+        const HExpr load = Load::make(op->type, op->name, index, op->image, op->param, mutate(op->predicate), op->alignment);
+        return Halide::Internal::Let::make(name, ramp->base, load);
+    }
+};
+
+static LoweredArgument handle(const std::string &name) {
+    return LoweredArgument(name, H::Argument::InputScalar, H::Handle(), 0, H::ArgumentEstimates{});
+}
+
+static void append(H::Module &module, const std::string &name, const std::vector<LoweredArgument> &args, Stmt s, LinkageType linkage,
+                   const H::Target &target) {
+    s = simplify(uniquify_variable_names(s));
+    s = simplify(unroll_loops(s));
+    s = vectorize_loops(s, {});
+    s = simplify(s);
+    s = common_subexpression_elimination(s);
+    s = simplify(flatten_nested_ramps(s));
+    if (!has_fma(target)) s = with_exact_fma(s, target);
+    s = BeginAtVariables().mutate(s);
+    std::vector<LoweredFunc> closures;
+    s = lower_parallel_tasks(s, closures, name, target);
+    UseOurPool pool(closures, name);
+    s = pool.mutate(s);
+    for (LoweredFunc &closure : closures) {
+        closure.body = pool.mutate(closure.body);
+        closure.linkage = LinkageType::Internal;
+        module.append(closure);
+    }
+    module.append(LoweredFunc(name, args, s, linkage, NameMangling::C));
+}
+
+// plan: the workspace that a variant needs, and the derived extents that arguments carry.
+static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
+    std::vector<int64_t> spec = spec_of(program, 0);
+    auto write = [&](int64_t slot, const HExpr &value) {
+        return Store::make("frame", value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder());
+    };
+    Stmt s = Block::make(write(tess_frame_shared_bytes(spec.data()), body.shared_bytes),
+                         write(tess_frame_worker_bytes(spec.data()), body.worker_bytes));
+    Addresses none;
+    Values values(none);
+    std::vector<Dim> dims = spec_dims(program);
+    for (const Dim &d : dims) {
+        if (d.kind != DimKind::derived) continue;
+        int argument = -1, axis = -1;
+        for (size_t a = 0; a < program.arguments.size() && argument < 0; a++)
+            for (size_t x = 0; x < carried_dims(program.arguments[a]).size() && argument < 0; x++)
+                if (carried_dims(program.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
+        const HExpr size = values.emit(max(d.size, Expr(0)));
+        const HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == size;
+        const HExpr detail = Halide::select(size > static_cast<int>(TESS_MAX_DETAIL), 0, size + 1);  // as tess_abi1_status has it
+        const HExpr status = make_const(H::Int(32), tess_abi1_status(TESS_EXTENT_FIXED, argument, axis, -1)) + detail;
+        s = Block::make(AssertStmt::make(agrees, status), s);
+    }
+    return bind_frame(program, s, true);
+}
+
+static HExpr holds(const Condition &c) {
+    HExpr n = Variable::make(H::Int(32), extent_name(c.dim));
+    if (c.modulus) n = n % make_const(H::Int(32), c.modulus);
+    HExpr bound = make_const(H::Int(32), c.bound);
+    if (c.relation == "<=") return n <= bound;
+    if (c.relation == "<") return n < bound;
+    if (c.relation == ">=") return n >= bound;
+    if (c.relation == ">") return n > bound;
+    if (c.relation == "==") return n == bound;
+    return n != bound;
+}
+
+// Calls the function of the first variant whose conditions hold.
+static Stmt choose_variant(const Kernel &kernel, const Target &target, const char *what, const std::vector<HExpr> &args) {
+    Stmt s;
+    for (size_t v = kernel.variants.size(); v-- > 0;) {
+        Stmt call = returning(Call::make(H::Int(32), symbol_prefix(kernel, target, v) + what, args, Call::Extern));
+        HExpr all = const_true();
+        for (const Condition &c : kernel.variants[v].when) all = all && holds(c);
+        s = s.defined() ? IfThenElse::make(all, call, s) : call;
+    }
+    return s;
+}
+
+// The same of the first target that the frame's features satisfy. The last one's were checked before.
+static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel, const char *what, const std::vector<HExpr> &args) {
+    const TileProgram &program = targets.back().kernels[kernel].general();
+    HExpr have = frame_word(tess_frame_features(spec_of(program, 0).data()));
+    Stmt s;
+    for (size_t t = targets.size(); t-- > 0;) {
+        Stmt chosen = choose_variant(targets[t].kernels[kernel], targets[t].target, what, args);
+        HExpr mask = make_const(H::Int(64), static_cast<int64_t>(feature_mask(targets[t].target.features)));
+        s = s.defined() ? IfThenElse::make((have & mask) == mask, chosen, s) : chosen;
+    }
+    return bind_frame(program, s, true);
+}
+
+static H::Buffer<int64_t> constant_table(const std::vector<int64_t> &words, const std::string &name) {
+    H::Buffer<int64_t> table(static_cast<int>(words.size()), name);
+    std::copy(words.begin(), words.end(), table.begin());
+    return table;
+}
+
+// The constants of a module's programs as data without a symbol, equal ones once.
+class Constants {
+public:
+    explicit Constants(H::Module &m) : module(m) {}
+
+    // The module's buffer for each constant of `program`.
+    std::map<std::string, std::string> add(const TileProgram &program) {
+        std::map<std::string, std::string> buffers;
+        for (const Tensor &t : program.constants) {
+            const std::string bytes = constant_bytes(t);
+            auto [it, fresh] = known.emplace(std::pair(t.dtype, bytes), "constant." + std::to_string(known.size()));
+            if (fresh) append(it->second, t.dtype, bytes);
+            buffers[t.name] = it->second;
+        }
+        return buffers;
+    }
+
+private:
+    H::Module &module;
+    std::map<std::pair<DType, std::string>, std::string> known;
+
+    void append(const std::string &name, DType type, const std::string &bytes) {
+        auto count = std::max<size_t>(1, bytes.size() / static_cast<size_t>(size_of(type)));
+        H::Buffer<> data(stored_type(type), std::vector<int>{static_cast<int>(count)}, name);
+        std::memset(data.data(), 0, data.size_in_bytes());
+        std::memcpy(data.data(), bytes.data(), bytes.size());
+        module.append(data);
+    }
+};
+
+// The public symbols: they pack their arguments and let the runtime check and run.
+static void add_entry_points(H::Module &module, const std::vector<TargetKernels> &targets, size_t number, const H::Target &target) {
+    const Kernel &kernel = targets.back().kernels[number];
+    const TileProgram &program = kernel.general();
+    std::string table = kernel.name + ".spec";
+    std::vector<TargetLayouts> layouts;
+    for (const TargetKernels &t : targets) layouts.push_back({feature_mask(t.target.features), &t.kernels[number].general()});
+    module.append(constant_table(spec_of(program, feature_mask(targets.back().target.features), layouts), table));
+    std::vector<LoweredArgument> args;
+    std::vector<HExpr> descriptors, parameters;
+    for (const Argument &a : program.arguments) {
+        args.push_back(handle("argument." + a.tensor.name));
+        descriptors.push_back(Variable::make(H::Handle(), "argument." + a.tensor.name));
+    }
+    for (const Parameter &p : program.parameters) {
+        H::Type type = p.dtype == DType::boolean ? H::Bool() : value_type(p.dtype);
+        args.push_back(LoweredArgument("argument." + p.name, H::Argument::InputScalar, type, 0, H::ArgumentEstimates{}));
+        HExpr v = Variable::make(type, "argument." + p.name);
+        if (type.is_float()) v = H::reinterpret(H::Int(type.bits()), v);
+        parameters.push_back(Cast::make(H::Int(64), v));
+    }
+    if (parameters.empty()) parameters.push_back(make_const(H::Int(64), 0));
+    args.push_back(handle("argument.context"));
+    auto function = [&](const char *what) { return Variable::make(H::Handle(), "::" + kernel.name + what); };
+    auto call = [&](const char *name, std::vector<HExpr> more) {
+        std::vector<HExpr> all = {module_data(table), Call::make(H::Handle(), Call::make_struct, descriptors, Call::Intrinsic),
+                                  Call::make(H::Handle(), Call::make_struct, parameters, Call::Intrinsic),
+                                  Variable::make(H::Handle(), "argument.context")};
+        all.insert(all.end(), more.begin(), more.end());
+        return returning(Call::make(H::Int(32), name, all, Call::Extern));
+    };
+    append(module, kernel.name, args, call("tess_abi1_run", {function(".plan"), function(".body")}), LinkageType::External, target);
+    args.push_back(handle("argument.bytes"));
+    append(module, kernel.name + "_workspace", args,
+           call("tess_abi1_workspace", {function(".plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+    if (!is_packing(program)) return;
+    const std::string written = "argument." + program.arguments.back().tensor.name;
+    args.erase(std::find_if(args.begin(), args.end(), [&](const LoweredArgument &a) { return a.name == written; }));
+    descriptors.back() = H::reinterpret(H::Handle(), make_const(H::UInt(64), uint64_t{0}));
+    append(module, kernel.name + "_size", args, call("tess_abi1_packed_bytes", {Variable::make(H::Handle(), "argument.bytes")}),
+           LinkageType::External, target);
+}
+
+}  // namespace emit
+
+// Objects are made in a folder beside the archive and removed, whatever happens.
+struct ScratchFolder {
+    std::filesystem::path path;
+    explicit ScratchFolder(const std::filesystem::path &archive) {
+        path = archive.string() + ".objects." + std::to_string(getpid());
+        std::filesystem::create_directories(path);
+    }
+    ~ScratchFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+};
+
+// A target's name as part of a symbol or a file. Dots keep what is the library's own apart from every C identifier.
+static std::string word_of(const Target &target) {
+    std::string word = target.name;
+    for (char &c : word)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = c == '+' ? '.' : '_';
+    return word;
+}
+
+std::string object_name(const std::string &archive_stem, const Target &target) { return archive_stem + "." + word_of(target) + ".o"; }
+
+std::string symbol_prefix(const Kernel &kernel, const Target &target, size_t variant) {
+    return kernel.name + "." + word_of(target) + ".variant" + std::to_string(variant);
+}
+
+namespace emit {
+
+static H::Module module_of(const std::string &name, const H::Target &target) {
+    H::Module module(name, target);
+    // Without it LLVM may reassociate, contract and assume away NaN everywhere, strict intrinsics included.
+    module.set_any_strict_float(true);
+    return module;
+}
+
+static std::string file_text(const std::filesystem::path &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+[[noreturn]] static void refused(const H::Error &error) {
+    throw InternalError(std::string("the back end refused a verified program: ") + error.what());
+}
+
+static void compile(H::Module &module, const std::string &object, const std::set<std::string> &public_names, bool with_assembly) {
+    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, object}};
+    if (with_assembly) outputs[H::OutputFileType::assembly] = object + ".s";
+    module.compile(outputs);
+    std::string bytes = file_text(object);
+    hide_symbols(bytes, public_names);
+    std::ofstream file(object, std::ios::binary);
+    file << bytes;
+    file.close();
+    if (!file) throw UserError("output.write", object + ": it could not be written whole. Is the disk full?");
+}
+
+// The code for one target: an object with the bodies of all kernels, one for each further variant, which are compiled side by
+// side, and one for each program that they invoke. If LLVM put an invoked body into its caller, it would take two names of one
+// buffer for two buffers.
+class Code {
+public:
+    Code(const std::string &archive_stem, const Target &t) : of(t), target(halide_target(t)), stem(archive_stem + "." + word_of(t)) {
+        bodies = &add_module(stem);
+    }
+
+    EmittedBody add(const std::string &symbol, const std::string &kernel, size_t variant, const TileProgram &program) {
+        std::map<std::string, Surroundings::Invoked> invoked;
+        for (const TileProgram &p : program.programs) invoked.emplace(p.name, find(kernel, p, invoked));
+        // Equal constants are there once.
+        const bool alone = variant > 0 && program.constants.empty();
+        return add(alone ? add_module(stem + ".variant" + std::to_string(variant) + "." + kernel) : *bodies, symbol, program, invoked);
+    }
+
+    // The objects that it makes in `folder`.
+    std::vector<std::string> compile_into(const std::filesystem::path &folder, std::ostream *assembly) {
+        std::vector<std::string> objects;
+        std::vector<std::function<void()>> jobs;
+        for (Part &part : parts) {
+            objects.push_back((folder / (part.module.name() + ".o")).string());
+            jobs.push_back([&part, object = objects.back(), assembly] {
+                try {
+                    compile(part.module, object, {}, assembly != nullptr);
+                } catch (const H::Error &e) { refused(e); }
+            });
+        }
+        in_processes(jobs);
+        for (const std::string &object : objects)
+            if (assembly) *assembly << file_text(object + ".s");
+        return objects;
+    }
+
+private:
+    struct Part {
+        H::Module module;
+        Constants constants{module};
+        Part(const std::string &name, const H::Target &target) : module(module_of(name, target)) {}
+    };
+    const Target &of;
+    H::Target target;
+    std::string stem;
+    std::list<Part> parts;
+    Part *bodies;
+    std::map<std::string, Surroundings::Invoked> known;  // by what they are
+
+    Part &add_module(const std::string &name) { return parts.emplace_back(name, target); }
+
+    EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program,
+                    const std::map<std::string, Surroundings::Invoked> &invoked) {
+        EmittedBody body = emit_body(program, {part.constants.add(program), invoked});
+        append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);
+        return body;
+    }
+
+    // The body of a program that is invoked; it is emitted the first time.
+    Surroundings::Invoked find(const std::string &kernel, const TileProgram &program,
+                               const std::map<std::string, Surroundings::Invoked> &invoked) {
+        std::string what = resolved_hash(program);  // which has the names of what it invokes itself
+        walk(program.body, [&](const TileNode &n) {
+            if (auto *inner = std::get_if<Invoke>(&n)) what += " " + invoked.at(inner->program).symbol;
+        });
+        if (auto it = known.find(what); it != known.end()) return it->second;
+        std::string callee = ".callee" + std::to_string(known.size()), symbol = kernel + "." + word_of(of) + callee + "." + program.name;
+        EmittedBody body = add(add_module(stem + callee), symbol, program, invoked);
+        return known.emplace(what, Surroundings::Invoked{&program, symbol, body.shared_bytes, body.worker_bytes}).first->second;
+    }
+};
+
+// The bodies of one target, and their plans, which any processor runs.
+static void add_variants(Code &code, H::Module &entry, const TargetKernels &of, const H::Target &base) {
+    for (const Kernel &kernel : of.kernels)
+        for (size_t v = 0; v < kernel.variants.size(); v++) {
+            const TileProgram &program = kernel.variants[v].program;
+            const std::string prefix = symbol_prefix(kernel, of.target, v);
+            append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, v, program)),
+                   LinkageType::External, base);
+        }
+}
+
+}  // namespace emit
+
+void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options) {
+    using namespace emit;
+    require(!targets.empty() && !targets[0].kernels.empty(), "a library has a target and a kernel");
+    const std::string stem = options.archive.stem().string();
+    const TargetKernels &least = targets.back();
+    Target baseline = least.target;
+    baseline.features.clear();
+    const H::Target base = halide_target(baseline);
+    ScratchFolder scratch(options.archive);
+    try {
+        std::optional<std::ofstream> assembly;
+        if (options.assembly) assembly.emplace(*options.assembly);
+        std::set<std::string> public_names;
+        std::vector<std::string> objects = {(scratch.path / (stem + ".entry.o")).string()};
+        H::Module entry = module_of(stem + ".entry", base);
+        for (const TargetKernels &of : targets) {
+            Code code(stem, of.target);
+            add_variants(code, entry, of, base);
+            const std::vector<std::string> made = code.compile_into(scratch.path, assembly ? &*assembly : nullptr);
+            objects.insert(objects.end(), made.begin(), made.end());
+        }
+        const HExpr context = Variable::make(H::Handle(), "__user_context"), frame = Variable::make(H::Handle(), "frame");
+        for (size_t k = 0; k < least.kernels.size(); k++) {
+            const std::string &name = least.kernels[k].name;
+            append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
+            append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}),
+                   LinkageType::External, base);
+            add_entry_points(entry, targets, k, base);
+            public_names.insert({name, name + "_workspace"});
+            if (is_packing(least.kernels[k].general())) public_names.insert(name + "_size");
+        }
+        compile(entry, objects[0], public_names, false);
+        std::string archive = (scratch.path / options.archive.filename()).string();
+        create_static_library(objects, base, archive, true);
+        std::filesystem::rename(archive, options.archive);
+    } catch (const H::Error &e) { refused(e); }
+}
+
+void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) {
+    emit_library({{target, kernels}}, options);
+}
+
+}  // namespace tessera

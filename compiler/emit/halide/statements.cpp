@@ -1,0 +1,287 @@
+#include "compiler/emit/halide/statements.h"
+
+#include <algorithm>
+#include <set>
+
+#include "support/text/error.h"
+#include "compiler/emit/halide/sharing.h"
+#include "compiler/emit/halide/store_run.h"
+#include "compiler/emit/halide/vector_loops.h"
+#include "compiler/emit/emit_library.h"
+#include "compiler/rewrite/prepack.h"
+#include "compiler/abi/workspace.h"
+#include "runtime/kernel.h"
+
+namespace tessera::emit {
+
+using namespace Halide::Internal;
+namespace H = Halide;
+using HExpr = Halide::Expr;
+
+static constexpr int alignment = TESS_WORKSPACE_ALIGNMENT;
+
+static HExpr load_word(const std::string &array, H::Type type, const HExpr &index) {
+    return Load::make(type, array, index, H::Buffer<>(), Halide::Parameter(), const_true(), ModulusRemainder());
+}
+
+HExpr frame_word(int64_t index) { return load_word("frame", H::Int(64), make_const(H::Int(32), index)); }
+
+static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cast::make(H::UInt(64), word)); }
+
+class Statements {
+public:
+    Statements(const TileProgram &p, const Surroundings &s)
+        : program(p), around(s), spec(spec_of(p, 0)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
+        for (const Argument &a : p.arguments) {
+            Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
+            if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
+            addresses.declare(b);
+            if (a.written) written.insert(b.name);
+        }
+        for (const Tensor &t : p.constants) {
+            Buffer b{t.name, t.dtype, {}, Space::constant};
+            for (const std::string &d : t.dims) b.extents.push_back(extent(d));
+            addresses.declare(b);
+            dense[b.name] = b;
+        }
+    }
+
+    EmittedBody run() {
+        Stmt body = emit(program.body);
+        for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(around.constants.at(t.name)), body);
+        return {bind_frame(program, body, false), shared_bytes, worker_bytes};
+    }
+
+private:
+    const TileProgram &program;
+    const Surroundings &around;
+    std::vector<int64_t> spec;
+    Addresses addresses;
+    Values values;
+    std::map<std::string, Buffer> dense;  // all but arguments that are not packed
+    std::set<std::string> written;        // arguments
+    bool in_task = false;
+    HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
+
+    Stmt emit(const TileBody &body) {
+        std::vector<Stmt> all;
+        for (size_t i = 0; i < body.size();) {
+            StoreRun run = store_run(body, i, addresses, values);
+            all.push_back(run.count ? run.statement : emit(*body[i]));
+            i += std::max<size_t>(run.count, 1);
+        }
+        if (all.empty()) return Evaluate::make(0);
+        return Block::make(all);
+    }
+
+    Stmt emit(const TileNode &node) {
+        if (auto *n = std::get_if<Loop>(&node)) return emit(*n);
+        if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
+        if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
+        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n);
+        if (auto *n = std::get_if<Let>(&node)) return emit(*n);
+        if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
+        if (auto *n = std::get_if<Guard>(&node))
+            return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then),
+                                    n->otherwise.empty() ? Stmt() : emit(n->otherwise));
+        if (auto *n = std::get_if<Invoke>(&node)) return emit(*n);
+        throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
+    }
+
+    Stmt emit(const Let &let) {
+        HExpr value = name_shared(values.emit(let.value));
+        values.bind(let.variable, let.value);
+        return LetStmt::make(let.variable, value, emit(let.body));
+    }
+
+    Stmt emit(const Loop &loop) {
+        auto make = [&](ForType type, Stmt body) {
+            return For::make(loop.variable, 0, name_shared(values.count(loop.count)), type, Partition::Never, DeviceAPI::None, body);
+        };
+        switch (loop.kind) {
+        case LoopKind::serial:
+        case LoopKind::pipelined: return make(ForType::Serial, emit(loop.body));
+        case LoopKind::unrolled: {
+            Stmt one = interleaved_copy(loop, addresses, values);
+            return one.defined() ? one : make(ForType::Unrolled, emit(loop.body));
+        }
+        case LoopKind::vector: {
+            if (Stmt one = vector_instruction(loop, program.features, addresses, values); one.defined()) return one;
+            values.enter_lanes(loop.variable, loop.count->value.integer);
+            Stmt body = emit(loop.body);
+            values.leave_lanes();
+            return make(ForType::Vectorized, body);
+        }
+        case LoopKind::parallel: {
+            bool outer = in_task;
+            in_task = true;
+            Stmt body = emit(loop.body);
+            in_task = outer;
+            // Not the variable: a task would capture the one of the function that starts it.
+            HExpr context = Call::make(H::Handle(), Call::get_user_context, {}, Call::Intrinsic);
+            HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
+            return make(ForType::Parallel, LetStmt::make("worker", worker, body));
+        }
+        default: throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");
+        }
+    }
+
+    Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        values.enter_statement();
+        HExpr predicate = guard.defined() ? name_shared(values.emit(guard)) : const_true();
+        return Store::make(buffer, name_shared(values.stored(value.type(), values.emit(value))),
+                           name_shared(values.position(buffer, index)), addresses.origin(buffer), predicate, ModulusRemainder());
+    }
+
+    // Halide's own prefetch is a non-temporal one, to the first cache alone: of what is needed a row later, much is gone by then. LLVM's
+    // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
+    Stmt prefetch(const Prefetch &n) {
+        HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
+        HExpr line =
+            base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
+        auto word = [](int value) { return make_const(H::Int(32), value); };
+        return Evaluate::make(
+            Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
+    }
+
+    HExpr stride(const std::string &buffer, size_t axis, size_t rank) {
+        auto it = dense.find(buffer);
+        if (it == dense.end())
+            return axis + 1 == rank ? make_const(H::Int(64), 1)
+                                    : Cast::make(H::Int(64), Variable::make(H::Int(32), stride_name(buffer, axis)));
+        HExpr product = make_const(H::Int(64), 1);
+        for (size_t inner = axis + 1; inner < rank; inner++)
+            product = product * Cast::make(H::Int(64), values.emit(it->second.extents[inner]));
+        return product;
+    }
+
+    static HExpr parameter_word(const HExpr &v) {
+        HExpr bits = v.type().is_float() ? H::reinterpret(H::Int(v.type().bits()), v) : v;
+        return Cast::make(H::Int(64), bits);
+    }
+
+    // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's: its shared
+    // memory begins `shared` bytes into the workspace and each worker's `worker` bytes into that worker's part.
+    Stmt emit(const Invoke &invoke) {
+        const Surroundings::Invoked &callee = around.programs.at(invoke.program);
+        std::vector<int64_t> own = spec_of(*callee.program, 0);
+        std::string frame = unique_name("callee_frame");
+        std::vector<Stmt> body;
+        auto write = [&](int64_t slot, const HExpr &value) {
+            body.push_back(Store::make(frame, value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder()));
+        };
+        std::map<std::string, HExpr> extents;
+        int64_t slot = 0;
+        for (const Dim &d : spec_dims(*callee.program)) {
+            HExpr value = values.emit(invoke.extents.at(d.name));
+            extents[extent_name(d.name)] = value;
+            write(tess_frame_dim(slot++), Cast::make(H::Int(64), value));
+        }
+        for (size_t i = 0; i < invoke.buffers.size(); i++) {
+            auto n = static_cast<int64_t>(i);
+            size_t rank = callee.program->arguments[i].tensor.dims.size();
+            write(tess_frame_data(own.data(), n), H::reinterpret(H::Int(64), Variable::make(H::Handle(), invoke.buffers[i])));
+            for (size_t axis = 0; axis < rank; axis++)
+                write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride(invoke.buffers[i], axis, rank));
+        }
+        for (size_t p = 0; p < callee.program->parameters.size(); p++)
+            write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)),
+                  parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
+        HExpr all_shared = frame_word(tess_frame_shared_bytes(spec.data()));
+        write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared_bytes);
+        write(tess_frame_shared_bytes(own.data()), all_shared - shared_bytes + worker_bytes);
+        write(tess_frame_worker_bytes(own.data()), frame_word(tess_frame_worker_bytes(spec.data())));
+        write(tess_frame_workers(own.data()), frame_word(tess_frame_workers(spec.data())));
+        shared_bytes = shared_bytes + Halide::Internal::substitute(extents, callee.shared_bytes);
+        worker_bytes = worker_bytes + Halide::Internal::substitute(extents, callee.worker_bytes);
+        HExpr call = Call::make(H::Int(32), callee.symbol,
+                                {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
+        body.push_back(returning(call));
+        return Allocate::make(frame, H::Int(64), MemoryType::Stack, {make_const(H::Int(32), tess_frame_size(own.data()))}, const_true(),
+                              Block::make(body));
+    }
+
+    // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different
+    // names do not alias.
+    Stmt emit(const Alloc &alloc) {
+        const Buffer &b = alloc.buffer;
+        addresses.declare(b);
+        dense[b.name] = b;
+        if (b.space == Space::registers || b.space == Space::stack) {
+            int64_t count = 1;
+            for (const Expr &e : b.extents) {
+                require(e.is_constant(), "stack storage has constant extents");
+                count *= e->value.integer;
+            }
+            count = std::max<int64_t>(count, 1);  // Halide would put storage of no elements on its heap
+            return Allocate::make(b.name, stored_type(b.dtype), MemoryType::Stack, {make_const(H::Int(32), count)}, const_true(),
+                                  emit(alloc.body));
+        }
+        if (b.space != Space::workspace)
+            throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
+        HExpr bytes = values.size(workspace_bytes(b));
+        HExpr rounded =
+            (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
+        HExpr base = frame_word(tess_frame_workspace(spec.data()));
+        HExpr offset;
+        if (in_task) {
+            offset = frame_word(tess_frame_shared_bytes(spec.data())) +
+                     Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) +
+                     worker_bytes;
+            worker_bytes = worker_bytes + rounded;
+        } else {
+            offset = shared_bytes;
+            shared_bytes = shared_bytes + rounded;
+        }
+        return LetStmt::make(b.name, pointer(base + offset), emit(alloc.body));
+    }
+};
+
+EmittedBody emit_body(const TileProgram &program, const Surroundings &around) { return Statements(program, around).run(); }
+
+Stmt returning(const HExpr &status) {
+    std::string name = unique_name("status");
+    HExpr value = Variable::make(H::Int(32), name);
+    return LetStmt::make(name, status, AssertStmt::make(value == 0, value));
+}
+
+HExpr module_data(const std::string &buffer) {
+    HExpr object = Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");
+    return Call::make(H::Handle(), Call::buffer_get_host, {object}, Call::Extern);
+}
+
+static HExpr parameter_value(DType type, const HExpr &word) {
+    if (type == DType::f64) return H::reinterpret(H::Float(64), word);
+    if (type == DType::f32) return H::reinterpret(H::Float(32), Cast::make(H::Int(32), word));
+    if (type == DType::boolean) return word != make_const(H::Int(64), 0);
+    return Cast::make(value_type(type), word);
+}
+
+Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_only) {
+    std::vector<int64_t> spec = spec_of(program, 0);
+    Stmt body = inside;
+    if (!extents_only) {
+        for (size_t t = program.arguments.size(); t-- > 0;) {
+            const Tensor &tensor = program.arguments[t].tensor;
+            int64_t n = static_cast<int64_t>(t);
+            for (size_t axis = program.arguments[t].packed ? 0 : tensor.dims.size(); axis-- > 0;)
+                body =
+                    LetStmt::make(stride_name(tensor.name, axis),
+                                  Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
+            body = LetStmt::make(tensor.name, pointer(frame_word(tess_frame_data(spec.data(), n))), body);
+        }
+        for (size_t p = program.parameters.size(); p-- > 0;)
+            body = LetStmt::make(
+                parameter_name(program.parameters[p].name),
+                parameter_value(program.parameters[p].dtype, frame_word(tess_frame_parameter(spec.data(), static_cast<int64_t>(p)))), body);
+    }
+    int64_t slot = 0;
+    for (const Dim &d : spec_dims(program)) {
+        HExpr value = d.kind == DimKind::fixed ? make_const(H::Int(32), d.value) : Cast::make(H::Int(32), frame_word(tess_frame_dim(slot)));
+        body = LetStmt::make(extent_name(d.name), value, body);
+        slot++;
+    }
+    return body;
+}
+
+}  // namespace tessera::emit

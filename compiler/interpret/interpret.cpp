@@ -1,0 +1,418 @@
+#include "compiler/interpret/interpret.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "compiler/tile/conditional_reads.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int poison = 0xa7;
+enum : uint8_t { unwritten, defined, spoiled };  // spoiled: by an operand that was unwritten
+
+using Action = std::function<void()>;
+using Shadow = std::vector<uint8_t>;  // one of the states above for each element, row-major
+using Shadows = std::map<std::string, Shadow>;
+
+class Interpreter {
+public:
+    Interpreter(const TileProgram &p, const std::map<std::string, TensorView> &arguments, const std::map<std::string, int64_t> &extents,
+                const std::map<std::string, Scalar> &parameters, const InterpretOptions &options, const std::vector<TileProgram> &all,
+                const Shadows &shadows = {})
+        : program(p), programs(all), checked(options.checked) {
+        for (const Argument &a : p.arguments) bind(a.tensor, arguments, a.written, a.written && !a.read, shadows);
+        for (const Tensor &t : p.constants) bind(t, arguments, false, false, {});
+        for (auto &[name, value] : extents) set_extent(name, value);
+        for (const Parameter &q : p.parameters) {
+            auto it = parameters.find(q.name);
+            require(it != parameters.end() && it->second.type == q.dtype, "parameter " + q.name + " has a value of its type");
+            initial.emplace_back(next, to_register(it->second));
+            parameter_slots[q.name] = next++;
+        }
+        body = compile(p.body);
+        frame.resize(static_cast<size_t>(next));
+        for (auto &[slot, value] : initial) frame[static_cast<size_t>(slot)] = value;
+        for (const Tape *tape : tapes) tape->prepare(frame.data());
+    }
+
+    void run() {
+        try {
+            for (const Action &action : body) action();
+        } catch (const InternalError &e) {
+            std::string text = program.name + (current.empty() ? "" : ", storing to " + current);
+            for (auto &[name, slot] : active) text += ", " + name + " = " + std::to_string(frame[static_cast<size_t>(slot)].integer);
+            std::string_view what = e.what();
+            what.remove_prefix(std::min(what.size(), std::string_view("internal error: ").size()));
+            throw InternalError(text + ": " + std::string(what.substr(0, what.find(" (this is"))));
+        }
+        for (size_t t = 0; t < tensors.size(); t++)
+            if (outputs[t])
+                for (size_t i = 0; i < written[t].size(); i++)
+                    if (written[t][i] == unwritten)
+                        throw InternalError(program.name + ": " + tensors[t].name + index_text(t, i) + " is never written");
+    }
+
+private:
+    struct Read {               // of a buffer whose elements start unwritten
+        int tensor, condition;  // condition: -1 for always
+        std::vector<int> index;
+    };
+    struct Evaluation {
+        Tape tape;
+        std::vector<Read> reads;
+    };
+
+    const TileProgram &program;
+    const std::vector<TileProgram> &programs;  // that may be invoked
+    bool checked;
+    std::map<std::string, int> variables, tensor_of, parameter_slots, extent_slots;
+    std::map<std::string, int64_t> extent_values;
+    std::vector<std::pair<int, Register>> initial;
+    int next = 0;
+    std::vector<const Tape *> tapes;
+    std::vector<Action> body;
+
+    std::vector<Register> frame;
+    std::vector<TensorView> tensors;
+    std::vector<std::vector<std::byte>> storage;
+    std::vector<Shadow> written;  // empty: not watched
+    std::vector<bool> writable, watched, outputs;
+    std::vector<std::pair<std::string, int>> active;
+    std::string current;
+
+    int add_tensor(const std::string &name, TensorView view, bool may_write, bool watch, bool output) {
+        int position = static_cast<int>(tensors.size());
+        view.name = name;
+        int64_t count = 1;
+        for (int64_t e : view.extents) count *= e;
+        tensors.push_back(std::move(view));
+        storage.emplace_back();
+        written.emplace_back(watch ? static_cast<size_t>(count) : 0);
+        writable.push_back(may_write), watched.push_back(watch), outputs.push_back(output);
+        tensor_of[name] = position;
+        return position;
+    }
+
+    void bind(const Tensor &tensor, const std::map<std::string, TensorView> &arguments, bool may_write, bool output,
+              const Shadows &shadows) {
+        if (tensor.role == Role::constant) {
+            TensorView view{tensor.name, tensor.dtype, nullptr, {}, {}};
+            for (const std::string &d : tensor.dims) view.extents.push_back(extent_value(d));
+            view.strides = row_major_strides(view.extents);
+            int t = add_tensor(tensor.name, view, false, false, false);
+            const std::string bytes = constant_bytes(tensor);
+            auto &memory = storage[static_cast<size_t>(t)];
+            for (const char byte : bytes) memory.push_back(static_cast<std::byte>(byte));
+            tensors[static_cast<size_t>(t)].data = memory.data();
+            return;
+        }
+        auto it = arguments.find(tensor.name);
+        require(it != arguments.end(), "argument " + tensor.name + " of " + program.name + " is given");
+        const TensorView &view = it->second;
+        require(view.dtype == tensor.dtype && view.extents.size() == tensor.dims.size() && view.strides.size() == tensor.dims.size(),
+                "argument " + tensor.name + " has its type and rank");
+        for (size_t i = 0; i < tensor.dims.size(); i++) set_extent(tensor.dims[i], view.extents[i]);
+        auto shadow = shadows.find(tensor.name);
+        int t = add_tensor(tensor.name, view, may_write, checked && (output || shadow != shadows.end()), checked && output);
+        if (shadow != shadows.end()) written[static_cast<size_t>(t)] = shadow->second;
+    }
+
+    void set_extent(const std::string &dim, int64_t value) {
+        auto [it, fresh] = extent_values.emplace(dim, value);
+        require(fresh || it->second == value, "dim " + dim + " has one extent in every argument");
+    }
+
+    int64_t extent_value(const std::string &name) {
+        if (auto it = extent_values.find(name); it != extent_values.end()) return it->second;
+        for (const Dim &d : program.dims) {
+            if (d.name != name) continue;
+            if (d.kind == DimKind::fixed) return d.value;
+            if (!d.equals.empty()) return extent_value(d.equals);
+            if (d.kind == DimKind::symbolic) break;
+            std::vector<Register> registers;
+            std::map<std::string, int> slots;
+            walk(d.size, [&](const Expr &e) {
+                if (e.kind() != ExprKind::extent || slots.count(e->name)) return;
+                slots[e->name] = static_cast<int>(registers.size());
+                registers.push_back({.integer = extent_value(e->name)});
+            });
+            auto unknown = [&]() -> int { throw InternalError("the extent of dim " + name + " is not one number"); };
+            TapeResolver resolver{[&](const Expr &e) { return e.kind() == ExprKind::extent ? slots.at(e->name) : unknown(); },
+                                  [&](const std::string &) { return unknown(); }};
+            Tape tape({d.size}, resolver, static_cast<int>(registers.size()));
+            registers.resize(static_cast<size_t>(tape.end()));
+            tape.prepare(registers.data());
+            tape.run(registers.data(), nullptr);
+            return std::max<int64_t>(0, registers[static_cast<size_t>(tape.result(0))].integer);
+        }
+        throw InternalError("dim " + name + " of " + program.name + " has no extent");
+    }
+
+    int slot_of(const Expr &leaf) {
+        auto find = [&](const std::map<std::string, int> &slots) {
+            auto it = slots.find(leaf->name);
+            if (it == slots.end()) throw InternalError(program.name + ": '" + leaf->name + "' is not defined where it is used");
+            return it->second;
+        };
+        if (leaf.kind() == ExprKind::variable) return find(variables);
+        if (leaf.kind() == ExprKind::parameter) return find(parameter_slots);
+        require(leaf.kind() == ExprKind::extent, "a tile program has no operands of monoids");
+        if (!extent_slots.count(leaf->name)) {
+            Register value{.integer = extent_value(leaf->name)};
+            initial.emplace_back(next, value);
+            extent_slots[leaf->name] = next++;
+        }
+        return extent_slots.at(leaf->name);
+    }
+
+    int position_of(const std::string &buffer) const {
+        auto it = tensor_of.find(buffer);
+        if (it == tensor_of.end()) throw InternalError(program.name + ": buffer " + buffer + " is not there where it is used");
+        return it->second;
+    }
+
+    std::shared_ptr<Evaluation> prepare(std::vector<Expr> roots) {
+        size_t asked = roots.size();
+        std::vector<ConditionalRead> plan;
+        if (checked)
+            plan = conditional_reads(roots, [&](const std::string &buffer) { return watched[static_cast<size_t>(position_of(buffer))]; });
+        for (const ConditionalRead &r : plan) {
+            if (r.condition.defined()) roots.push_back(r.condition);
+            roots.insert(roots.end(), r.index.begin(), r.index.end());
+        }
+        for (const Expr &e : roots)
+            walk(e, [&](const Expr &n) {
+                if (n->args.empty() && n.kind() != ExprKind::constant && n.kind() != ExprKind::load) slot_of(n);
+            });
+        auto result = std::make_shared<Evaluation>();
+        TapeResolver resolver{[&](const Expr &leaf) { return slot_of(leaf); }, [&](const std::string &name) { return position_of(name); }};
+        result->tape = Tape(roots, resolver, next);
+        next = result->tape.end();
+        size_t root = asked;
+        for (const ConditionalRead &r : plan) {
+            Read read{position_of(r.buffer), -1, {}};
+            if (r.condition.defined()) read.condition = result->tape.result(root++);
+            for (size_t i = 0; i < r.index.size(); i++) read.index.push_back(result->tape.result(root++));
+            result->reads.push_back(read);
+        }
+        tapes.push_back(&result->tape);
+        return result;
+    }
+
+    std::string index_text(size_t tensor, size_t element) const {
+        std::string text;
+        const std::vector<int64_t> &extents = tensors[tensor].extents;
+        auto rest = static_cast<int64_t>(element);
+        for (size_t i = extents.size(); i-- > 0; rest /= extents[i])
+            text = std::to_string(rest % extents[i]) + (text.empty() ? "" : ", ") + text;
+        return "[" + text + "]";
+    }
+
+    size_t element(int tensor, const std::vector<int> &index) const {
+        int64_t position = 0;
+        const std::vector<int64_t> &extents = tensors[static_cast<size_t>(tensor)].extents;
+        for (size_t i = 0; i < index.size(); i++) position = position * extents[i] + frame[static_cast<size_t>(index[i])].integer;
+        return static_cast<size_t>(position);
+    }
+
+    // The first read of an element that holds nothing, or something made of such an element.
+    const Read *run(const Evaluation &e) {
+        e.tape.run(frame.data(), tensors.data());
+        for (const Read &r : e.reads) {
+            if (r.condition >= 0 && !frame[static_cast<size_t>(r.condition)].integer) continue;
+            if (written[static_cast<size_t>(r.tensor)][element(r.tensor, r.index)] != defined) [[unlikely]]
+                return &r;
+        }
+        return nullptr;
+    }
+
+    [[noreturn]] void refuse(const Read &r) const {
+        auto t = static_cast<size_t>(r.tensor);
+        size_t at = element(r.tensor, r.index);
+        throw InternalError(tensors[t].name + index_text(t, at) +
+                            (written[t][at] ? " is made of elements never written" : " is read before it is written"));
+    }
+
+    void evaluate(const Evaluation &e) {
+        if (const Read *r = run(e)) refuse(*r);
+    }
+
+    int64_t &integer(int slot) { return frame[static_cast<size_t>(slot)].integer; }
+
+    std::vector<Action> compile(const TileBody &nodes) {
+        std::vector<Action> actions;
+        for (const auto &node : nodes) actions.push_back(std::visit([&](const auto &n) { return compile(n); }, as_variant(*node)));
+        return actions;
+    }
+
+    static const TileNode::variant &as_variant(const TileNode &node) { return node; }
+
+    Action compile(const Loop &loop) {
+        auto count = prepare({loop.count});
+        auto outside = variables;
+        int slot = next++;
+        variables[loop.variable] = slot;
+        std::vector<Action> inside = compile(loop.body);
+        variables = outside;
+        return [this, count, slot, name = loop.variable, inside = std::move(inside)] {
+            evaluate(*count);
+            int64_t n = integer(count->tape.result(0));
+            active.emplace_back(name, slot);
+            for (int64_t i = 0; i < n; i++) {
+                integer(slot) = i;
+                for (const Action &action : inside) action();
+            }
+            active.pop_back();
+        };
+    }
+
+    Action store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+        int tensor = position_of(buffer);
+        auto t = static_cast<size_t>(tensor);
+        require(writable[t], program.name + " does not store to its input " + buffer);
+        require(index.size() == tensors[t].extents.size(), "a store to " + buffer + " has an index for each axis");
+        require(value.type() == tensors[t].dtype, "a store to " + buffer + " has the buffer's type");
+        std::vector<Expr> roots = index;
+        roots.push_back(value);
+        if (guard.defined()) roots.push_back(guard);
+        auto all = prepare(roots);
+        int condition = guard.defined() ? all->tape.result(index.size() + 1) : -1, result = all->tape.result(index.size());
+        std::vector<int> places;
+        for (size_t i = 0; i < index.size(); i++) places.push_back(all->tape.result(i));
+        DType type = value.type();
+        bool local = watched[t] && !outputs[t];
+        return [this, all, t, tensor, condition, result, places, type, buffer, local] {
+            if (current != buffer) current = buffer;
+            const Read *undefined = run(*all);
+            if (condition >= 0 && !integer(condition)) return;
+            int64_t at[8];
+            for (size_t i = 0; i < places.size(); i++) at[i] = integer(places[i]);
+            if (undefined && !local) refuse(*undefined);
+            store_register(type, tensors[t].address(at), frame[static_cast<size_t>(result)]);
+            if (watched[t]) written[t][element(tensor, places)] = undefined ? spoiled : defined;
+        };
+    }
+
+    Action compile(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Action compile(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Action compile(const Prefetch &) {
+        return [] {};
+    }
+    Action compile(const Barrier &) {
+        return [] {};
+    }
+
+    Action compile(const Guard &guard) {
+        auto condition = prepare({guard.condition});
+        return [this, condition, then = compile(guard.then), otherwise = compile(guard.otherwise)] {
+            evaluate(*condition);
+            for (const Action &action : integer(condition->tape.result(0)) ? then : otherwise) action();
+        };
+    }
+
+    Action compile(const Let &let) {
+        auto value = prepare({let.value});
+        auto outside = variables;
+        variables[let.variable] = value->tape.result(0);
+        std::vector<Action> inside = compile(let.body);
+        variables = outside;
+        return [this, value, inside = std::move(inside)] {
+            evaluate(*value);
+            for (const Action &action : inside) action();
+        };
+    }
+
+    Action compile(const Alloc &alloc) {
+        const Buffer &b = alloc.buffer;
+        auto sizes = prepare(b.extents);
+        auto outside = tensor_of;
+        TensorView view{b.name, b.dtype, nullptr, std::vector<int64_t>(b.extents.size()), std::vector<int64_t>(b.extents.size())};
+        auto t = static_cast<size_t>(add_tensor(b.name, view, true, checked, false));
+        require(b.extents.size() <= 8, "a buffer has at most 8 axes");
+        std::vector<Action> inside = compile(alloc.body);
+        tensor_of = outside;
+        return [this, sizes, t, inside = std::move(inside)] {
+            evaluate(*sizes);
+            TensorView &v = tensors[t];
+            int64_t count = 1;
+            for (size_t i = 0; i < v.extents.size(); i++) {
+                v.extents[i] = std::max<int64_t>(0, integer(sizes->tape.result(i)));
+                count *= v.extents[i];
+            }
+            v.strides = row_major_strides(v.extents);
+            storage[t].assign(static_cast<size_t>(count * size_of(v.dtype)), static_cast<std::byte>(poison));
+            v.data = storage[t].data();
+            if (watched[t]) written[t].assign(static_cast<size_t>(count), unwritten);
+            for (const Action &action : inside) action();
+        };
+    }
+
+    // Calls `visit` with the position of each element that the extents span, in a tensor that may be larger, row-major in both.
+    static void each_element(const std::vector<int64_t> &extents, const std::vector<int64_t> &larger,
+                             const std::function<void(size_t)> &visit) {
+        std::function<void(size_t, int64_t)> over = [&](size_t axis, int64_t position) {
+            if (axis == extents.size()) return visit(static_cast<size_t>(position));
+            for (int64_t i = 0; i < extents[axis]; i++) over(axis + 1, position * larger[axis] + i);
+        };
+        over(0, 0);
+    }
+
+    Action compile(const Invoke &invoke) {
+        auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == invoke.program; });
+        require(found != programs.end(), program.name + " invokes " + invoke.program + ", which is there");
+        const TileProgram &callee = *found;
+        require(invoke.buffers.size() == callee.arguments.size(), invoke.program + " is invoked with a buffer for each argument");
+        std::vector<Expr> values;
+        std::vector<std::string> dims;
+        for (auto &[name, e] : invoke.extents) dims.push_back(name), values.push_back(e);
+        for (const Parameter &p : callee.parameters) values.push_back(invoke.parameters.at(p.name));
+        auto all = prepare(values);
+        std::vector<size_t> buffers;
+        for (const std::string &b : invoke.buffers) buffers.push_back(static_cast<size_t>(position_of(b)));
+        return [this, &callee, all, dims, buffers] {
+            evaluate(*all);
+            std::map<std::string, int64_t> extents;
+            for (size_t i = 0; i < dims.size(); i++) extents[dims[i]] = integer(all->tape.result(i));
+            std::map<std::string, Scalar> parameters;
+            for (size_t i = 0; i < callee.parameters.size(); i++) {
+                DType type = callee.parameters[i].dtype;
+                parameters[callee.parameters[i].name] = to_scalar(type, frame[static_cast<size_t>(all->tape.result(dims.size() + i))]);
+            }
+            std::map<std::string, TensorView> views;
+            Shadows shadows;
+            for (size_t i = 0; i < buffers.size(); i++) {
+                const Tensor &tensor = callee.arguments[i].tensor;
+                TensorView view = tensors[buffers[i]];
+                for (size_t axis = 0; axis < tensor.dims.size(); axis++) {
+                    require(extents.at(tensor.dims[axis]) <= view.extents[axis], invoke_text(callee, tensor) + " has room for its extents");
+                    view.extents[axis] = extents.at(tensor.dims[axis]);
+                }
+                if (watched[buffers[i]] && callee.arguments[i].read)
+                    each_element(view.extents, tensors[buffers[i]].extents,
+                                 [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
+                views[tensor.name] = view;
+            }
+            Interpreter(callee, views, extents, parameters, {checked}, programs, shadows).run();
+            for (size_t i = 0; i < buffers.size(); i++)
+                if (watched[buffers[i]] && callee.arguments[i].written)
+                    each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents,
+                                 [&](size_t at) { written[buffers[i]][at] = defined; });
+        };
+    }
+
+    std::string invoke_text(const TileProgram &callee, const Tensor &tensor) const {
+        return program.name + ": argument " + tensor.name + " of " + callee.name;
+    }
+};
+
+}  // namespace
+
+void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments,
+               const std::map<std::string, int64_t> &extents, const std::map<std::string, Scalar> &parameters,
+               const InterpretOptions &options) {
+    Interpreter(program, arguments, extents, parameters, options, program.programs).run();
+}
+
+}  // namespace tessera

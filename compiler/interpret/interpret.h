@@ -1,0 +1,29 @@
+// Runs a tile program as it is written, one element after the other. What it leaves in the outputs are the bits that
+// emitted code must leave there on every target (any NaN counts as any other).
+//
+// Loops of every kind run in order and copies arrive at once: verify_tiles.h shows that no other order differs. Positions
+// have 64 bits here; a conversion to a position saturates to 32 bits, as it does in emitted code.
+#pragma once
+#include <map>
+#include <string>
+
+#include "algorithms/evaluate/tape.h"
+#include "compiler/tile/tile_program.h"
+
+namespace tessera {
+
+struct InterpretOptions {
+    // Also refuse to make a count, a condition, a position or an argument's element of one that was never written, and to
+    // leave an element of an output unwritten. Padding may be computed from what was never written as long as nothing comes of
+    // it. Buffers of the program start filled with a poison pattern either way.
+    bool checked = true;
+};
+
+// Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked
+// up in `extents`; derived ones are computed where they are not given. InternalError, with the values of the loops' variables, for an index outside its buffer, a broken check, an unknown
+// name or an argument that does not fit.
+void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments,
+               const std::map<std::string, int64_t> &extents = {}, const std::map<std::string, Scalar> &parameters = {},
+               const InterpretOptions &options = {});
+
+}  // namespace tessera

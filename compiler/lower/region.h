@@ -1,0 +1,47 @@
+// The part of each dim that a loop nest is computing, and the part of a tensor that an expression touches.
+#pragma once
+#include <optional>
+
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/index/prove.h"
+
+namespace tessera {
+
+// Indices lo ..= lo + size - 1 of a dim. `most` bounds size by an expression free of loop variables, so that storage can
+// be sized. A padded piece may run past `limit`: those points are computed and never stored where anyone reads them.
+struct Piece {
+    Expr lo, size, most;
+    bool padded = false;
+    Expr limit;     // padded
+    int since = 0;  // padded: the depth of the loop that padded it
+    // Of what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
+    bool whole = false;
+};
+
+using Pieces = std::map<std::string, Piece>;
+
+// coefficient * variable sums plus a rest free of those variables; nothing for any other expression.
+struct Affine {
+    std::map<std::string, int64_t> coefficients;
+    Expr rest;
+};
+std::optional<Affine> affine(const Expr &e, const Pieces &variables);
+
+// The values that an index expression takes while each variable runs over its piece; undefined size when unknown.
+Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts);
+// The smallest piece that holds both.
+Piece unite(const Piece &a, const Piece &b, const Bounds &facts);
+
+// A condition free of the pieces' variables under which `guard`, conjuncts of comparisons of affine expressions, holds at every point of
+// the pieces; undefined where there is none.
+Expr holds_throughout(const Expr &guard, const Pieces &pieces);
+
+// The most by which one step along `dim` moves a side of `where`'s conjuncts: more than 1 where the dim counts pieces of another.
+int64_t step_in(const Expr &where, const std::string &dim);
+
+// An exclusive upper bound on `dim` from conjuncts `dim <= e` or `dim < e` of `where`: with `any`, beyond it the
+// condition fails at every point of the pieces; otherwise, below it the whole condition holds at every point.
+// Undefined when there is none.
+Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any);
+
+}  // namespace tessera

@@ -1,0 +1,25 @@
+// Calls whose callee is emitted once and invoked, `"call": "once"` at their scope: the callee in names of its own, and what
+// the caller's schedule says about it, in those names. Callees that are alike then give one program.
+#pragma once
+#include "algorithms/ir/algorithm.h"
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+struct Callee {
+    std::string scope;
+    Algorithm algorithm;  // with calls; dims and tensors that the caller binds alike are one
+    std::map<std::string, Knobs> stages;
+    std::map<std::string, std::string> dims;     // of the algorithm -> of the caller
+    std::map<std::string, std::string> tensors;  // inputs, states and outputs of the algorithm -> of the caller
+    std::map<std::string, Expr> parameters;      // over the caller's
+};
+
+// Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope.
+KeepsCall emitted_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
+
+// The callees of the caller's calls; takes the knobs of their stages out of `stages`. UserError schedule.call where a place
+// leads into a call or out of it.
+std::vector<Callee> take_callees(const Algorithm &caller, std::map<std::string, Knobs> &stages);
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "compiler/rewrite/inline_stages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "support/text/error.h"
+
+namespace tessera {
+
+static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->kind == Place::Kind::inlined; }
+
+static int64_t size_of_loads(const Stage &stage, const std::map<std::string, int64_t> &sizes, int64_t each_other_node) {
+    int64_t size = 0;
+    for (const Expr &root : expressions_of(stage))
+        walk(root, [&](const Expr &n) {
+            auto found = n.kind() == ExprKind::load ? sizes.find(n->name) : sizes.end();
+            if (found != sizes.end()) size += found->second;
+            else if (n.kind() != ExprKind::constant) size += each_other_node;  // equal constants may be one object or several
+        });
+    return size;
+}
+
+int64_t inlined_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 0); }
+int64_t whole_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 1); }
+
+static void check_inlined(const Stage &stage, const std::map<std::string, int64_t> &sizes) {
+    const int64_t size = inlined_size(stage, sizes);
+    if (size <= most_inlined) return;
+    std::string largest;
+    for (const Expr &root : expressions_of(stage))
+        walk(root, [&](const Expr &n) {
+            if (n.kind() == ExprKind::load && sizes.count(n->name) && (largest.empty() || sizes.at(n->name) > sizes.at(largest)))
+                largest = n->name;
+        });
+    throw UserError(
+        "schedule.inline",
+        fmt::format(
+            "{}: what is inlined into it makes {} operations and operands of each of its points; expected at most {}. Place '{}' at one of "
+            "its loops, or at root.",
+            stage.name, size, most_inlined, largest));
+}
+
+Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
+    if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
+    const std::vector<Stage> declared = std::exchange(result.stages, {});
+    std::map<std::string, Stage> inlined;
+    std::map<std::string, int64_t> sizes;  // of those
+    auto substitute_loads = [&](const Expr &root) {
+        return rewrite(root, [&](const Expr &n) -> Expr {
+            if (n.kind() != ExprKind::load || !inlined.count(n->name)) return {};
+            const Stage &s = inlined.at(n->name);
+            std::map<std::string, Expr> point;
+            for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
+            Expr value = substitute(std::get<Map>(s.body).value, point);
+            if (!n->guarded) return value;
+            // What the value loads may be outside of its tensors where the guard fails.
+            const Expr &guard = n->args[s.dims.size()];
+            return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
+        });
+    };
+    for (const Stage &stage : declared) {
+        check_inlined(stage, sizes);
+        Stage s = with_expressions(stage, substitute_loads);
+        auto it = stages.find(stage.name);
+        if (it == stages.end() || !is_inlined(it->second)) {
+            result.stages.push_back(std::move(s));
+            continue;
+        }
+        bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
+        if (!std::holds_alternative<Map>(stage.body) || is_output)
+            throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
+                                                   (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
+                                                   "; place it at a consumer's loop or at root.");
+        inlined[stage.name] = s, sizes[stage.name] = whole_size(stage, sizes);
+    }
+    return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+// What runs later than the algorithm says still has to read a state as it was. A stage that is placed or inlined runs where its
+// consumers do; in between, an update or a call may have written what it reads.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+// Whether a stage of the rewritten algorithm comes of one of `stages`; `all` are those before the rewrites.
+bool comes_of(const std::string &name, const std::set<std::string> &stages, const std::vector<Stage> &all);
+
+// A call that writes states, and the stages, of those before the rewrites, that run before it.
+struct WritingCall {
+    std::string scope;
+    std::set<std::string> states;
+    std::set<std::string> before;
+};
+
+// `algorithm` as it is after splits and before stages are inlined, of `declared`. A stage inside the loops of the update itself is for
+// Nests to judge. UserError schedule.order.
+void check_order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages,
+                 const std::vector<WritingCall> &calls);
+
+// After stages were inlined: an update still reads of its state the element that it writes and no other. UserError schedule.order.
+void check_updates(const Algorithm &algorithm);
+
+}  // namespace tessera

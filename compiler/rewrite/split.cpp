@@ -1,0 +1,374 @@
+#include "compiler/rewrite/split.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+#include "schedules/knobs/pieces.h"
+
+namespace tessera {
+
+namespace {
+
+[[noreturn]] void refuse_split(const std::string &stage, const std::string &dim, const std::string &why) {
+    throw UserError("schedule.split", stage + ": cannot split dim '" + dim + "': " + why);
+}
+
+// A monoid of the same parts that folds already lifted elements.
+Monoid folding_parts(const Monoid &m) {
+    Monoid result = m;
+    result.batch.clear(), result.batch_parts.clear();
+    result.inputs.clear(), result.lift.clear(), result.step.clear();
+    for (size_t p = 0; p < m.parts.size(); p++) {
+        DType type = m.parts[p].identity.type;
+        result.inputs.push_back(type);
+        result.lift.push_back(input(static_cast<int>(p), type));
+    }
+    for (const Expr &e : m.combine)
+        result.step.push_back(rewrite(e, [](const Expr &n) { return n.kind() == ExprKind::right ? input(n->number, n.type()) : Expr(); }));
+    return result;
+}
+
+// Loads of a stage's results at the point (of `dims` and each part's extra dims).
+std::vector<Expr> loads_of(const Stage &stage) {
+    std::vector<Expr> loads;
+    for (const Tensor &t : results_of(stage)) {
+        std::vector<Expr> index;
+        for (const std::string &d : t.dims) index.push_back(variable(d));
+        loads.push_back(load(t.name, t.dtype, index));
+    }
+    return loads;
+}
+
+Monoid named_monoid(const std::string &name, DType type) {
+    if (name == "sum") return sum_monoid(type);
+    if (name == "max") return max_monoid(type);
+    if (name == "maximum") return maximum_monoid(type);
+    if (name == "min") return min_monoid(type);
+    if (name == "product") return product_monoid(type);
+    if (name == "dot") return dot_monoid(type);
+    throw InternalError("no simple monoid " + name);
+}
+
+class Splitter {
+public:
+    explicit Splitter(Algorithm &a) : algorithm(a) {}
+
+    // Puts the stages that make the one at `position` where it stands.
+    void run(size_t position, const std::string &dim, const Split &split) {
+        auto at = algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position);
+        const Stage stage = std::move(*at);
+        at = algorithm.stages.erase(at);
+        if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
+        else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
+        algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
+    }
+
+private:
+    Algorithm &algorithm;
+    std::vector<Stage> stages;
+
+    Expr extent_of(const std::string &dim) {
+        const Dim &d = algorithm.dim(dim);
+        if (d.kind == DimKind::fixed) return Expr(d.value);
+        return d.size.defined() ? d.size : extent(dim);
+    }
+
+    // A chain of splits of one stage makes several partial stages.
+    std::string unused(const std::string &name) const {
+        std::string candidate = name;
+        for (int n = 2; algorithm.find_stage(candidate); n++) candidate = name + std::to_string(n);
+        return candidate;
+    }
+
+    // K.o counts pieces and K.i positions in one; lanes of every piece exist, so their K.i is fixed. Stages that split a dim alike
+    // share its pieces.
+    PieceNames add_pieces(const std::string &dim, int64_t size, bool lanes) {
+        const Expr n = extent_of(dim), pieces = (n + (size - 1)) / Expr(size);
+        const bool whole = lanes || is_whole(dim, size);
+        for (int number = 1;; number++) {
+            const PieceNames names = piece_names(dim, number);
+            const Dim outer = pieces.is_constant() ? fixed_dim(names.outer, pieces->value.integer) : derived_dim(names.outer, pieces);
+            const Dim inner =
+                whole ? fixed_dim(names.inner, size) : derived_dim(names.inner, min(Expr(size), n - variable(names.outer) * Expr(size)));
+            const Dim *other_outer = algorithm.find_dim(outer.name), *other_inner = algorithm.find_dim(inner.name);
+            if ((other_outer && !alike(*other_outer, outer)) || (other_inner && !alike(*other_inner, inner))) continue;
+            if (!other_outer) algorithm.dims.push_back(outer);
+            if (!other_inner) algorithm.dims.push_back(inner);
+            return names;
+        }
+    }
+
+    static bool alike(const Dim &a, const Dim &b) {
+        const bool same_size = a.size.defined() == b.size.defined() && (!a.size.defined() || equal(a.size, b.size));
+        return a.kind == b.kind && a.value == b.value && same_size;
+    }
+
+    // Whether all pieces have as many elements.
+    bool is_whole(const std::string &dim, int64_t size) {
+        const Expr n = extent_of(dim);
+        return (n.is_constant() && n->value.integer % size == 0) || algorithm.dim(dim).multiple_of % size == 0;
+    }
+
+    void split_reduce(const Stage &stage, const Reduce &reduce, const std::string &dim, const Split &split) {
+        if (!reduce.at.empty()) refuse_split(stage.name, dim, "its destination is computed; split its inputs instead.");
+        if (split.how == Split::How::passes) return batch(stage, reduce, dim, stage.name, {});
+        if (split.size < 1) refuse_split(stage.name, dim, "it needs a size of at least 1.");
+        bool lanes = split.how == Split::How::lanes;
+        if (lanes && !reduce.monoid.commutative)
+            refuse_split(stage.name, dim, "lanes reorder elements and the monoid '" + reduce.monoid.name + "' is not commutative.");
+        const PieceNames names = add_pieces(dim, split.size, lanes);
+        const std::string &kept = lanes ? names.inner : names.outer, &folded = lanes ? names.outer : names.inner;
+        Expr position = variable(names.outer) * Expr(split.size) + variable(names.inner);
+        auto at_piece = [&](const Expr &e) { return substitute(e, {{dim, position}}); };
+
+        Reduce partial = reduce;
+        std::replace(partial.dims.begin(), partial.dims.end(), dim, folded);
+        for (Expr &e : partial.inputs) e = at_piece(e);
+        if (partial.where.defined()) partial.where = at_piece(partial.where);
+        if (lanes) {
+            Expr inside = position < extent_of(dim);
+            if (!is_whole(dim, split.size)) partial.where = partial.where.defined() ? inside && partial.where : inside;
+        }
+        std::vector<std::string> dims = stage.dims;
+        dims.push_back(kept);
+        Stage pieces{unused(stage.name + ".partial"), dims, partial};
+        if (split.how == Split::How::online) {
+            if (reduce.dims.size() != 1) refuse_split(stage.name, dim, "an online split needs a reduction over one dim.");
+            batch(stage, partial, folded, stage.name + ".chunk", {kept});
+            std::vector<Expr> parts;
+            for (size_t p = 0; p < reduce.monoid.parts.size(); p++) {
+                const BatchPass &pass = reduce.monoid.batch[reduce.monoid.batch_parts[p]];
+                std::vector<Expr> index;
+                for (const std::string &d : dims) index.push_back(variable(d));
+                for (const std::string &d : pass.dims) index.push_back(variable(d));
+                parts.push_back(load(stage.name + ".chunk." + pass.name, reduce.monoid.parts[p].identity.type, index));
+            }
+            stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, parts, {}, {}}});
+            limit_pieces(reduce, dim, names.outer, split.size);
+            return;
+        }
+        std::vector<Expr> loads = loads_of(pieces);
+        stages.push_back(std::move(pieces));
+        stages.push_back({stage.name, stage.dims, Reduce{folding_parts(reduce.monoid), {kept}, std::move(loads), {}, {}}});
+        if (!lanes) limit_pieces(reduce, dim, names.outer, split.size);
+    }
+
+    // Pieces in which `where` holds nowhere need no visit: the final fold keeps those whose first element may be in.
+    void limit_pieces(const Reduce &reduce, const std::string &dim, const std::string &pieces, int64_t size) {
+        if (!reduce.where.defined()) return;
+        auto &fold = std::get<Reduce>(stages.back().body);
+        Expr first = substitute(reduce.where, {{dim, variable(pieces) * Expr(size)}});
+        if (is_upper_limit(reduce.where, dim)) fold.where = first;
+    }
+
+    // dim <= e or dim < e with e free of dim: true at a piece's first element if true anywhere in it.
+    static bool is_upper_limit(const Expr &e, const std::string &dim) {
+        if (e.is_operation(Op::bit_and)) return is_upper_limit(e->args[0], dim) && is_upper_limit(e->args[1], dim);
+        if (!e.is_operation(Op::le) && !e.is_operation(Op::lt)) return false;
+        return e->args[0].kind() == ExprKind::variable && e->args[0]->name == dim && !uses_variable(e->args[1], dim);
+    }
+
+    // The passes of the batch form of `reduce` over `dim`, named prefix + "." + pass, with `kept` dims added.
+    void batch(const Stage &stage, const Reduce &reduce, const std::string &dim, const std::string &prefix,
+               const std::vector<std::string> &kept) {
+        const Monoid &m = reduce.monoid;
+        if (m.batch.empty()) refuse_split(stage.name, dim, "the monoid '" + m.name + "' has no batch form; use chunks.");
+        std::vector<std::string> outer = stage.dims;
+        outer.insert(outer.end(), kept.begin(), kept.end());
+        std::vector<Tensor> made;
+        auto resolve = [&](const Expr &value) {
+            return rewrite(value, [&](const Expr &n) -> Expr {
+                if (n.kind() == ExprKind::input) return reduce.inputs[n->number];
+                if (n.kind() != ExprKind::right) return {};
+                const Tensor &t = made[n->number];
+                std::vector<Expr> index;
+                for (const std::string &d : t.dims) index.push_back(variable(d));
+                return load(t.name, t.dtype, index);
+            });
+        };
+        for (const BatchPass &pass : m.batch) {
+            Stage s{prefix + "." + pass.name, outer, Map{}};
+            if (m.batch.size() == 1) s.name = prefix;
+            s.dims.insert(s.dims.end(), pass.dims.begin(), pass.dims.end());
+            std::vector<Expr> values;
+            for (const Expr &v : pass.values) values.push_back(resolve(v));
+            if (pass.monoid.empty()) {
+                s.dims.insert(s.dims.end(), reduce.dims.begin(), reduce.dims.end());
+                Expr value = values[0];
+                if (reduce.where.defined()) value = select(reduce.where, value, constant(value.type(), 0));
+                s.body = Map{value};
+            } else if (pass.monoid == "each") {
+                s.body = Map{values[0]};
+            } else if (pass.monoid == "sum" && values[0].is_constant() && !reduce.where.defined()) {
+                // The sum of a constant is a product; only the count of a Welford fold is one.
+                Expr count = 1;
+                for (const std::string &d : reduce.dims) count = count * extent(d);
+                s.body = Map{values[0] * cast(values[0].type(), count)};
+            } else {
+                s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
+            }
+            made.push_back(results_of(s)[0]);
+            stages.push_back(std::move(s));
+        }
+    }
+
+    // Scans of the pieces, a fold of each piece, a scan over those, and a combination of the last with the first. A segmented
+    // scan is split as one of (begun, value) pairs. Backward, pieces and the elements in them are met from the last.
+    void split_scan(const Stage &stage, const Scan &declared, const std::string &dim, const Split &split) {
+        if (split.how != Split::How::chunks && split.how != Split::How::threads)
+            refuse_split(stage.name, dim, "a scan splits in chunks or across threads.");
+        if (declared.monoid.parts.size() != 1 || !declared.monoid.parts[0].dims.empty())
+            refuse_split(stage.name, dim, "only a scan of one part can be split.");
+        if (split.size < 1) refuse_split(stage.name, dim, "it needs a size of at least 1.");
+        const auto [outer_dim, inner_dim] = add_pieces(dim, split.size, false);
+        Scan scan = declared;
+        if (declared.segments.defined()) {
+            scan.monoid = segmented_monoid(declared.monoid);
+            scan.inputs.insert(scan.inputs.begin(), declared.segments);
+            scan.segments = Expr();
+        }
+        Expr o = variable(outer_dim), i = variable(inner_dim);
+        auto inputs_at = [&](const Expr &position) {
+            std::vector<Expr> inputs;
+            for (const Expr &e : scan.inputs) inputs.push_back(substitute(e, {{dim, position}}));
+            return inputs;
+        };
+        std::vector<std::string> local, pieces;
+        for (const std::string &d : stage.dims) {
+            local.push_back(d == dim ? outer_dim : d);
+            pieces.push_back(local.back());
+            if (d == dim) local.push_back(inner_dim);
+        }
+
+        Scan inner = scan;
+        inner.dim = inner_dim, inner.inputs = inputs_at(o * Expr(split.size) + i);
+        Stage local_stage{stage.name + ".local", local, inner};
+        Expr met = scan.direction == ScanDirection::forward ? i : extent_of(inner_dim) - 1 - i;
+        Stage total{stage.name + ".total", pieces, Reduce{scan.monoid, {inner_dim}, inputs_at(o * Expr(split.size) + met), {}, {}}};
+        Scan over;
+        over.monoid = folding_parts(scan.monoid), over.dim = outer_dim, over.inclusive = false, over.direction = scan.direction;
+        over.inputs = loads_of(total);
+        Stage offset{stage.name + ".offset", pieces, over};
+        auto at_point = [&](const Stage &s) {
+            std::vector<Expr> loads = loads_of(s);
+            for (Expr &e : loads)
+                e = substitute(e, {{outer_dim, variable(dim) / Expr(split.size)}, {inner_dim, variable(dim) % Expr(split.size)}});
+            return loads;
+        };
+        std::vector<Expr> before = at_point(offset), within = at_point(local_stage);
+        Expr fixed_up = rewrite(scan.monoid.combine.back(), [&](const Expr &n) -> Expr {
+            if (n.kind() == ExprKind::left) return before[static_cast<size_t>(n->number)];
+            return n.kind() == ExprKind::right ? within[static_cast<size_t>(n->number)] : Expr();
+        });
+        // What an exclusive scan folds before an element that begins a segment belongs to another one.
+        if (declared.segments.defined() && !declared.inclusive)
+            fixed_up = select(declared.segments, constant(declared.monoid.parts[0].identity), fixed_up);
+        stages = {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}};
+    }
+};
+
+std::vector<std::string> folded_dims(const Stage &stage) {
+    if (auto *scan = std::get_if<Scan>(&stage.body)) return {scan->dim};
+    return reduced_dims(stage);
+}
+
+}  // namespace
+
+Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &stages) {
+    // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
+    // none applies; that of the first stage first, so that the order of stages decides whose pieces get a number.
+    std::map<std::string, std::map<std::string, Split>> pending;
+    for (auto &[name, knobs] : stages)
+        if (!knobs.split.empty()) pending[name] = knobs.split;
+    auto apply_one = [&] {
+        for (size_t i = 0; i < algorithm.stages.size(); i++) {
+            const Stage &stage = algorithm.stages[i];
+            auto it = pending.find(stage.name);
+            if (it == pending.end()) continue;
+            const std::vector<std::string> folded = folded_dims(stage);
+            for (auto one = it->second.begin(); one != it->second.end(); ++one) {
+                const std::string dim = dim_called(one->first, folded, algorithm);
+                if (std::find(folded.begin(), folded.end(), dim) == folded.end()) continue;
+                Splitter(algorithm).run(i, dim, one->second);
+                it->second.erase(one);
+                if (it->second.empty()) pending.erase(it);
+                return true;
+            }
+        }
+        return false;
+    };
+    while (!pending.empty() && apply_one()) {}
+    for (auto &[name, splits] : pending) {
+        const Stage *stage = algorithm.find_stage(name);
+        refuse_split(name, splits.begin()->first, stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
+    }
+    return algorithm;
+}
+
+// So many vectors of a panel's row are copied without a loop.
+static constexpr int64_t most_copied = 16;
+
+Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages, int lanes) {
+    if (std::all_of(stages.begin(), stages.end(), [](const auto &s) { return s.second.pack.empty(); })) return algorithm;
+    std::vector<Stage> made;
+    for (const Stage &stage : algorithm.stages) {
+        auto it = stages.find(stage.name);
+        Stage s = stage;
+        if (it != stages.end()) {
+            std::map<std::string, Pack> packs = it->second.pack;
+            for (auto &[operand, pack] : packs) {
+                std::optional<Tensor> tensor;
+                if (const Tensor *t = algorithm.find_tensor(operand)) tensor = *t;
+                if (const Stage *d = defining_stage(algorithm, operand))
+                    for (const Tensor &t : results_of(*d))
+                        if (t.name == operand) tensor = t;
+                if (!tensor)
+                    throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand +
+                                                         "': no tensor of that name is stored when the "
+                                                         "stage runs; an inlined stage is not, nor is one that a split has replaced.");
+                std::string name = stage.name + "." + operand + ".packed";
+                std::vector<Expr> index;
+                for (const std::string &d : tensor->dims) index.push_back(variable(d));
+                made.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
+                bool used = false;
+                s = with_expressions(s, [&](const Expr &root) {
+                    return rewrite(root, [&](const Expr &n) -> Expr {
+                        if (n.kind() != ExprKind::load || n->name != operand) return {};
+                        used = true;
+                        std::vector<Expr> args = n->args;
+                        if (!n->guarded) return load(name, n.type(), args);
+                        Expr fill = args.back(), guard = args[args.size() - 2];
+                        args.resize(args.size() - 2);
+                        return load_or(name, n.type(), args, guard, fill);
+                    });
+                });
+                if (!used) throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': the stage does not load it.");
+                Knobs &k = stages[name];
+                if (!k.place) {
+                    k.place = Place{};
+                    if (pack.at != "root") *k.place = {Place::Kind::at, stage.name, pack.at};
+                }
+                if (k.layout.empty()) k.layout = pack.layout;
+                // The copy runs tile by tile of the layout, along its contiguous axis in vectors.
+                if (lanes && k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
+                    const LayoutAxis &last = pack.layout.back();
+                    if (last.remainder) {
+                        const bool written_out = last.factor <= most_copied * lanes;
+                        (written_out ? k.micro : k.levels["panel"])[last.dim] = last.factor;
+                        k.loops.push_back((written_out ? "micro." : "panel.") + last.dim);
+                        for (const LayoutAxis &axis : pack.layout)
+                            if (axis.dim != last.dim && !axis.remainder && axis.factor == 0) k.loops.push_back(axis.dim);
+                        if (!written_out || last.factor % lanes == 0) k.vector[last.dim] = lanes;
+                    } else {
+                        k.vector[last.dim] = lanes;
+                    }
+                }
+            }
+        }
+        made.push_back(std::move(s));
+    }
+    algorithm.stages = std::move(made);
+    return algorithm;
+}
+
+}  // namespace tessera

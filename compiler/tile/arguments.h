@@ -1,0 +1,17 @@
+// What the arguments of a tile program say of its dims.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/tile/tile_program.h"
+
+namespace tessera {
+
+// The dims whose extents an argument states: those of the operand where it is packed.
+const std::vector<std::string> &carried_dims(const Argument &argument);
+// The dims that the table lists, in order: all but derived ones that no argument carries.
+std::vector<Dim> spec_dims(const TileProgram &program);
+// Whether the kernel packs an operand ahead of time.
+bool is_packing(const TileProgram &program);
+
+}  // namespace tessera

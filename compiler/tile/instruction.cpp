@@ -1,0 +1,126 @@
+#include "compiler/tile/instruction.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/text/error.h"
+#include "algorithms/ir/match.h"
+
+namespace tessera {
+
+namespace {
+
+// Subnormals become zeros of their sign.
+Expr flushed(const Expr &x) {
+    Expr sign = operation(Op::bit_and, {bitcast(DType::i32, x), constant_int(DType::i32, INT32_MIN)});
+    Expr tiny = abs(x) < constant(DType::f32, std::numeric_limits<float>::min());
+    return select(tiny, bitcast(DType::f32, sign), x);
+}
+
+Expr dot2() {
+    auto element = [](int i) { return flushed(cast(DType::f32, input(i, DType::bf16))); };
+    auto step = [&](int i, const Expr &sum) { return flushed(fma(element(2 * i), element(2 * i + 1), sum)); };
+    return step(0, step(1, flushed(left(0, DType::f32))));
+}
+
+Expr dot4() {
+    Expr sum = left(0, DType::i32);
+    for (int i = 0; i < 4; i++) sum = fma(cast(DType::i32, input(2 * i, DType::u8)), cast(DType::i32, input(2 * i + 1, DType::i8)), sum);
+    return sum;
+}
+
+}  // namespace
+
+const std::vector<Instruction> &instructions() {
+    static const std::vector<Instruction> all = {
+        {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
+        {"mul_add", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
+        {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
+        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}},
+    };
+    return all;
+}
+
+const Instruction *find_instruction(const std::string &name) {
+    for (const Instruction &i : instructions())
+        if (i.name == name) return &i;
+    return nullptr;
+}
+
+std::vector<std::string> instruction_names() {
+    std::vector<std::string> names;
+    for (const Instruction &i : instructions()) names.push_back(i.name);
+    return names;
+}
+
+bool is_on(const Instruction &family, const Target &target) {
+    return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
+}
+
+int instructions_of(const Instruction &family, const Target &target) {
+    const bool of_words = family.name == "dot4" && !target.has("avx512_vnni") && !target.has("asimddp");
+    return of_words ? 4 : 1;  // two products of words, and two sums
+}
+
+bool is_sum_of_products(const Monoid &m) {
+    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.step.size() != 1) return false;
+    const DType type = m.parts[0].identity.type;
+    return equal(m.step[0], fma(input(0, type), input(1, type), left(0, type)));
+}
+
+Algorithm with_mul_add(Algorithm a, const std::map<std::string, Knobs> &stages) {
+    for (Stage &stage : a.stages) {
+        auto it = stages.find(stage.name);
+        if (it == stages.end() || it->second.instruction != "mul_add") continue;
+        auto *reduce = std::get_if<Reduce>(&stage.body);
+        if (!reduce || !is_sum_of_products(reduce->monoid) || !is_float(reduce->monoid.parts[0].identity.type))
+            throw UserError("schedule.instruction",
+                            stage.name +
+                                ": the instruction family mul_add sums products of floats, each product and each sum with a "
+                                "rounding; this stage is no such sum. Delete the knob (null).");
+        const DType type = reduce->monoid.parts[0].identity.type;
+        reduce->monoid.step = {left(0, type) + input(0, type) * input(1, type)};
+    }
+    return a;
+}
+
+std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce) {
+    const Monoid &m = reduce.monoid;
+    if (m.parts.size() != 1 || !m.parts[0].dims.empty() || m.parts[0].identity.type != family.accumulator) return {};
+    const DType type = family.accumulator;
+    if (m.step.size() != 1) return {};
+    if (is_integer(type) && reduce.inputs.size() == 1 && equal(m.step[0], left(0, type) + input(0, type))) {
+        const Expr &e = reduce.inputs[0];
+        if (e.kind() != ExprKind::cast) return {};
+        if (e->args[0].type() == family.second) return {{constant_int(family.first, 1), e->args[0]}};
+        if (e->args[0].type() == family.first) return {{e->args[0], constant_int(family.second, 1)}};
+        return {};
+    }
+    if (!is_sum_of_products(m) || reduce.inputs.size() != 2) return {};
+    std::vector<Expr> operands;
+    for (const Expr &e : reduce.inputs) {
+        if (e.kind() != ExprKind::cast) return {};
+        operands.push_back(e->args[0]);
+    }
+    if (operands[0].type() != family.first) std::swap(operands[0], operands[1]);
+    if (operands[0].type() != family.first || operands[1].type() != family.second) return {};
+    return operands;
+}
+
+Expr apply(const Instruction &family, const Expr &accumulator, const std::vector<Expr> &operands) {
+    require(static_cast<int>(operands.size()) == 2 * family.group, "an instruction has two operands for each element");
+    return rewrite(family.meaning, [&](const Expr &n) -> Expr {
+        if (n.kind() == ExprKind::left) return accumulator;
+        return n.kind() == ExprKind::input ? operands[static_cast<size_t>(n->number)] : Expr();
+    });
+}
+
+std::vector<Expr> match(const Instruction &family, const Expr &e) {
+    Matcher m;
+    if (!family.meaning.defined() || !m.match(family.meaning, e)) return {};
+    std::vector<Expr> result = {m.lefts.at(0)};
+    for (auto &[number, operand] : m.inputs) result.push_back(operand);
+    return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,33 @@
+// What is emitted together: a kernel of several variants, each under its condition, and its like for each target.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/tile/tile_program.h"
+#include "schedules/knobs/schedule.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+// A program and the condition under which the library runs it: all of `when` hold. The last variant of a kernel has
+// none, so one always applies.
+struct KernelVariant {
+    std::vector<Condition> when;
+    TileProgram program;
+};
+
+// One public function. All variants have the same arguments, packed alike.
+struct Kernel {
+    std::string name;  // a C identifier
+    std::vector<KernelVariant> variants;
+    // The last variant's, which is of all extents: what the arguments are, and what is checked of them.
+    const TileProgram &general() const { return variants.back().program; }
+};
+
+// The same kernels, each lowered for one target under its own schedule.
+struct TargetKernels {
+    Target target;
+    std::vector<Kernel> kernels;
+};
+
+}  // namespace tessera

@@ -1,0 +1,191 @@
+#include "compiler/tile/tile_program.h"
+
+#include "support/text/error.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/print.h"
+#include "algorithms/text/shared_text.h"
+#include "compiler/tile/instruction.h"
+#include "schedules/knobs/notation.h"
+
+namespace tessera {
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+    using Visitors::operator()...;
+};
+
+using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
+
+static const NodeVariant &as_variant(const TileNode &node) { return node; }
+
+std::vector<const TileBody *> bodies_of(const TileNode &node) {
+    return std::visit(Overloaded{
+                          [](const Loop &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Let &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Alloc &n) -> std::vector<const TileBody *> { return {&n.body}; },
+                          [](const Guard &n) -> std::vector<const TileBody *> {
+                              return {&n.then, &n.otherwise};
+                          },
+                          [](const auto &) -> std::vector<const TileBody *> { return {}; },
+                      },
+                      as_variant(node));
+}
+
+static std::vector<Expr> store_expressions(const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+    std::vector<Expr> all = index;
+    all.push_back(value);
+    if (guard.defined()) all.push_back(guard);
+    return all;
+}
+
+std::vector<Expr> expressions_of(const TileNode &node) {
+    return std::visit(Overloaded{
+                          [](const Loop &n) -> std::vector<Expr> { return {n.count}; },
+                          [](const Compute &n) { return store_expressions(n.index, n.value, n.guard); },
+                          [](const Copy &n) { return store_expressions(n.index, n.value, n.guard); },
+                          [](const Prefetch &n) { return n.index; },
+                          [](const Barrier &) -> std::vector<Expr> { return {}; },
+                          [](const Guard &n) -> std::vector<Expr> { return {n.condition}; },
+                          [](const Let &n) -> std::vector<Expr> { return {n.value}; },
+                          [](const Alloc &n) { return n.buffer.extents; },
+                          [](const Invoke &n) {
+                              std::vector<Expr> all;
+                              for (auto &[name, e] : n.extents) all.push_back(e);
+                              for (auto &[name, e] : n.parameters) all.push_back(e);
+                              return all;
+                          },
+                      },
+                      as_variant(node));
+}
+
+void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit) {
+    for (const auto &node : body) {
+        visit(*node);
+        for (const TileBody *inner : bodies_of(*node)) walk(*inner, visit);
+    }
+}
+
+const char *name_of(LoopKind kind) {
+    static const char *names[] = {"for", "unrolled", "vector", "parallel", "pipelined", "block", "warp", "thread"};
+    return names[static_cast<size_t>(kind)];
+}
+
+const char *name_of(Space space) {
+    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace", "shared", "global", "managed", "host", "tmem"};
+    return names[static_cast<size_t>(space)];
+}
+
+static std::string list(const std::vector<Expr> &items) {
+    std::string text;
+    for (const Expr &e : items) text += (text.empty() ? "" : ", ") + to_string(e);
+    return text;
+}
+
+static std::string brackets(const std::vector<std::string> &dims) { return "[" + (dims.empty() ? "" : join(dims)) + "]"; }
+
+// What repeats is named below the line where it is longer than most indices, which read better in their place.
+constexpr int shared_nodes = 16;
+
+static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign,
+                              const Expr &value, const Expr &guard) {
+    std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
+    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
+    for (const Instruction &family : instructions())
+        if (std::vector<Expr> operands = match(family, value); !operands.empty())
+            return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
+    SharedText line(store_expressions(index, value, guard), shared_nodes);
+    return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
+}
+
+static void print(const TileBody &body, int depth, std::string &out);
+
+static void print(const TileNode &node, int depth, std::string &out) {
+    std::string indent(2 * depth, ' ');
+    std::visit(Overloaded{
+                   [&](const Loop &n) {
+                       out += indent + name_of(n.kind) + (n.depth ? "(" + std::to_string(n.depth) + ")" : "") + " " + n.variable + " < " +
+                              to_string(n.count) + "\n";
+                       print(n.body, depth + 1, out);
+                   },
+                   [&](const Compute &n) { out += store_text(indent, n.buffer, n.index, " = ", n.value, n.guard); },
+                   [&](const Copy &n) {
+                       std::string sign = n.asynchronous ? " <-(" + std::to_string(n.stage) + ") " : " <- ";
+                       out += store_text(indent, n.buffer, n.index, sign, n.value, n.guard);
+                   },
+                   [&](const Prefetch &n) {
+                       SharedText line(n.index, shared_nodes);
+                       std::string index;
+                       for (const Expr &e : n.index) index += (index.empty() ? "" : ", ") + line(e);
+                       out += line.finish(indent, "prefetch " + n.buffer + "[" + index + "]");
+                   },
+                   [&](const Barrier &n) { out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n"; },
+                   [&](const Guard &n) {
+                       out += indent + "if " + to_string(n.condition) + "\n";
+                       print(n.then, depth + 1, out);
+                       if (!n.otherwise.empty()) {
+                           out += indent + "else\n";
+                           print(n.otherwise, depth + 1, out);
+                       }
+                   },
+                   [&](const Let &n) {
+                       SharedText line({n.value}, shared_nodes);
+                       out += line.finish(indent, n.variable + " = " + line(n.value));
+                       print(n.body, depth, out);
+                   },
+                   [&](const Alloc &n) {
+                       out += indent + n.buffer.name + "[" + list(n.buffer.extents) + "]: " + name_of(n.buffer.dtype) + " in " +
+                              name_of(n.buffer.space) + "\n";
+                       print(n.body, depth, out);
+                   },
+                   [&](const Invoke &n) {
+                       out += indent + "invoke " + n.program + "(" + (n.buffers.empty() ? "" : join(n.buffers));
+                       for (auto &[name, e] : n.extents) out += ", " + name + "=" + to_string(e);
+                       for (auto &[name, e] : n.parameters) out += ", " + name + "=" + to_string(e);
+                       out += ")\n";
+                   },
+               },
+               as_variant(node));
+}
+
+static void print(const TileBody &body, int depth, std::string &out) {
+    for (const auto &node : body) print(*node, depth, out);
+}
+
+std::string to_string(const Packing &packing) {
+    std::vector<std::string> axes;
+    for (const LayoutAxis &axis : packing.layout) axes.push_back(to_string(axis));
+    return packing.operand.name + brackets(packing.operand.dims) + " packed as " + join(axes);
+}
+
+static std::string text_after_name(const TileProgram &p) {
+    std::string out = " for " + p.target + "\n";
+    for (const Dim &d : p.dims) {
+        out += "  dim " + d.name;
+        if (d.kind == DimKind::fixed) out += " = " + std::to_string(d.value);
+        if (d.size.defined()) out += " = " + to_string(d.size);
+        if (d.multiple_of > 1) out += " % " + std::to_string(d.multiple_of) + " == 0";
+        if (!d.equals.empty()) out += " == " + d.equals;
+        out += "\n";
+    }
+    for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
+    for (const Argument &a : p.arguments)
+        out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + brackets(a.tensor.dims) +
+               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + "\n";
+    for (const Tensor &t : p.constants)
+        out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
+    print(p.body, 1, out);
+    for (const TileProgram &q : p.programs) out += to_text(q);
+    return out;
+}
+
+std::string to_text(const TileProgram &program) { return "tile program " + program.name + text_after_name(program); }
+
+std::string to_text(const TileBody &body) {
+    std::string text;
+    print(body, 0, text);
+    return text;
+}
+
+std::string resolved_hash(const TileProgram &program) { return sha256(text_after_name(program)); }
+
+}  // namespace tessera

@@ -1,0 +1,157 @@
+// A TileProgram is an algorithm with its schedule applied: every loop, extent, tail, copy, register tile and reduction
+// tree, written out. Emitters translate it and change nothing; the interpreter (interpret.h) runs it and gives the bits
+// that emitted code must give.
+//
+//   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
+//   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke
+//   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, pipelined, block, warp, thread
+//   Compute     := buffer[index…] = value where guard
+//   Copy        := the same for a value that is one load; asynchronous copies name their pipeline stage
+//   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
+//   Alloc       := buffer, space, node*              lives for its nodes
+//   Guard       := condition, node*, node*           full and tail versions, or a skipped store
+//
+// Expressions are those of algorithms/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index
+// for each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is
+// dense and row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block, warp and thread
+// loops are independent (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+enum class LoopKind : uint8_t { serial, unrolled, vector, parallel, pipelined, block, warp, thread };
+enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared, global, managed, host, tmem };
+
+struct TileNode;
+using TileBody = std::vector<std::shared_ptr<const TileNode>>;
+
+struct Buffer {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<Expr> extents;  // outermost axis first; over extents of dims and, below the top, nothing else
+    Space space = Space::argument;
+};
+
+struct Loop {
+    std::string variable;
+    Expr count;
+    LoopKind kind = LoopKind::serial;
+    int depth = 0;  // pipelined: copies in flight
+    TileBody body;
+};
+
+struct Compute {
+    std::string buffer;
+    std::vector<Expr> index;
+    Expr value;
+    Expr guard;  // undefined: always
+};
+
+struct Copy {
+    std::string buffer;
+    std::vector<Expr> index;
+    Expr value;  // a load, possibly guarded
+    Expr guard;
+    bool asynchronous = false;
+    int stage = 0;
+};
+
+// Asks the processor to bring the cache line of an element near. It changes no value, and nothing is read where there is no
+// element.
+struct Prefetch {
+    std::string buffer;
+    std::vector<Expr> index;
+};
+
+struct Barrier {
+    Space scope = Space::shared;
+    int awaited = 0;  // copies of pipeline stages up to this one have arrived
+};
+
+struct Guard {
+    Expr condition;
+    TileBody then, otherwise;
+};
+
+struct Let {
+    std::string variable;
+    Expr value;
+    TileBody body;
+};
+
+struct Alloc {
+    Buffer buffer;
+    TileBody body;
+};
+
+// Runs one of the TileProgram's `programs`, outside of all loops.
+struct Invoke {
+    std::string program;
+    std::vector<std::string> buffers;  // of this program, one for each argument of that one
+    std::map<std::string, Expr> extents;
+    std::map<std::string, Expr> parameters;
+};
+
+struct TileNode : std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke> {
+    using variant::variant;
+};
+
+// How an operand is packed ahead of time (prepack.h). The layout has every dim, whole or in two parts.
+struct Packing {
+    Tensor operand;
+    std::vector<LayoutAxis> layout;
+};
+
+// An argument in the order of the generated function's signature.
+struct Argument {
+    Tensor tensor;
+    bool written = false;  // an output or a state
+    bool read = false;     // an input or a state
+    // The tensor is what was packed: one axis for each of the layout, dense, and zero past the ends of the operand. In
+    // memory a header stands before it (runtime/tessera.h).
+    std::optional<Packing> packed = {};
+};
+
+struct TileProgram {
+    std::string name;
+    std::string target;                 // of schedules/target.h
+    std::vector<std::string> features;  // CPU features the code may use
+    std::vector<Dim> dims;              // every dim of the arguments and what their sizes need
+    std::vector<Parameter> parameters;
+    std::vector<Argument> arguments;  // inputs, states, outputs
+    std::vector<Tensor> constants;
+    TileBody body;
+    std::vector<TileProgram> programs;  // that are invoked, each after those that it invokes itself; none has any of its own
+};
+
+template <typename T>
+std::shared_ptr<const TileNode> tile_node(T node) {
+    return std::make_shared<const TileNode>(std::move(node));
+}
+
+// The body of a Loop, Let or Alloc; both bodies of a Guard; none otherwise.
+std::vector<const TileBody *> bodies_of(const TileNode &node);
+// Every expression of the node itself.
+std::vector<Expr> expressions_of(const TileNode &node);
+// Calls `visit` on every node, outer ones first.
+void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit);
+
+const char *name_of(LoopKind kind);
+const char *name_of(Space space);
+// "w[K, N] packed as N/48, K, N%48"
+std::string to_string(const Packing &packing);
+// The text form, one node a line, two spaces a level; $0, $1, … name what a line repeats and stand below it.
+std::string to_text(const TileProgram &program);
+std::string to_text(const TileBody &body);
+// "sha256:…" of the text form without the program's name: equal for schedules that resolve to the same program.
+std::string resolved_hash(const TileProgram &program);
+
+}  // namespace tessera

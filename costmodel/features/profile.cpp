@@ -1,0 +1,388 @@
+#include "costmodel/features/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "compiler/tile/instruction.h"
+#include "costmodel/features/loop_nest.h"
+#include "costmodel/features/working_set.h"
+
+namespace tessera {
+
+namespace {
+
+// In issue slots, of which a cycle has two.
+constexpr double slow_slots = 10;      // of a division or a square root
+constexpr double latency = 8;          // until a float operation's result can be used
+constexpr double slow_latency = 26;    // of a division or a square root
+constexpr double memory_latency = 10;  // from a store to a load of the same place
+constexpr double other_latency = 2;    // of an integer's operation, a comparison or a select
+constexpr double window = 400;         // instructions that wait for others at one time
+constexpr double spill_slots = 4;      // for a use of a vector that has no register
+constexpr double found_room = 2;       // vectors more than there are registers that compilers still find room for
+constexpr int64_t typical = 64;        // an extent that data decides
+
+using Mask = LoopNest::Mask;
+
+// What one iteration of an innermost loop issues, over all iterations.
+struct Bucket {
+    double alu = 0, memory = 0, stores = 0, chain = 0, fma = 0, loads = 0, trips = 1, runs = 1;
+    bool parallel = false;                         // inside of a parallel loop
+    double in_turn = 1, vectors = 0, singles = 0;  // in one iteration, loaded and used several times: vectors, and elements for all lanes
+    std::map<std::string, double> sums;            // independent ones, by buffer
+
+    double busiest() const { return std::max({alu, memory, 2 * stores}); }
+    // Where little stands between the begins of two chains, the processor works on both at one time.
+    double waits() const { return chain * std::min(1.0, (alu + memory + stores) / runs / window); }
+    // Vectors that are live in one iteration; what is used once is an operand in memory. Several elements in turn are loaded as one vector,
+    // which stays.
+    double live() const { return accumulators() + vectors / in_turn + (in_turn > 1 ? singles / in_turn : std::min(singles, 1.0)); }
+    double accumulators() const {
+        double all = 0;
+        for (const auto &[buffer, count] : sums) all += count;
+        return all;
+    }
+    void spill(double registers) {
+        if (!sums.empty()) alu += spill_slots * std::max(0.0, live() - registers - found_room) * in_turn * trips * runs;
+    }
+};
+
+class Profiler {
+public:
+    Profiler(const Target &target, int threads) : target_(target), threads_(threads) {}
+
+    Profile run(const TileProgram &program, const DimExtents &extents) {
+        programs_ = &program.programs;
+        enter(program, extents, Space::argument);
+        finish();
+        return out_;
+    }
+
+private:
+    const Target &target_;
+    int threads_;
+    Profile out_;
+    LoopNest nest_;
+    std::map<std::string, size_t> buffer_ids_;
+    struct Known {
+        Space space = Space::argument;
+        std::vector<double> extents;
+        double element = 4;
+    };
+    std::vector<Known> buffers_;
+    std::vector<Access> accesses_;
+    std::map<size_t, Bucket> buckets_;
+    double stack_ = 0, workspace_ = 0;
+    const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
+
+    // `space` is what its arguments are in.
+    void enter(const TileProgram &program, const DimExtents &extents, Space space) {
+        const LoopPositions saved = nest_.at;
+        auto &known = nest_.at.extents;
+        known.clear();
+        for (const Dim &d : program.dims) known[d.name] = d.kind == DimKind::fixed ? d.value : typical;
+        for (const auto &[name, extent] : extents) known[name] = extent;
+        for (const Dim &d : program.dims)
+            if (d.kind == DimKind::symbolic && !d.equals.empty() && known.count(d.equals)) known[d.name] = known[d.equals];
+        auto add = [&](const Tensor &t, Space where) {
+            std::vector<Expr> e;
+            for (const std::string &d : t.dims) e.push_back(extent(d));
+            declare({t.name, t.dtype, e, where});
+        };
+        for (const Argument &a : program.arguments) add(a.tensor, space);
+        for (const Tensor &t : program.constants) add(t, Space::constant);
+        visit(program.body);
+        nest_.at = saved;
+    }
+
+    void declare(const Buffer &buffer) {
+        Known known{buffer.space, {}, static_cast<double>(size_of(buffer.dtype))};
+        for (const Expr &e : buffer.extents) known.extents.push_back(static_cast<double>(std::max<int64_t>(1, nest_.at.value(e))));
+        buffer_ids_[buffer.name] = buffers_.size();
+        buffers_.push_back(known);
+    }
+
+    void visit(const TileBody &body) {
+        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, static_cast<const TileNodeBase &>(*node));
+    }
+    using TileNodeBase = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
+
+    void visit(const Loop &loop) {
+        const double count = nest_.mean_of(loop.count);
+        if (count <= 0) return;
+        if (loop.kind == LoopKind::parallel) {
+            out_.regions += nest_.turns();
+            if (out_.parallel < count) {
+                out_.parallel = count;
+                const double share = std::ceil(out_.parallel / threads_);
+                out_.imbalance = share * threads_ / out_.parallel;
+            }
+        }
+        nest_.enter(loop, count);
+        if (!nest_.frames().back().is_inside()) out_.iterations += nest_.turns();
+        visit(loop.body);
+        nest_.leave();
+    }
+
+    void visit(const Let &let) {
+        nest_.bind(let);
+        visit(let.body);
+        nest_.unbind(let);
+    }
+
+    void visit(const Alloc &alloc) {
+        declare(alloc.buffer);
+        double bytes = buffers_.back().element;
+        for (double e : buffers_.back().extents) bytes *= e;
+        const bool stack = alloc.buffer.space == Space::stack || alloc.buffer.space == Space::registers;
+        double &sum = stack ? stack_ : workspace_;
+        sum += bytes;
+        out_.stack_bytes = std::max(out_.stack_bytes, stack_), out_.workspace_bytes = std::max(out_.workspace_bytes, workspace_);
+        visit(alloc.body);
+        sum -= bytes;
+    }
+
+    void visit(const Guard &guard) {
+        out_.guards += nest_.turns();
+        const double holds = nest_.mean_of(guard.condition), before = nest_.likely;
+        if (holds > 0 || guard.otherwise.empty()) nest_.likely = before * std::max(holds, 1e-3), visit(guard.then);
+        if (holds < 1 && !guard.otherwise.empty()) nest_.likely = before * (1 - holds), visit(guard.otherwise);
+        nest_.likely = before;
+    }
+
+    void visit(const Prefetch &) {}
+    void visit(const Barrier &) {}
+
+    void visit(const Invoke &invoke) {
+        for (const TileProgram &callee : *programs_) {
+            if (callee.name != invoke.program) continue;
+            DimExtents extents;
+            for (const auto &[dim, e] : invoke.extents) extents[dim] = nest_.at.value(e);
+            const std::map<std::string, size_t> names = buffer_ids_;
+            enter(callee, extents, Space::workspace);
+            buffer_ids_ = names;
+        }
+    }
+
+    void visit(const Compute &c) { leaf(c.buffer, c.index, c.value, c.guard, false); }
+    void visit(const Copy &c) { leaf(c.buffer, c.index, c.value, c.guard, true); }
+
+    // Visits the distinct nodes of a value and counts what each of them issues.
+    struct Term {
+        Mask mask = 0;      // the loops that its value depends on
+        double chain = -1;  // issue slots from what the destination held until it is there; below 0: it does not depend on that
+    };
+    struct Count {
+        const std::string &destination;
+        AddressMap<Term> terms = {};
+        Bucket issued = {};
+    };
+
+    double issues(Mask mask, double element) const { return nest_.issues(mask, element, target_.vector_bytes); }
+
+    Term count(const Expr &e, Count &all) {
+        if (const Term *known = all.terms.find(e.get())) return *known;
+        Term term;
+        auto depend = [&](const Term &other) { term.mask |= other.mask, term.chain = std::max(term.chain, other.chain); };
+        if (e.kind() == ExprKind::variable) term.mask = nest_.loops_of(e);
+        else if (e.kind() == ExprKind::load) depend(load(e, {}, all));
+        else
+            for (const Expr &a : e->args) depend(count(a, all));
+        if (e.kind() == ExprKind::operation || e.kind() == ExprKind::cast) operate(e, term, all);
+        *all.terms.add(e.get()).first = term;
+        return term;
+    }
+
+    void operate(const Expr &e, Term &term, Count &all) {
+        const double n = issues(term.mask, e.type() == DType::index || e.type() == DType::boolean ? 4 : size_of(e.type()));
+        const bool is_slow = is_float(e.type()) && e.kind() == ExprKind::operation && (e->op == Op::div || e->op == Op::sqrt);
+        if (e.kind() == ExprKind::cast) out_.arithmetic += n;
+        else if (!is_float(e.type())) out_.integer += n;
+        else if (e->op == Op::fma) out_.fma += n, all.issued.fma += n;
+        else if (is_slow) out_.slow += n;
+        else out_.arithmetic += n;
+        if (!nest_.in_lanes(term.mask)) out_.scalar += n;
+        if (e.type() != DType::index) all.issued.alu += is_slow ? n * slow_slots : n;
+        const bool is_short = !is_float(e.type()) || (e.kind() == ExprKind::operation && e->op == Op::select);
+        if (term.chain >= 0) term.chain += is_slow ? slow_latency : is_short ? other_latency : latency;
+    }
+
+    // Elements that one instruction of a family takes together: so many, so far apart.
+    struct Group {
+        double size = 1, apart = 1;
+    };
+
+    static std::vector<Expr> index_of(const Expr &load) { return {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}; }
+
+    Term load(const Expr &e, const Group &group, Count &all) {
+        Term term{memory(e->name, index_of(e), false, e->guarded, group, all)};
+        if (e->guarded) term.mask |= count(e->args[e->args.size() - 2], all).mask;
+        if (e->name == all.destination) term.chain = buffers_[buffer_ids_.at(e->name)].space == Space::registers ? 0 : memory_latency;
+        return term;
+    }
+
+    // Elements from the begin of the buffer.
+    double offset(const std::vector<Expr> &index, const std::vector<double> &extents) const {
+        double all = 0;
+        for (size_t a = 0; a < index.size(); a++) all = all * extents[a] + static_cast<double>(nest_.at.value(index[a]));
+        return all;
+    }
+
+    Mask loops_of(const std::vector<Expr> &index) const {
+        Mask mask = 0;
+        for (const Expr &i : index) mask |= nest_.loops_of(i);
+        return mask;
+    }
+
+    // Where it goes, and how many elements there are from one lane to the next: 0 where lanes share one, nothing where that is not always
+    // the same.
+    std::pair<Walk, std::optional<double>> walk_of(const std::vector<Expr> &index, Mask mask, const Known &buffer) {
+        const std::vector<LoopNest::Frame> &frames = nest_.frames();
+        Mask wraps = 0;
+        for (const Expr &i : index) wraps |= nest_.wraps(i);
+        Walk walk{{}, std::vector<double>(frames.size() * index.size(), 0), buffer.extents, buffer.element};
+        std::optional<double> step = 0;
+        for (size_t f = 0; f < frames.size(); f++) {
+            walk.loops.push_back({frames[f].count, frames[f].node});
+            if (!LoopNest::has(mask, f)) continue;
+            double all = 0;
+            for (size_t a = 0; a < index.size(); a++) {
+                const double moved = static_cast<double>(nest_.moved(index[a], f));
+                walk.movement[f * index.size() + a] = std::abs(moved);
+                all = all * buffer.extents[a] + moved;
+            }
+            if (frames[f].kind != LoopKind::vector || frames[f].last == 0) continue;
+            if (LoopNest::has(wraps, f)) step.reset();
+            else if (step && all != 0) step = all / static_cast<double>(frames[f].last);
+        }
+        return {std::move(walk), step};
+    }
+
+    // A load or store; gives the loops that the element varies with.
+    Mask memory(const std::string &name, const std::vector<Expr> &index, bool store, bool masked, const Group &group, Count &all) {
+        const Mask mask = loops_of(index);
+        auto id = buffer_ids_.find(name);
+        if (id == buffer_ids_.end()) return mask;
+        const Known &buffer = buffers_[id->second];
+        const auto [walk, step] = walk_of(index, mask, buffer);
+        const bool together = group.size == 1 || group.apart == 1;
+        const bool apart = !together || !step || (*step != 0 && *step != group.size);
+        const bool one = step == 0 && !nest_.frames().empty();
+        if (buffer.space == Space::registers && !apart) return mask;
+        const double n = issues(store ? ~Mask{0} : mask, buffer.element * group.size);
+        const double each = apart ? std::min(target_.vector_bytes / buffer.element, nest_.lanes() * group.size) : 1;
+        (store ? (apart ? out_.scatters : out_.stores) : apart ? out_.gathers : one ? out_.broadcasts : out_.loads) += n;
+        (store ? all.issued.stores : all.issued.memory) += n * each;
+        if (!store) all.issued.loads += n;
+        if (!store && nest_.is_shared(mask)) (one ? all.issued.singles : all.issued.vectors) += n;
+        if (masked) out_.masked += n;
+        if (!nest_.in_lanes(mask)) out_.scalar += n;
+        if (buffer.space != Space::registers)
+            accesses_.push_back(
+                {id->second, store, nest_.likely, buffer.element * offset(index, buffer.extents), walk.loops, touched_by(walk)});
+        return mask;
+    }
+
+    // The operands of a family's instruction, in place of what it means.
+    Term count_groups(const Instruction &family, const std::vector<Expr> &matched, Count &all) {
+        Term term = count(matched[0], all);
+        for (size_t side = 0; side < 2; side++) {
+            const Expr &first = matched[1 + side], &second = matched[3 + side];
+            if (first.kind() == ExprKind::load && second.kind() == ExprKind::load && first->name == second->name &&
+                buffer_ids_.count(first->name)) {
+                const std::vector<double> &extents = buffers_[buffer_ids_.at(first->name)].extents;
+                term.mask |=
+                    load(first, {static_cast<double>(family.group), offset(index_of(second), extents) - offset(index_of(first), extents)},
+                         all)
+                        .mask;
+            } else {
+                for (int i = 0; i < family.group; i++) term.mask |= count(matched[1 + 2 * static_cast<size_t>(i) + side], all).mask;
+            }
+        }
+        const double n = issues(~Mask{0}, size_of(family.accumulator));
+        out_.grouped += n, all.issued.fma += n, all.issued.alu += n * instructions_of(family, target_);
+        if (term.chain >= 0) term.chain += latency * instructions_of(family, target_);
+        return term;
+    }
+
+    Term count_value(const Expr &value, Count &all) {
+        for (const Instruction &family : instructions())
+            if (const std::vector<Expr> matched = family.group > 1 ? match(family, value) : std::vector<Expr>(); !matched.empty())
+                return count_groups(family, matched, all);
+        return count(value, all);
+    }
+
+    void leaf(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, bool copies) {
+        Count all{buffer};
+        const double chain = count_value(value, all).chain;
+        const Known &known = buffers_[buffer_ids_.at(buffer)];
+        const Mask moved = memory(buffer, index, true, guard.defined(), {}, all);
+        const std::vector<LoopNest::Frame> &frames = nest_.frames();
+        const std::optional<size_t> inner = nest_.innermost();
+        bool parallel = false;
+        double unrolled = 1, points = nest_.likely, own = 1, runs = nest_.likely, in_turn = 1;
+        for (size_t i = 0; i < frames.size(); i++) {
+            const LoopNest::Frame &f = frames[i];
+            const double n = f.count;
+            if (f.kind == LoopKind::parallel) parallel = true;
+            if (f.kind == LoopKind::unrolled) unrolled *= n;
+            if (f.kind == LoopKind::unrolled && !LoopNest::has(moved, i)) in_turn *= n;
+            if (f.kind == LoopKind::vector) own *= std::max(1.0, n * known.element / target_.vector_bytes);
+            if (!f.is_inside() && i != inner) runs *= n;
+            points *= n;
+        }
+        out_.statements += unrolled * own;
+        if (copies) out_.copied += points;
+        if (guard.defined()) out_.partial += points;
+        const size_t node = inner ? frames[*inner].node : 0;
+        Bucket &bucket = buckets_[node];
+        bucket.runs = runs, bucket.parallel = parallel;
+        bucket.trips = inner ? frames[*inner].count : 1;
+        bucket.alu += all.issued.alu, bucket.memory += all.issued.memory, bucket.stores += all.issued.stores;
+        bucket.fma += all.issued.fma, bucket.loads += all.issued.loads;
+        if (inner)
+            bucket.vectors += all.issued.vectors / (runs * bucket.trips), bucket.singles += all.issued.singles / (runs * bucket.trips);
+        if (chain >= 0 && inner && !LoopNest::has(moved, *inner)) {
+            bucket.chain = std::max(bucket.chain, runs * bucket.trips * in_turn * chain);
+            double &sums = bucket.sums[buffer];
+            sums = std::max(sums, unrolled / in_turn * own), bucket.in_turn = std::max(bucket.in_turn, in_turn);
+        }
+    }
+
+    void finish() {
+        const WorkingSets sets(accesses_, nest_.nodes(), target_);
+        out_.traffic = sets.traffic(), out_.translations = sets.translations();
+        std::map<size_t, double> arguments;
+        for (const Access &a : accesses_)
+            if (buffers_[a.buffer].space == Space::argument) arguments[a.buffer] = std::max(arguments[a.buffer], a.touched[0].bytes);
+        for (const auto &[buffer, bytes] : arguments) out_.argument_bytes += bytes;
+        const Bucket *hottest = nullptr;
+        size_t loop = 0;  // its node
+        for (auto &[node, b] : buckets_) {
+            b.spill(target_.vector_registers);
+            const double busiest = b.busiest(), waits = b.waits();
+            out_.core_time += std::max(busiest, waits);
+            if (!b.parallel) out_.alone += std::max(busiest, waits);
+            if (waits > busiest) out_.chained += waits - busiest;
+            if (!hottest || b.alu > hottest->alu) hottest = &b, loop = node;
+        }
+        if (hottest) {
+            out_.accumulators = hottest->accumulators(), out_.in_turn = hottest->in_turn;
+            out_.loads_per_fma = hottest->loads / std::max(hottest->fma, 1.0);
+            out_.inner_trips = hottest->trips;
+            out_.inner_bytes = sets.bytes_in(loop), out_.inner_rows = sets.rows_in(loop);
+            out_.inner_loads = hottest->vectors, out_.live = hottest->live();
+        }
+    }
+};
+
+}  // namespace
+
+Profile profile_of(const TileProgram &program, const DimExtents &extents, const Target &target, int threads) {
+    return Profiler(target, std::max(threads, 1)).run(program, extents);
+}
+
+}  // namespace tessera

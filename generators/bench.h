@@ -1,9 +1,0 @@
-// bench: how fast a compiled kernel runs on this machine.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command bench_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

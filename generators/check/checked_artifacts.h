@@ -1,0 +1,63 @@
+// Whether schedules still resolve to the programs that were measured: every artifact is lowered again, nothing is compiled.
+//
+// An artifact that says what it was tuned for (provenance.h) is lowered for that. Any other is lowered for the algorithm and the
+// target that it is named after, <algorithm>[/<numerics>]/<anything><target>, or that its nearest ancestor with such a name is, or
+// the smallest target that has what it requires; with dynamic dims and standard options. What programs those had is recorded
+// beside them, in the folder's tessera-programs.lock.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generators/kernel/program_record.h"
+#include "generators/kernel/registry.h"
+#include "generators/kernel/tuning_record.h"
+
+namespace tessera {
+
+struct CheckedArtifact {
+    // unknown: named after no algorithm of this generator's, such as what only others extend. unrecorded: it lowers, and there is nothing
+    // to compare it with.
+    enum class State { broken, changed, unrecorded, unknown, unchanged } state = State::unknown;
+    std::string name;
+    std::filesystem::path file;
+    std::string message;  // what is broken
+    std::optional<Provenance> recorded, now;
+    bool measured = false;  // the record is the artifact's own
+    std::optional<TuningRecord> tuned;
+    std::string base;                 // the schedule that it was tuned from, or "none"; "" where tune begins with that by itself
+    std::string lost_base;            // one that is in none of the folders
+    std::vector<std::string> causes;  // of a change: "its own fields", "ancestor 'matmul/avx2'", "the algorithm", "the compiler"
+    struct Count {
+        std::string name;
+        double before = 0, after = 0;
+    };
+    std::vector<Count> counts;     // that differ by more than a thousandth
+    std::optional<double> effect;  // predicted speed over the speed predicted for what was recorded
+};
+const char *name_of(CheckedArtifact::State state);
+
+// The target that a schedule's name ends in, "" for none: attention/two_pass_avx2 is for avx2, matmul_u8s8/arm64+asimddp for
+// arm64+asimddp.
+std::string target_in(const std::string &schedule);
+
+// Artifacts that resolve to one program at one shape: measuring the first measures all.
+struct ToMeasure {
+    std::vector<size_t> artifacts;  // positions in the list of the checked
+    double effect = 1;
+};
+
+// `paths` are files of schedules and folders with them; folders are also where ancestors are found, then `more`, then Tessera's own.
+// Sorted by state and name. UserError check.path: neither a file nor a folder; check.record for a lock that is none.
+std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std::vector<std::string> &paths,
+                                             const std::vector<std::string> &more);
+
+// The changed, without those whose program an unchanged artifact was measured with; what is predicted to lose most comes first.
+std::vector<ToMeasure> to_measure(const std::vector<CheckedArtifact> &checked);
+
+// Writes <folder>/tessera-programs.lock: the programs of all artifacts of the folder that do not say themselves. A line for each, sorted by
+// name.
+void write_lock(const std::vector<CheckedArtifact> &checked, const std::filesystem::path &folder);
+
+}  // namespace tessera

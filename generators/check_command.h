@@ -1,9 +1,0 @@
-// check: whether the schedules of a repository still resolve to what was measured; what a pull request runs.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command check_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

@@ -1,0 +1,9 @@
+// bench: how fast a compiled kernel runs on this machine.
+#pragma once
+#include "generators/commands/command.h"
+
+namespace tessera {
+
+Command bench_command(CLI::App &app, const Registry &registry);
+
+}  // namespace tessera

@@ -1,0 +1,10 @@
+// explain and diff: where a schedule's fields come from, and how two schedules differ.
+#pragma once
+#include "generators/commands/command.h"
+
+namespace tessera {
+
+Command explain_command(CLI::App &app, const Registry &registry);
+Command diff_command(CLI::App &app, const Registry &registry);  // ends with exit_check_failed where they differ
+
+}  // namespace tessera

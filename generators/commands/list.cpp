@@ -1,0 +1,162 @@
+#include "generators/commands/list.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "generators/kernel/manifest.h"
+#include "generators/kernel/options.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ListOptions {
+    std::vector<std::string> schedule_dirs;
+    std::string numerics = "f32";
+    bool json = false;
+};
+
+// "x[M, K]"
+std::string with_dims(const Tensor &t) { return t.name + "[" + (t.dims.empty() ? "" : join(t.dims)) + "]"; }
+
+struct Arguments {
+    std::vector<std::string> dims, inputs, states, outputs, parameters;
+};
+
+Arguments arguments_of(const Algorithm &algorithm) {
+    Arguments a;
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic) a.dims.push_back(d.name);
+    for (const Tensor &t : algorithm.tensors)
+        if (t.role != Role::constant) (t.role == Role::state ? a.states : a.inputs).push_back(with_dims(t));
+    for (const std::string &name : algorithm.outputs) {
+        std::string shown = name;
+        if (const Stage *stage = defining_stage(algorithm, name))
+            for (const Tensor &t : results_of(*stage))
+                if (t.name == name) shown = with_dims(t);
+        a.outputs.push_back(shown);
+    }
+    for (const Parameter &p : algorithm.parameters) a.parameters.push_back(p.name + ": " + name_of(p.dtype));
+    return a;
+}
+
+// "stride = 1 in 1 ..= 16, step between windows"
+std::vector<std::string> texts_of(const std::vector<Option> &options) {
+    std::vector<std::string> texts;
+    for (const Option &o : options) texts.push_back(fmt::format("{} = {} in {} ..= {}, {}", o.name, o.standard, o.min, o.max, o.summary));
+    return texts;
+}
+
+ordered_json json_of(const std::vector<Option> &options) {
+    ordered_json list = ordered_json::array();
+    for (const Option &o : options)
+        list.push_back({{"name", o.name}, {"summary", o.summary}, {"standard", o.standard}, {"min", o.min}, {"max", o.max}});
+    return list;
+}
+
+bool is_for(const std::string &schedule, const std::string &algorithm) { return schedule.starts_with(algorithm + "/"); }
+
+std::vector<std::string> schedules_of(const std::string &algorithm, const std::vector<std::string> &all) {
+    std::vector<std::string> own;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(own), [&](const std::string &name) { return is_for(name, algorithm); });
+    return own;
+}
+
+// An algorithm as a list shows it. One that cannot be built hides none of the others.
+struct Listed {
+    Registry::Entry entry;
+    Arguments arguments;
+    std::string error;  // why it cannot be built
+};
+
+std::vector<Listed> listed(const Registry &registry, const Numerics &numerics) {
+    std::vector<Listed> all;
+    for (const Registry::Entry &entry : registry.entries()) {
+        all.push_back({entry, {}, ""});
+        try {
+            all.back().arguments = arguments_of(registry.make(entry.name, numerics));
+        } catch (const UserError &error) { all.back().error = error.what(); }
+    }
+    return all;
+}
+
+std::string text(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+    std::string out = "algorithms\n";
+    size_t width = 0;
+    for (const Listed &a : algorithms) width = std::max(width, a.entry.name.size());
+    std::vector<std::string> others = schedules;
+    for (const auto &[entry, a, error] : algorithms) {
+        const std::vector<std::string> own = schedules_of(entry.name, schedules);
+        std::erase_if(others, [&algorithm = entry.name](const std::string &name) { return is_for(name, algorithm); });
+        const std::string indent(width + 4, ' ');
+        out += fmt::format("  {:{}}  {}\n{}", entry.name, width, entry.summary, indent);
+        if (error.empty()) out += "dims " + join(a.dims) + "; inputs " + join(a.inputs);
+        else out += "cannot be built; see the error below";
+        if (!a.states.empty()) out += "; states " + join(a.states);
+        if (!a.outputs.empty()) out += "; outputs " + join(a.outputs);
+        if (!a.parameters.empty()) out += "; parameters " + join(a.parameters);
+        out += "\n";
+        if (!entry.options.empty()) out += indent + "options " + join(texts_of(entry.options), "; ") + "\n";
+        if (!own.empty()) out += indent + "schedules " + join(own) + "\n";
+    }
+    if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
+    out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
+           "); features can be added, as in avx512+avx512_bf16\n";
+    return out + "numerics\n  " + join(numerics_names()) + "\n";
+}
+
+std::string json(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+    ordered_json rows = ordered_json::array();
+    for (const auto &[entry, a, error] : algorithms) {
+        rows.push_back({{"name", entry.name},
+                        {"summary", entry.summary},
+                        {"options", json_of(entry.options)},
+                        {"dims", a.dims},
+                        {"inputs", a.inputs},
+                        {"states", a.states},
+                        {"outputs", a.outputs},
+                        {"parameters", a.parameters},
+                        {"schedules", schedules_of(entry.name, schedules)}});
+        if (!error.empty()) rows.back()["error"] = error;
+    }
+    const ordered_json all = {{"format", "tessera-list"},
+                              {"version", 1},
+                              {"tessera", tessera_version()},
+                              {"algorithms", rows},
+                              {"schedules", schedules},
+                              {"targets", target_names()},
+                              {"host", target_named("host").name},
+                              {"numerics", numerics_names()}};
+    return all.dump(2) + "\n";
+}
+
+}  // namespace
+
+Command list_command(CLI::App &app, const Registry &registry) {
+    auto options = std::make_shared<ListOptions>();
+    CLI::App *line = app.add_subcommand("list", "Show the algorithms, schedules, targets and numerics there are");
+    line->add_option("--numerics", options->numerics, "The policy to show the algorithms in")->capture_default_str();
+    add_schedule_dirs(*line, options->schedule_dirs);
+    line->add_flag("--json", options->json, "For programs");
+    return {line, [=, &registry] {
+                const std::vector<std::string> schedules = registry.library(schedule_folders(options->schedule_dirs)).names();
+                const std::vector<Listed> algorithms = listed(registry, numerics_named(options->numerics));
+                std::cout << (options->json ? json : text)(algorithms, schedules);
+                int code = exit_ok;
+                for (const Listed &a : algorithms)
+                    if (!a.error.empty()) std::cerr << a.error << "\n", code = exit_user_error;
+                return code;
+            }};
+}
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "generators/commands/show.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "support/text/error.h"
+#include "algorithms/text/print.h"
+#include "support/files/output_folder.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/lower/lower.h"
+#include "generators/commands/generate.h"
+#include "schedules/artifact/merge.h"
+
+namespace tessera {
+
+static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
+    const PreparedKernel p = prepare_schedule(registry, options);
+    if (!p.schedule) return "no schedule: every stage at root, in plain loops\n";
+    return flatten(*p.schedule, registry.library(schedule_folders(options.schedule_dirs))).text();
+}
+
+static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
+    if (p.target.is_gpu()) return kernels_of({p.kernel}, p.target).kernels;
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
+    emit_limited({p}, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
+    return read_file(file);
+}
+
+static std::string c_text_of(const PreparedKernel &p) {
+    if (p.target.is_gpu())
+        throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name +
+                                                 "' is a GPU; the source of its kernels is what --what assembly shows.");
+    return c_text(p);
+}
+
+static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
+    if (what == "schedule") return schedule_text(registry, options);
+    if (what == "tiles") return tiles_text({prepare(registry, options)});
+    if (what == "c") return c_text_of(prepare(registry, options));
+    if (what == "assembly") return assembly_text(prepare(registry, options), limits);
+    return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
+}
+
+// What an option would change nothing of must not look as if it did.
+static void check_effects(const CLI::App &line, const std::string &what) {
+    auto only_for = [&](const char *option, const std::vector<std::string> &all) {
+        if (line.count(option) && std::find(all.begin(), all.end(), what) == all.end())
+            throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
+                                                     " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
+    };
+    for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, {"schedule", "tiles", "c", "assembly"});
+    only_for("--compile-limit-s", {"assembly"});
+}
+
+Command show_command(CLI::App &app, const Registry &registry) {
+    struct Options {
+        KernelOptions kernel;
+        std::string what = "algorithm";
+        Limits limits;
+    };
+    auto options = std::make_shared<Options>();
+    CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
+    add_algorithm_options(*line, options->kernel);
+    add_schedule_options(*line, options->kernel);
+    line->add_option("--what", options->what,
+                     "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
+        ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
+        ->capture_default_str();
+    add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
+    return {line, [=, &registry] {
+                check_effects(*line, options->what);
+                std::cout << text(registry, options->kernel, options->what, options->limits);
+                return exit_ok;
+            }};
+}
+
+}  // namespace tessera

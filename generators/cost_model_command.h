@@ -1,9 +1,0 @@
-// cost-model: what the cost models see, training one, and how well it orders what it has not seen.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command cost_model_command(CLI::App &app);
-
-}  // namespace tessera

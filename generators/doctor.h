@@ -1,9 +1,0 @@
-// doctor: what this machine is, what is missing for what, and with --calibrate what it can do at most.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command doctor_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

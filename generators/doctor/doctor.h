@@ -1,0 +1,9 @@
+// doctor: what this machine is, what is missing for what, and with --calibrate what it can do at most.
+#pragma once
+#include "generators/commands/command.h"
+
+namespace tessera {
+
+Command doctor_command(CLI::App &app, const Registry &registry);
+
+}  // namespace tessera

@@ -1,0 +1,194 @@
+#include "generators/kernel/best_match.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "support/text/error.h"
+#include "compiler/lower/lower.h"
+#include "compiler/rewrite/split.h"
+#include "compiler/check/verify_tiles.h"
+#include "generators/kernel/prepare.h"
+#include "generators/kernel/tuning_record.h"
+#include "schedules/check/check.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/knobs/pattern.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> nearest_targets(const Target &target) {
+    std::vector<std::string> nearest = {target.name};
+    std::vector<std::string> below = target_names();
+    for (auto name = below.rbegin(); name != below.rend(); ++name) {
+        if (*name == "host" || *name == target.name) continue;
+        const Target other = target_named(*name);
+        if (other.arch != target.arch) continue;
+        if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); }))
+            nearest.push_back(*name);
+    }
+    if (target.is_gpu() && target.name != "opencl") nearest.push_back("opencl");  // whose blocks fit every GPU
+    return nearest;
+}
+
+const char *name_of(Match::How how) {
+    switch (how) {
+    case Match::How::named: return "named";
+    case Match::How::exact: return "exact";
+    case Match::How::nearest: return "nearest";
+    case Match::How::family: return "family";
+    case Match::How::none: return "none";
+    }
+    return "?";
+}
+
+namespace {
+
+constexpr int64_t most_apart = 4;
+
+bool is_near(const Extents &a, const Extents &b) {
+    if (a.size() != b.size()) return false;
+    return std::all_of(a.begin(), a.end(), [&](const auto &dim) {
+        const auto other = b.find(dim.first);
+        return other != b.end() && dim.second <= other->second * most_apart && other->second <= dim.second * most_apart;
+    });
+}
+
+struct Anchor {
+    Schedule schedule;
+    KernelTask task;
+    bool is_predicted = false;
+    double distance = 0, dynamic_points = 1;
+    bool operator<(const Anchor &other) const {
+        return std::make_tuple(is_predicted, distance, task.threads, -dynamic_points, schedule.name()) <
+               std::make_tuple(other.is_predicted, other.distance, other.task.threads, -other.dynamic_points, other.schedule.name());
+    }
+};
+
+// What was tuned for this algorithm on this target: the measured first, nearest shape first. `unreadable` gets the others, with why.
+std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
+                            const Library &library, const std::vector<std::string> &names, std::vector<std::string> &unreadable) {
+    const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";
+    std::vector<Anchor> all;
+    for (const std::string &name : names) {
+        if (!name.starts_with(folder)) continue;
+        try {
+            const Schedule schedule = library.find(name);
+            const auto provenance = provenance_of(schedule);
+            const auto record = tuning_record_of(schedule);
+            if (!provenance || record->goal.metric != Metric::latency) continue;  // tuned for something else than the speed of one call
+            const KernelTask &task = provenance->task;
+            const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
+            if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;
+            Anchor anchor{schedule, task, record->is_predicted, shape_distance(task.fixed, fixed)};
+            for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
+            all.push_back(anchor);
+        } catch (const UserError &error) { unreadable.push_back(name + ": " + error.what()); }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+// Why the schedule does not apply to the kernel; "" where it does.
+std::string refusal(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
+                    const Library &library) {
+    PreparedKernel p;
+    p.declared = declared, p.target = target;
+    try {
+        p.bound = bind_extents(declared, fixed);
+        p.resolved = without_patterns(resolve(schedule, library), declared);
+        check(p.resolved, declared);
+        check_requires(p.resolved, target);
+        const Kernel kernel = lower_variants(declared.name, p);
+        for (const KernelVariant &variant : kernel.variants) {
+            if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty()) return assumed.front();
+            const std::vector<Argument> &arguments = variant.program.arguments;
+            if (std::any_of(arguments.begin(), arguments.end(), [](const Argument &a) { return a.packed.has_value(); }))
+                return "it takes operands packed ahead of time, which changes the kernel's arguments, so it has to be named";
+        }
+        return "";
+    } catch (const UserError &error) { return error.what(); }
+}
+
+bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Library &library) {
+    try {
+        const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), algorithm);
+        check(resolved, algorithm);
+        check_stages(resolved, -1, apply_splits(inline_calls(algorithm), resolved.stages));
+        return true;
+    } catch (const UserError &) { return false; }
+}
+
+std::optional<Schedule> family_of(const Algorithm &declared, const std::string &target, const Library &library,
+                                  const std::vector<std::string> &names) {
+    for (const std::string &folder : {declared.name + "/" + declared.numerics.name, declared.name}) {
+        if (!std::binary_search(names.begin(), names.end(), folder + "/" + target)) continue;
+        Schedule schedule = library.find(folder + "/" + target);
+        if (declared.numerics.name == "f32" || folder != declared.name || fits_stages(schedule, declared, library)) return schedule;
+    }
+    return {};
+}
+
+Match matched(const Algorithm &declared, const Target &target, const Library &library,
+              const std::function<bool(Match &, const std::vector<std::string> &)> &tuned) {
+    const std::vector<std::string> names = library.names();
+    Match match;
+    for (const std::string &name : nearest_targets(target)) {
+        match.targets.push_back(name);
+        if (tuned(match, names)) return match;
+        if ((match.schedule = family_of(declared, name, library, names))) {
+            match.how = Match::How::family;
+            return match;
+        }
+    }
+    return match;
+}
+
+}  // namespace
+
+Match best_match(const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target, const Library &library) {
+    return matched(declared, target, library, [&](Match &match, const std::vector<std::string> &names) {
+        for (const Anchor &anchor : anchors(declared, options, fixed, match.targets.back(), library, names, match.passed_over)) {
+            if (const std::string why = refusal(anchor.schedule, declared, fixed, target, library); !why.empty()) {
+                match.passed_over.push_back(anchor.schedule.name() + ": " + why);
+                continue;
+            }
+            match.schedule = anchor.schedule, match.tuned_for = anchor.task.fixed, match.is_predicted = anchor.is_predicted;
+            match.how = anchor.task.fixed == fixed ? Match::How::exact : Match::How::nearest;
+            return true;
+        }
+        return false;
+    });
+}
+
+Match family_match(const Algorithm &declared, const Target &target, const Library &library) {
+    return matched(declared, target, library, [](Match &, const std::vector<std::string> &) { return false; });
+}
+
+std::vector<fs::path> looked_at(const Algorithm &declared, const Match &match, const std::vector<fs::path> &folders) {
+    std::set<fs::path> all;
+    std::error_code error;
+    auto listing = [&](const fs::path &root, fs::path folder) {
+        while (folder != root && !fs::is_directory(folder, error)) folder = folder.parent_path();
+        all.insert(folder);
+    };
+    for (const fs::path &given : folders) {
+        const fs::path root = fs::canonical(given, error);
+        if (error) continue;
+        const fs::path family = root / declared.name, own = family / declared.numerics.name;
+        listing(root, family), listing(root, own);
+        for (const std::string &target : match.targets) {
+            listing(root, own / target);
+            for (const fs::path &file : {family / (target + ".json"), own / (target + ".json")})
+                if (fs::is_regular_file(file, error)) all.insert(file);
+            fs::recursive_directory_iterator it(own / target, fs::directory_options::skip_permission_denied, error), end;
+            for (; !error && it != end; it.increment(error))
+                if (it->is_directory(error) || it->path().extension() == ".json") all.insert(it->path());
+        }
+    }
+    return {all.begin(), all.end()};
+}
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+// The schedule that a kernel takes when nobody names one. For each target whose code the kernel's target runs, nearest first:
+//
+//   exact    an artifact <algorithm>/<numerics>/<target>/… that was tuned for this kernel: the same options, the same dims fixed,
+//            at the same extents
+//   nearest  the one of these whose fixed extents are nearest (shape_distance), each within 4 times the kernel's
+//   family   <algorithm>/<numerics>/<target>, then <algorithm>/<target>; the latter are made for f32, and other numerics take
+//            them where they fit their stages
+//
+// What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
+// threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies or cannot be
+// read is passed over, and so is one that takes operands packed ahead of time, which changes the kernel's arguments.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/build/option.h"
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/provenance.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+// The target's name, then those of the targets whose features it has too, nearest first.
+std::vector<std::string> nearest_targets(const Target &target);
+
+struct Match {
+    enum class How { named, exact, nearest, family, none } how = How::none;
+    std::optional<Schedule> schedule;
+    Extents tuned_for;                     // fixed extents of the nearest
+    bool is_predicted = false;             // a cost model chose it alone, nothing was measured
+    std::vector<std::string> passed_over;  // artifacts that were nearer, with why they do not apply
+    std::vector<std::string> targets;      // looked through, up to the one that had it
+};
+const char *name_of(Match::How how);
+
+// `fixed` are the dims that the kernel fixes.
+Match best_match(const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target, const Library &library);
+// The family's alone.
+Match family_match(const Algorithm &declared, const Target &target, const Library &library);
+
+// What the choice depends on, for a build system: the files that were considered, and the folders whose listing tells whether
+// there are nearer ones. Where a folder is not there yet, the nearest one above it that is.
+std::vector<std::filesystem::path> looked_at(const Algorithm &declared, const Match &match,
+                                             const std::vector<std::filesystem::path> &folders);
+
+}  // namespace tessera

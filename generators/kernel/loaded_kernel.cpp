@@ -1,0 +1,124 @@
+#include "generators/kernel/loaded_kernel.h"
+
+#include <dlfcn.h>
+
+#include <fstream>
+
+#include "support/text/error.h"
+#include "bench/measure/caller.h"
+#include "compiler/emit/spec.h"
+#include "compiler/emit/emit_library.h"
+#include "generators/kernel/emitted.h"
+#include "runtime/kernel.h"
+
+namespace tessera {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The callers, and the runtime's functions by way of a table that the loading program fills.
+std::string source_of(const std::vector<Kernel> &kernels) {
+    std::string text = R"(#include <stdint.h>
+typedef int (*Run)(const int64_t *, const void *const *, const int64_t *, const void *, void *, void *);
+typedef int (*Workspace)(const int64_t *, const void *const *, const int64_t *, const void *, void *, uint64_t *);
+typedef int (*Each)(void *, int (*)(void *, int, uint8_t *), int, int, uint8_t *);
+typedef int (*Bytes)(const int64_t *, const void *const *, const int64_t *, const void *, uint64_t *);
+struct { Run run; Workspace workspace; Bytes packed_bytes; Each each; int32_t (*worker)(void *); } tessera_runtime;
+int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) { return tessera_runtime.run(s, a, p, c, plan, body); }
+int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) { return tessera_runtime.workspace(s, a, p, c, plan, n); }
+int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) { return tessera_runtime.packed_bytes(s, a, p, c, n); }
+int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) { return tessera_runtime.each(c, f, min, n, closure); }
+int32_t tess_abi1_worker(void *c) { return tessera_runtime.worker(c); }
+)";
+    for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);
+    return text;
+}
+
+struct RuntimeTable {
+    decltype(&tess_abi1_run) run;
+    decltype(&tess_abi1_workspace) workspace;
+    decltype(&tess_abi1_packed_bytes) packed_bytes;
+    decltype(&tess_abi1_do_par_for) each;
+    decltype(&tess_abi1_worker) worker;
+};
+
+}  // namespace
+
+void check_runs_here(const Target &target) {
+    if (target.is_gpu())
+        throw UserError(
+            "command.target",
+            "target '" + target.name +
+                "': this command runs kernels on the processor, and not on a GPU; choose --target host. 'generate' writes the kernel for " +
+                target.name + ".");
+    if (target.arch != host_arch())
+        throw UserError(
+            "command.target",
+            "target '" + target.name + "': this machine is " + host_arch() +
+                ", so its code cannot run here. Choose --target host, or generate it and run it on a machine of the target's kind.");
+    const std::vector<std::string> have = host_features();
+    for (const std::string &feature : target.features)
+        if (std::find(have.begin(), have.end(), feature) == have.end())
+            throw UserError("command.target", "target '" + target.name + "': this processor lacks " + feature +
+                                                  ", so its code cannot run here; its features are " + join(have) +
+                                                  ". Choose --target host, or use the machine that the target describes.");
+}
+
+fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const TemporaryFolder &folder) {
+    check_runs_here(p.target);
+    const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c",
+                   object = folder.path() / "kernel.so";
+    emit_limited({p}, {archive, {}}, limits);
+    std::ofstream(source) << source_of(p.kernels());
+    run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
+           folder.path() / "cc.log");
+    return object;
+}
+
+LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.general()) {
+    handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
+    call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
+    auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
+    require(call_ && table, "a loaded kernel has its caller");
+    *table = {tess_abi1_run, tess_abi1_workspace, tess_abi1_packed_bytes, tess_abi1_do_par_for, tess_abi1_worker};
+}
+
+LoadedKernel::~LoadedKernel() { dlclose(handle_); }
+
+int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                       const TessContext &context, uint64_t *bytes, Query query) const {
+    std::vector<const void *> tensors;
+    for (const TessTensorDesc &a : arguments) tensors.push_back(&a);
+    const std::vector<int64_t> words = parameter_words(program_, parameters);
+    return call_(tensors.data(), words.data(), &context, bytes, query);
+}
+
+int LoadedKernel::run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                      const TessContext &context) const {
+    return call(arguments, parameters, context, nullptr, none);
+}
+
+int LoadedKernel::workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+                            const TessContext &context, uint64_t &bytes) const {
+    return call(arguments, parameters, context, &bytes, of_workspace);
+}
+
+int LoadedKernel::size(const std::vector<TessTensorDesc> &arguments, const TessContext &context, uint64_t &bytes) const {
+    return call(arguments, {}, context, &bytes, of_packed);
+}
+
+std::string LoadedKernel::message(int status) const {
+    std::vector<const char *> names;
+    for (const Argument &a : program_.arguments) names.push_back(a.tensor.name.c_str());
+    char text[256];
+    tess_status_message(status, names.data(), text, sizeof text);
+    return text;
+}
+
+TessTensorDesc descriptor_of(DType type, const std::vector<int64_t> &shape, void *data) {
+    return tess_dense(data, static_cast<TessDType>(abi_dtype(type)), static_cast<int32_t>(shape.size()), shape.data());
+}
+
+}  // namespace tessera

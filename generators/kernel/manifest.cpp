@@ -1,0 +1,183 @@
+#include "generators/kernel/manifest.h"
+
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/hash.h"
+#include "compiler/abi/object_file.h"
+#include "compiler/rewrite/prepack.h"
+#include "generators/kernel/installed_program.h"
+#include "schedules/knobs/notation.h"
+
+namespace tessera {
+
+using nlohmann::ordered_json;
+
+const char *tessera_version() { return TESSERA_VERSION; }
+const char *halide_version() { return TESSERA_HALIDE_VERSION; }
+
+static ordered_json schedule_json(const PreparedKernel &p) {
+    if (!p.schedule) return nullptr;
+    ordered_json chain = ordered_json::array();
+    for (const Schedule &s : p.ancestry) {
+        ordered_json link = {{"name", s.name()}};
+        if (s.file()) link["file"] = s.file()->filename().string();
+        link["hash"] = s.hash();
+        chain.push_back(link);
+    }
+    ordered_json schedule = {{"name", p.schedule->name()}, {"match", name_of(p.match.how)}, {"chain", chain}};
+    if (p.match.how == Match::How::nearest) schedule["tuned_for"] = p.match.tuned_for;
+    if (p.match.is_predicted) schedule["predicted"] = true;
+    return schedule;
+}
+
+namespace {
+
+// What the library holds, by member.
+struct Contents {
+    std::map<std::string, std::string> members;
+
+    ordered_json loaded(const std::string &member) const {
+        const std::string &object = members.at(member);
+        return is_object(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
+    }
+    // Of a target's object, those of further variants, and those of what its bodies invoke.
+    ordered_json loaded_with_others(const std::string &member) const {
+        const std::string stem = member.substr(0, member.rfind('.'));
+        ordered_json bytes = loaded(member);
+        for (const auto &[name, object] : members) {
+            const bool of_target = name.starts_with(stem + ".callee") || name.starts_with(stem + ".variant");
+            if (of_target && bytes.is_number()) bytes = bytes.get<uint64_t>() + loaded_bytes(object);
+        }
+        return bytes;
+    }
+    ordered_json code(const std::string &member, const std::string &prefix) const {
+        if (!is_object(members.at(member))) return nullptr;
+        const std::string stem = member.substr(0, member.rfind('.'));
+        uint64_t bytes = 0;
+        for (const auto &[name, object] : members) {
+            if (name != member && !name.starts_with(stem + ".variant")) continue;
+            for (const ObjectSymbol &s : symbols_of(object))
+                if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;
+        }
+        return bytes;
+    }
+    ordered_json symbols() const {
+        std::set<std::string> shown, defined, needed;
+        for (const auto &[name, object] : members)
+            for (const ObjectSymbol &s : symbols_of(object)) {
+                require(!s.name.starts_with("halide_"), "a library has and needs nothing of Halide's runtime, not " + s.name);
+                if (!s.global) continue;
+                (s.defined ? defined : needed).insert(s.name);
+                if (s.defined && !s.hidden) shown.insert(s.name);
+            }
+        for (const std::string &name : defined) needed.erase(name);
+        return {{"public", shown}, {"needs", needed}};
+    }
+};
+
+}  // namespace
+
+static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel, const Contents *contents, const std::string &member) {
+    ordered_json variants = ordered_json::array();
+    for (size_t v = 0; v < kernel.variants.size(); v++) {
+        const KernelVariant &variant = kernel.variants[v];
+        ordered_json when = ordered_json::array();
+        for (const Condition &c : variant.when) when.push_back(to_string(c));
+        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}});
+        if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(kernel, p.target, v));
+    }
+    return variants;
+}
+
+// What packs each operand that the kernel takes packed.
+static ordered_json packings_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+    ordered_json packings = ordered_json::array();
+    for (const Kernel &kernel : p.packings) {
+        const Packing &packing = *kernel.general().arguments.back().packed;
+        ordered_json layout = ordered_json::array();
+        for (const LayoutAxis &axis : packing.layout) layout.push_back(to_string(axis));
+        packings.push_back({{"function", kernel.name},
+                            {"operand", packing.operand.name},
+                            {"layout", layout},
+                            {"layout_hash", fmt::format("0x{:016x}", layout_hash(packing))},
+                            {"variants", variants_json(p, kernel, contents, member)}});
+    }
+    return packings;
+}
+
+static ordered_json constants_json(const Kernel &kernel) {
+    ordered_json constants = ordered_json::array();
+    for (const Tensor &t : kernel.general().constants)
+        constants.push_back(
+            {{"name", t.name}, {"dtype", name_of(t.dtype)}, {"bytes", static_cast<int64_t>(t.values.size()) * size_of(t.dtype)}});
+    return constants;
+}
+
+// What an application links besides the generated files.
+static ordered_json linked_json(const Target &target) {
+    auto entry = [](const std::string &name, const ordered_json &licence, const ordered_json &text) {
+        return ordered_json({{"name", name}, {"licence", licence}, {"text", text}});
+    };
+    ordered_json linked = ordered_json::array({entry("tessera_runtime", "Apache-2.0", "LICENSE")});
+    if (!target.is_gpu()) return linked;
+    const bool cuda = target.arch == "cuda";
+    linked.push_back(entry(cuda ? "tessera_cuda" : "tessera_opencl", "Apache-2.0", "LICENSE"));
+    linked.push_back(entry(cuda ? "libcuda" : "libOpenCL", "of the driver that is installed", nullptr));
+    return linked;
+}
+
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+                        const std::map<std::string, std::string> &files) {
+    const PreparedKernel &first = prepared[0];
+    const bool objects = emit == Emit::library;
+    const Contents contents{objects ? members_of(files.at(library)) : decltype(Contents::members)()};
+    const std::string stem = std::filesystem::path(library).stem().string();
+    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(),
+                 targets = ordered_json::array();
+    for (const auto &[name, value] : first.options) options[name] = value;
+    for (const auto &[dim, extent] : first.fixed) fixed[dim] = extent;
+    for (const auto &[name, content] : files) hashes[name] = sha256(content);
+    for (const PreparedKernel &p : prepared) {
+        const std::string member = object_name(stem, p.target);
+        targets.push_back({{"name", p.target.name},
+                           {"arch", p.target.arch},
+                           {"features", p.target.features},
+                           {"schedule", schedule_json(p)},
+                           {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)},
+                           {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
+        if (objects) targets.back()["bytes"] = contents.loaded_with_others(member);
+    }
+    ordered_json manifest = {
+        {"format", "tessera-manifest"},
+        {"version", 1},
+        {"tessera", tessera_version()},
+        {"halide", halide_version()},
+        {"nvcc", nullptr},
+        {"emit", objects ? "library" : "c"},
+        {"kernel", first.kernel.name},
+        {"algorithm",
+         {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
+        {"options", options},
+        {"numerics", first.declared.numerics.name},
+        {"fixed", fixed},
+        {"constants", constants_json(first.kernel)},
+        {"targets", targets},
+        {"entry_bytes", objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr)},
+        {"symbols", objects ? contents.symbols() : ordered_json(nullptr)},
+        {"licences", {{"embedded", ordered_json::array()}, {"linked", linked_json(first.target)}}},
+        {"files", hashes},
+    };
+    if (!objects)
+        for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
+    if (const auto nvcc = first.target.arch == "cuda" ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
+    else manifest.erase("nvcc");
+    return manifest.dump(2) + "\n";
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// The manifest of a generated kernel: what went in and what came out, with every hash. It has no times and no paths, so
+// equal inputs give equal manifests.
+//
+//   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "emit", "kernel",
+//     "algorithm": {"name", "semantic", "surface"}, "options": {name: integer}, "numerics", "fixed": {dim: extent},
+//     "constants": [{"name", "dtype", "bytes"}],
+//     "targets": [{"name", "arch", "features",
+//                  "schedule": null | {"name", "match": "named" | "exact" | "nearest" | "family", "chain": [{"name", "file"?, "hash"}],
+//                               "tuned_for": {dim: integer}?},
+//                  "variants": [{"when": [condition], "resolved", "bytes"}],
+//                  "packings": [{"function", "operand", "layout": [axis], "layout_hash", "variants"}], "bytes"}],
+//     "entry_bytes", "symbols": {"public": [name], "needs": [name]},
+//     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
+//     "files": {file: hash} }
+//
+// `match` says how the schedule was come by (best_match.h); of the nearest, `tuned_for` are the extents that it was tuned for.
+// Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
+// objects with constants and callees, those of the entry what all share; null where the object is not ELF. `packings` are of the operands
+// that the kernel takes packed, and `layout_hash` stands in the header of what their functions write. `needs` are the functions
+// that the library calls and does not have. Licences are of what is in the library, and of what it has to be linked with;
+// `text` is the file in Tessera's folder of documents. With "emit": "c" there is no Halide and no object: "halide", bytes and
+// "symbols" are left out.
+#pragma once
+#include <map>
+#include <string>
+
+#include "generators/kernel/prepare.h"
+
+namespace tessera {
+
+// What comes out: a static library made by the back end, or a file of C to compile anywhere.
+enum class Emit { library, c };
+
+// One kernel for each target, best first. `files` maps the names of files to their contents; `library` is one of them.
+std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+                        const std::map<std::string, std::string> &files);
+
+const char *tessera_version();
+const char *halide_version();
+
+}  // namespace tessera

@@ -1,0 +1,282 @@
+#include "generators/kernel/prepare.h"
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "support/text/error.h"
+#include "compiler/abi/c_names.h"
+#include "compiler/check/code_size.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/specialize.h"
+#include "compiler/rewrite/split.h"
+#include "compiler/check/verify_tiles.h"
+#include "schedules/check/check.h"
+#include "schedules/knobs/condition.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/knobs/notation.h"
+#include "schedules/knobs/pattern.h"
+
+namespace tessera {
+
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options) {
+    return registry.make(options.algorithm, numerics_named(options.numerics), parse_options(options.options));
+}
+
+std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
+    if (name == "none") return {};
+    return name.ends_with(".json") ? read_schedule(name) : library.find(name);
+}
+
+// What is left of the conditions when the kernel runs; nothing where one of them never holds.
+static std::optional<std::vector<Condition>> undecided(const std::vector<Condition> &when, const Algorithm &bound, const Target &target) {
+    std::vector<Condition> left;
+    for (const Condition &c : when) {
+        const Dim *dim = c.dim.empty() ? nullptr : bound.find_dim(c.dim);
+        if (dim && dim->kind != DimKind::fixed) left.push_back(c);
+        else if (dim ? !holds(c, dim->value) : !target.has(c.feature)) return {};
+    }
+    return left;
+}
+
+// "w[K, N] packed as N/48, K, N%48", or "nothing": what a caller has to pack.
+static std::string packed_operands(const TileProgram &program) {
+    std::vector<std::string> all;
+    for (const Argument &a : program.arguments)
+        if (a.packed) all.push_back(to_string(*a.packed));
+    return all.empty() ? "nothing" : join(all, " and ");
+}
+
+// A caller cannot know which variant runs, so all take the same.
+static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &kernel) {
+    const KernelVariant &first = kernel.variants.front(), &last = kernel.variants.back();
+    const std::string one = packed_operands(first.program), other = packed_operands(last.program);
+    if (one == other) return;
+    throw UserError("schedule.prepack", schedule.name +
+                                            ": every variant must take the same operands packed ahead of time, in one layout; where " +
+                                            condition_text(first.when) + " it takes " + one + ", " +
+                                            (last.when.empty() ? "otherwise " : "where " + condition_text(last.when) + " ") + other +
+                                            ". State one pack in all of them, or delete the variants (null).");
+}
+
+// The knob that an error of lowering is about, where the stage states it.
+static std::string knob_of(const std::string &id, const Knobs &k) {
+    const std::pair<const char *, bool> stated[] = {{"parallel", !k.parallel.empty()},
+                                                    {"instruction", k.instruction.has_value()},
+                                                    {"place", k.place.has_value()},
+                                                    {"split", !k.split.empty()}};
+    for (const auto &[knob, is_stated] : stated)
+        if (is_stated && id == std::string("schedule.") + knob) return knob;
+    return "";
+}
+
+// Lowering knows stages and knobs, not whose they are: what it refuses ("<stage>: …") is said with the schedule's name and place.
+template <typename Work>
+static void with_place(const ResolvedSchedule &schedule, int variant, const std::map<std::string, Knobs> &stages, Work work) {
+    try {
+        work();
+    } catch (const UserError &error) {
+        const std::string message = error.message();
+        if (!error.id().starts_with("schedule.") || schedule.name.empty() || message.starts_with("schedule '")) throw;
+        FieldPlace where = place_of(schedule, variant);
+        if (const auto stage = stages.find(message.substr(0, message.find(": "))); stage != stages.end()) {
+            where = where / "stages" / stage->first;
+            if (const std::string knob = knob_of(error.id(), stage->second); !knob.empty()) where = where / knob;
+        }
+        where.fail(error.id(), message);
+    }
+}
+
+Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
+    Kernel kernel{name, {}};
+    const ResolvedSchedule &schedule = p.resolved;
+    auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
+        with_place(schedule, variant, stages, [&] {
+            check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
+            kernel.variants.push_back({when, lower_variant(p.bound, when, stages, p.target)});
+            for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
+                if (notes) notes->push_back(note);
+        });
+        check_packed_alike(schedule, kernel);
+    };
+    for (size_t v = 0; v < schedule.variants.size(); v++) {
+        const auto when = undecided(schedule.variants[v].when, p.bound, p.target);
+        if (!when) continue;
+        lower_one(static_cast<int>(v), schedule.variants[v].stages, *when);
+        if (when->empty()) return kernel;
+    }
+    lower_one(-1, schedule.stages, {});
+    return kernel;
+}
+
+// The knobs of the variant that is tried first; all variants pack alike.
+static std::vector<Kernel> packing_kernels(const PreparedKernel &p) {
+    std::vector<Kernel> kernels;
+    if (packed_operands(p.kernel.general()) == "nothing") return kernels;
+    const std::map<std::string, Knobs> *stages = &p.resolved.stages;
+    for (const Variant &v : p.resolved.variants)
+        if (undecided(v.when, p.bound, p.target)) {
+            stages = &v.stages;
+            break;
+        }
+    for (TileProgram &program : lower_packings(p.bound, *stages, p.target)) {
+        const std::string name = p.kernel.name + program.name.substr(p.bound.name.size());
+        kernels.push_back({name, {{{}, std::move(program)}}});
+    }
+    return kernels;
+}
+
+std::vector<Kernel> PreparedKernel::kernels() const {
+    std::vector<Kernel> all = {kernel};
+    all.insert(all.end(), packings.begin(), packings.end());
+    return all;
+}
+
+// `no_schedule` says what is done where there is none.
+static void note_match(const PreparedKernel &p, const std::string &no_schedule) {
+    const std::string kernel = p.declared.name + " on " + p.target.name + ": ";
+    for (const std::string &why : p.match.passed_over) std::cerr << "note: " << kernel << "passed over " << why << "\n";
+    std::string taken = "no schedule, " + no_schedule;
+    if (p.schedule) taken = "schedule '" + p.schedule->name() + "'";
+    const char *tuned = p.match.is_predicted ? ", predicted, not measured, for " : ", tuned for ";
+    if (p.match.how == Match::How::exact) taken += std::string(tuned) + "this shape";
+    if (p.match.how == Match::How::nearest) {
+        taken += std::string(tuned) + "the nearest shape,";
+        for (const auto &[dim, extent] : p.match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
+    }
+    std::cerr << "note: " << kernel << taken << "; --schedule chooses another\n";
+}
+
+static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
+    PreparedKernel p;
+    p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
+    p.declared = registry.make(options.algorithm, numerics_named(options.numerics), p.options);
+    p.fixed = parse_shape(options.shape);
+    p.bound = bind_extents(p.declared, p.fixed);
+    p.target = target;
+    const std::vector<std::filesystem::path> folders = schedule_folders(options.schedule_dirs);
+    const Library library = registry.library(folders);
+    if (options.schedule.empty()) {
+        p.match = options.family_only ? family_match(p.declared, p.target, library)
+                                      : best_match(p.declared, p.options, p.fixed, p.target, library);
+        p.schedule = p.match.schedule;
+        p.watched = looked_at(p.declared, p.match, folders);
+        if (!options.quiet) note_match(p, options.family_only ? "so that the one to beat is the space's most likely" : "plain loops");
+    } else {
+        p.schedule = named_schedule(options.schedule, library);
+        p.match.how = Match::How::named;
+    }
+    if (!p.schedule) return p;
+    p.ancestry = library.ancestry(*p.schedule);
+    const ResolvedSchedule stated = resolve(*p.schedule, library);
+    p.resolved = without_patterns(stated, p.declared);
+    if (!options.quiet && !options.schedule.empty())  // those that ship are for more than one size
+        for (const std::string &idle : idle_patterns(stated, p.declared))
+            std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
+    check(p.resolved, p.declared);
+    check_requires(p.resolved, p.target);
+    return p;
+}
+
+static Target one_target(const std::string &text) {
+    if (text.find(',') == std::string::npos) return target_named(text);
+    throw UserError("command.one-target",
+                    "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
+}
+
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
+    return scheduled(registry, options, one_target(options.target));
+}
+
+static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
+    check_c_name(name.empty() ? options.algorithm : name);
+    PreparedKernel p = scheduled(registry, options, target);
+    std::vector<std::string> notes;
+    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p, &notes);
+    for (const std::string &note : notes)
+        if (!options.quiet) std::cerr << "note: " << note << "\n";
+    p.packings = packing_kernels(p);
+    std::set<std::string> packing_names;
+    for (const Kernel &packing : p.packings) {
+        check_c_name(packing.name), verify(packing.general());
+        if (!packing_names.insert(packing.name).second)
+            throw UserError("emit.name", p.declared.name + ": two operands would be packed by a function '" + packing.name +
+                                             "'; expected names that differ in more than '.' and '_'. Rename one of the operands.");
+    }
+    for (const KernelVariant &variant : p.kernel.variants)
+        // What the interpreter would find out while it runs, a kernel would not.
+        if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty())
+            throw UserError("schedule.unproved",
+                            p.declared.name + ": " + assumed.front() +
+                                ", so the schedule is refused; use tiles that divide one another, or fewer levels of them.");
+    return p;
+}
+
+PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name) {
+    return prepare_for(registry, options, one_target(options.target), name);
+}
+
+// Layouts may differ: the library packs for the processor that it runs on.
+static void check_packed_operands(const PreparedKernel &a, const PreparedKernel &b) {
+    auto operands = [](const PreparedKernel &p) {
+        std::vector<std::string> names;
+        for (const Argument &argument : p.kernel.general().arguments)
+            if (argument.packed) names.push_back(argument.packed->operand.name);
+        return names;
+    };
+    auto text = [](const std::vector<std::string> &names) { return names.empty() ? "none" : join(names); };
+    if (operands(a) != operands(b))
+        throw UserError("schedule.prepack",
+                        a.kernel.name + ": the schedules of all targets must take the same operands packed ahead of time; that of " +
+                            a.target.name + " takes " + text(operands(a)) + ", that of " + b.target.name + " " + text(operands(b)) +
+                            ". Name a schedule for each target with --schedule-for.");
+}
+
+static void check_schedules_have_targets(const std::map<std::string, std::string> &schedules, const std::vector<Target> &targets) {
+    std::vector<std::string> names;
+    for (const Target &target : targets) names.push_back(target.name);
+    for (const auto &[target, schedule] : schedules)
+        if (std::find(names.begin(), names.end(), target) == names.end())
+            throw UserError("command.schedule-for", "--schedule-for '" + target + "=" + schedule + "': the library is not for '" + target +
+                                                        "'; its targets are " + join(names) + ".");
+}
+
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
+                                        const std::map<std::string, std::string> &schedules, const std::string &name) {
+    const std::vector<Target> targets = targets_named(options.target);
+    check_schedules_have_targets(schedules, targets);
+    std::vector<PreparedKernel> all;
+    for (const Target &target : targets) {
+        KernelOptions one = options;
+        if (auto own = schedules.find(target.name); own != schedules.end()) one.schedule = own->second;
+        all.push_back(prepare_for(registry, one, target, name));
+        check_packed_operands(all.front(), all.back());
+    }
+    return all;
+}
+
+const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {
+    for (const KernelVariant &variant : kernel.variants) {
+        const bool taken =
+            std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); });
+        if (taken) return variant;
+    }
+    throw InternalError("the last variant of a kernel has no condition");
+}
+
+std::map<std::string, Knobs> knobs_for(const PreparedKernel &p, const std::map<std::string, int64_t> &extents) {
+    for (const Variant &variant : p.resolved.variants) {
+        const auto when = undecided(variant.when, p.bound, p.target);
+        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))
+            return variant.stages;
+    }
+    return p.resolved.stages;
+}
+
+std::string condition_text(const std::vector<Condition> &when) {
+    std::vector<std::string> all;
+    for (const Condition &c : when) all.push_back(to_string(c));
+    return all.empty() ? "otherwise" : join(all, " and ");
+}
+
+}  // namespace tessera

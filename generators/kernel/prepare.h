@@ -1,0 +1,57 @@
+// From the command line's words to tile programs: the steps that generate, show, verify and bench share.
+#pragma once
+#include <optional>
+
+#include "compiler/emit/emit_library.h"
+#include "generators/kernel/best_match.h"
+#include "generators/kernel/options.h"
+#include "generators/kernel/registry.h"
+
+namespace tessera {
+
+struct PreparedKernel {
+    Algorithm declared;  // as its author wrote it, in the policy
+    Options options;     // a value for each that the algorithm has
+    std::map<std::string, int64_t> fixed;
+    Algorithm bound;  // with the fixed dims
+    Target target;
+    std::optional<Schedule> schedule;            // none: every stage at root, in plain loops
+    std::vector<Schedule> ancestry;              // the schedule, its parent, …
+    Match match;                                 // how the schedule was come by
+    std::vector<std::filesystem::path> watched;  // beside the ancestry's files: what the choice of the schedule depends on
+    ResolvedSchedule resolved;
+    Kernel kernel;                 // one variant for each condition that can hold; the last has none
+    std::vector<Kernel> packings;  // one for each operand that it takes packed: "<kernel>_pack_<operand>"
+
+    std::vector<Kernel> kernels() const;  // all, the kernel first
+};
+
+// Each step by itself.
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
+// A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
+std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
+// Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here. UserError
+// schedule.register-tile before anybody compiles what would take minutes; `notes` gets what is only unwise (code_size.h).
+// schedule.prepack where one variant packs an operand ahead of time and another does not, or otherwise.
+Kernel lower_variants(const std::string &name, const PreparedKernel &prepared, std::vector<std::string> *notes = nullptr);
+
+// All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
+// taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.
+PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name = "");
+// The same for each target of the list in options.target, best first; `schedules` maps targets to schedules that differ from
+// options.schedule. UserError also command.schedule-for and those of targets_named.
+std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
+                                        const std::map<std::string, std::string> &schedules, const std::string &name = "");
+// The first half: all that needs no lowering. UserError command.one-target when options.target is a list.
+PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
+
+// The variant that the library runs for these extents.
+const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents);
+
+// The schedule's knobs for these extents: those of the first variant whose conditions hold, or its own.
+std::map<std::string, Knobs> knobs_for(const PreparedKernel &prepared, const std::map<std::string, int64_t> &extents);
+
+// "M <= 16 and N % 16 == 0", or "otherwise".
+std::string condition_text(const std::vector<Condition> &when);
+
+}  // namespace tessera

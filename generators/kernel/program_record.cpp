@@ -1,0 +1,75 @@
+#include "generators/kernel/program_record.h"
+
+#include "costmodel/model/counted_samples.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
+#include "algorithms/text/hash.h"
+#include "compiler/lower/lower.h"
+#include "generators/kernel/manifest.h"
+#include "generators/kernel/model_choice.h"
+
+namespace tessera {
+
+Prediction Judge::predict(const Featured &features, const Target &target) {
+    auto [known, fresh] = models_.try_emplace(target.name);
+    if (fresh) known->second = {model_for(choice_, target), model_hash(choice_, target)};
+    return {features.draft, known->second.model->predict({features}).front(), known->second.hash, feature_hash()};
+}
+
+KernelTask task_of(const PreparedKernel &p, const DimExtents &extents, int64_t threads) {
+    return {p.declared.name, p.declared.numerics.name, p.options, p.fixed, extents, p.target.name, threads};
+}
+
+static std::string hash_of(const Kernel &kernel) {
+    if (kernel.variants.size() == 1) return resolved_hash(kernel.general());
+    std::string all;
+    for (const KernelVariant &v : kernel.variants) all += condition_text(v.when) + " " + resolved_hash(v.program) + "\n";
+    return sha256(all);
+}
+
+static DimExtents with_nominal(const Algorithm &bound, DimExtents extents) {
+    for (const Dim &d : bound.dims)
+        if (d.kind == DimKind::symbolic) extents.emplace(d.name, 128);
+    return extents;
+}
+
+// What tells people how two programs differ.
+static std::map<std::string, double> counts_of(const Profile &p) {
+    return {{"arithmetic", p.fma + p.arithmetic + p.slow + p.grouped + p.integer},
+            {"loads", p.loads + p.broadcasts + p.gathers},
+            {"stores", p.stores + p.scatters},
+            {"scalar", p.scalar},
+            {"core_time", p.core_time},
+            {"from_l2_bytes", p.traffic[0]},
+            {"from_l3_bytes", p.traffic[1]},
+            {"from_memory_bytes", p.traffic[2]},
+            {"copied", p.copied},
+            {"statements", p.statements},
+            {"stack_bytes", p.stack_bytes},
+            {"workspace_bytes", p.workspace_bytes},
+            {"parallel", p.parallel}};
+}
+
+Provenance provenance_of(const PreparedKernel &p, const DimExtents &extents, int64_t threads, Judge &judge) {
+    Provenance all;
+    all.task = task_of(p, extents, threads);
+    all.resolved = hash_of(p.kernel);
+    all.semantic = semantic_hash(p.declared);
+    all.version = tessera_version();
+    for (const Schedule &s : p.ancestry)
+        if (&s == &p.ancestry.front()) all.stated = stated_hash(s);
+        else all.ancestors.emplace_back(s.name(), stated_hash(s));
+    if (p.target.is_gpu()) return all;  // whose blocks the model does not know
+    try {
+        const DimExtents symbolic = with_nominal(p.bound, extents), every = all_extents(p.bound, symbolic);
+        const int threads_of = static_cast<int>(threads);
+        const Profile profile = profile_of(variant_for(p.kernel, symbolic).program, every, p.target, threads_of);
+        const Work work = work_of(p.bound, lower(p.bound, {}, p.target), every);
+        all.predicted = judge.predict(features_of(profile, work, p.target, threads_of), p.target);
+        all.counts = counts_of(profile);
+    } catch (const UserError &) {  // extents that are not allowed
+    }
+    return all;
+}
+
+}  // namespace tessera

@@ -1,9 +1,0 @@
-// list: the algorithms, with their dims, arguments and schedules, and the targets and numerics to choose from.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command list_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

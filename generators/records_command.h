@@ -1,9 +1,0 @@
-// records: what tuning campaigns measured.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command records_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

@@ -1,9 +1,0 @@
-// tune: searches a schedule for one shape on this machine, and writes it as an artifact.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command tune_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

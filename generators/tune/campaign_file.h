@@ -1,0 +1,39 @@
+// A campaign over several kernels, as a file (tessera-campaign.schema.json):
+//
+//   { "format": "tessera-campaign", "version": 1, "budget": {"trials": 256, "seconds": 3600},
+//     "tasks": [{"algorithm": "matmul", "numerics": "f32", "options": {}, "fixed": {"M": 512, "N": 768, "K": 3072},
+//                "extents": {}, "target": "host", "threads": 1, "weight": 12, "schedule": "matmul/avx512"}] }
+//
+// All of a task but its algorithm may be left out: f32, no extents, host, one thread, weight 1, and the family's schedule to beat.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/artifact/library.h"
+#include "schedules/artifact/provenance.h"
+
+namespace tessera {
+
+struct CampaignEntry {
+    KernelTask task;
+    double weight = 1;     // how often the kernel runs, relative to the others
+    std::string schedule;  // to beat; "" for the family's
+};
+
+struct CampaignFile {
+    std::vector<CampaignEntry> tasks;
+    std::optional<int> trials;      // of all tasks together
+    std::optional<double> seconds;  // of all
+    bool skips_foreign = false;     // tasks for targets that this machine does not run are reported, not refused
+};
+
+// UserError campaign.file, campaign.too-large, json.*, campaign.tasks: no task, or one twice.
+CampaignFile read_campaign(const std::filesystem::path &file);
+
+// What the artifacts of the library were tuned for, once each, sorted; those for several shapes, another metric than
+// time or operands that are packed ahead are left out. UserError tune.all: none says so.
+std::vector<CampaignEntry> tasks_of(const Library &library);
+
+}  // namespace tessera

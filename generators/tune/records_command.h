@@ -1,0 +1,9 @@
+// records: what tuning campaigns measured.
+#pragma once
+#include "generators/commands/command.h"
+
+namespace tessera {
+
+Command records_command(CLI::App &app, const Registry &registry);
+
+}  // namespace tessera

@@ -1,0 +1,253 @@
+#include "generators/tune/tune.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "support/text/error.h"
+#include "autotune/search/model_choice.h"
+#include "bench/measure/machine.h"
+#include "generators/tune/campaign_file.h"
+#include "generators/commands/choice.h"
+#include "support/processes/interruption.h"
+#include "generators/tune/tune_many.h"
+#include "generators/tune/tune_outcome.h"
+#include "generators/tune/tune_progress.h"
+#include "generators/tune/tune_shapes.h"
+#include "generators/tune/tune_space.h"
+
+namespace tessera {
+
+namespace {
+
+struct Asked {
+    TuneOptions tune;
+    std::string campaign;
+    bool all = false;
+    std::set<std::string> given;  // options that the command line has
+
+    bool has(const std::string &option) const { return given.count(option) > 0; }
+};
+
+int tune_one(const Registry &registry, const TuneOptions &options) {
+    const auto run = prepare_run(registry, options);
+    if (options.dry_run) {
+        show_space(run->task);
+        return exit_ok;
+    }
+    check_output(*run);
+    const Interruption interruption;
+    CampaignOptions &campaign = run->options.campaign;
+    campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
+    campaign.measure.warn = warn;
+    if (!options.kernel.quiet) campaign.note = note;
+    CampaignResult result;
+    try {
+        if (options.deterministic) {
+            result = choose_by_model(run->task, campaign, *run->model);
+        } else {
+            Records records(options.records);
+            ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
+            result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
+        }
+    } catch (const UserError &error) {
+        if (error.id() != "tune.stopped") throw;
+        std::cout << stopped_report(*run, error);
+        return exit_ok;
+    }
+    const std::optional<Schedule> artifact = artifact_of(*run, result);
+    const Written written = write_artifact(*run, result, artifact);
+    std::cout << report_of(*run, result, artifact, written) << std::flush;
+    if (!written.kept.empty() && options.json) warn(written.kept);
+    if (!options.page.empty()) write_page(*run, result, artifact, written.file);
+    written.check();
+    return exit_ok;
+}
+
+void check_deterministic(const Asked &asked) {
+    if (!asked.tune.deterministic) return;
+    for (const std::string name : {"--budget-s", "--resume", "--records", "--runner", "--cc", "--jobs", "--measure-s", "--compile-limit-s",
+                                   "--run-limit-s", "--cold-caches"})
+        if (asked.has(name))
+            throw UserError("command.arguments", "tune: " + name +
+                                                     " is for a search that measures; --deterministic measures nothing, and its budget is "
+                                                     "--trials. Leave out the one or the other.");
+}
+
+void check_dry_run(const Asked &asked) {
+    if (!asked.tune.dry_run) return;
+    if (asked.tune.json) throw UserError("command.arguments", "tune: --dry-run lists the decisions as text only; leave out --json.");
+    for (const std::string name : {"--resume", "--report"})
+        if (asked.has(name))
+            throw UserError("command.arguments",
+                            "tune: " + name + " is for a search; --dry-run only lists the decisions. Leave out the one or the other.");
+}
+
+int tune(const Registry &registry, const Asked &asked) {
+    const TuneOptions &options = asked.tune;
+    check_deterministic(asked);
+    check_dry_run(asked);
+    if (std::any_of(options.runners.begin(), options.runners.end(),
+                    [](const std::string &r) { return r.find_first_not_of(" \t\n") == std::string::npos; }))
+        throw UserError("command.arguments",
+                        "tune: --runner '': expected a command that runs the program whose path follows it, got none. Name one, or leave "
+                        "--runner out to run on this "
+                        "machine.");
+    for (const auto &[name, value] :
+         {std::pair("--out", &options.out), std::pair("--name", &options.name), std::pair("--report", &options.page)})
+        if (asked.has(name) && value->empty())
+            throw UserError("command.arguments",
+                            fmt::format("tune: {} '': expected a name, got none. Give one, or leave {} out.", name, name));
+    if (asked.has("--least-speed") && is_speed(options.campaign.goal.metric))
+        throw UserError("command.arguments",
+                        "tune: --least-speed bounds the time where bytes are to be small; add --metric code-size or --metric workspace, or "
+                        "leave it out.");
+    if (options.campaign.measure.cold && options.campaign.goal.metric == Metric::throughput)
+        throw UserError("command.arguments",
+                        "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. "
+                        "Leave out the one or the other.");
+    const bool many = asked.all || !asked.campaign.empty();
+    if (asked.all && !asked.campaign.empty())
+        throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
+    if (options.campaign.goal.metric != Metric::latency && (many || options.deterministic))
+        throw UserError("command.arguments", fmt::format("tune: --metric {} is for one kernel that is measured; leave out {}.",
+                                                         name_of(options.campaign.goal.metric),
+                                                         asked.all ? "--all"
+                                                         : many    ? "--campaign"
+                                                                   : "--deterministic"));
+    if (!many) {
+        if (options.kernel.algorithm.empty())
+            throw UserError("command.arguments",
+                            "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
+        if (options_by_shape(options).size() == 1) return tune_one(registry, options);
+        for (const auto &[given, name] :
+             {std::pair(options.deterministic, "--deterministic"), std::pair(!options.page.empty(), "--report")})
+            if (given)
+                throw UserError("command.arguments",
+                                std::string("tune: ") + name + " is for one shape; give each dim one extent, or leave it out.");
+        return tune_shapes(registry, options);
+    }
+    for (const auto &[given, name] :
+         {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
+          std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
+          std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"),
+          std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
+          std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule"),
+          std::pair(asked.has("--target"), "--target"), std::pair(asked.has("--numerics"), "--numerics"),
+          std::pair(asked.has("--option"), "--option"), std::pair(asked.has("--threads"), "--threads")})
+        if (given)
+            throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
+                                                     (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
+    CampaignFile campaign;
+    if (asked.all) {
+        campaign.tasks = tasks_of(library_with_artifacts(registry, options));
+        campaign.skips_foreign = true;
+    } else {
+        campaign = read_campaign(asked.campaign);
+    }
+    if (asked.has("--trials")) campaign.trials = options.campaign.trials;
+    if (asked.has("--budget-s")) campaign.seconds = options.campaign.seconds;
+    return tune_many(registry, options, campaign);
+}
+
+}  // namespace
+
+Command tune_command(CLI::App &app, const Registry &registry) {
+    auto asked = std::make_shared<Asked>();
+    TuneOptions *options = &asked->tune;
+    CampaignOptions &c = options->campaign;
+    c.measure.compile.seconds = 20;
+    c.measure.jobs = std::max(1, this_machine().threads);
+    CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
+    add_algorithm_options(*line, options->kernel);
+    line->get_option("algorithm")->required(false);
+    line->get_option("--shape")->description(
+        "Extents to fix, such as N=768 K=3072. A dim with several, M=1 M=64, is left dynamic: the artifact "
+        "has a variant for each of these shapes, whose i-th extents go together");
+    line->add_option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
+        ->type_name("FILE");
+    line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
+    add_schedule_options(*line, options->kernel);
+    line->get_option("--schedule")
+        ->description(
+            "The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops "
+            "where those are better); default: "
+            "as for 'generate', and the most likely one where there is no schedule");
+    line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
+        ->type_name("DIM=EXTENT");
+    line->add_option("--threads", options->threads,
+                     "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")
+        ->check(integer_in(1, most_trials))
+        ->default_str("64, or as many as --budget-s allows");
+    add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
+    line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
+    line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    line->add_option("--population", c.search.population,
+                     "Candidates that are judged for each batch, and for the first one six times as many")
+        ->check(CLI::Range(8, 100000))
+        ->capture_default_str();
+    line->add_option("--exploration", c.search.exploration,
+                     "Share of each batch that is samples of the space, whatever their score; 1 is random search")
+        ->check(number_in(0, 1))
+        ->capture_default_str();
+    line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
+    line->add_option("--prepack", options->prepack,
+                     "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")
+        ->delimiter(',')
+        ->type_name("OPERAND");
+    line->add_option(
+            "--model", options->model,
+            "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")
+        ->type_name("FILE");
+    line->add_option("--records", options->records, "The database of measurements")->capture_default_str()->type_name("FILE");
+    line->add_flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
+    line->add_option("--out", options->out, "The folder of schedules to write to")->capture_default_str()->type_name("DIR");
+    line->add_option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
+    line->add_option(
+            "--runner", options->runners,
+            "A command that runs the program whose path follows it, where the kernel shall run; more than one measure side by side")
+        ->expected(1)
+        ->take_all()
+        ->type_name("COMMAND");
+    line->add_option("--cc", c.measure.cc, "The C compiler for that machine, with options")->capture_default_str();
+    line->add_option("--jobs", c.measure.jobs, "Candidates compiled at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    add_seconds(*line, "--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
+    add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
+    add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
+    line->add_flag("--cold-caches", c.measure.cold,
+                   "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
+    line->add_option(
+            "--metric", c.goal.metric,
+            "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
+            "workspace while the speed is --least-speed")
+        ->transform(one_of({name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)}))
+        ->default_str("latency")
+        ->type_name("latency|throughput|code-size|workspace");
+    line->add_option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
+        ->check(number_in(0.01, 10))
+        ->capture_default_str();
+    line->add_flag("--deterministic", options->deterministic,
+                   "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
+                   "gives one artifact");
+    line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
+    line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")
+        ->type_name("FILE");
+    line->add_flag("--json", options->json, "For programs");
+    return {line, [=, &registry] {
+                for (const CLI::Option *option : line->get_options())
+                    if (option->count() > 0) asked->given.insert(option->get_name());
+                if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = most_trials;
+                return tune(registry, *asked);
+            }};
+}
+
+}  // namespace tessera

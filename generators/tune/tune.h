@@ -1,0 +1,9 @@
+// tune: searches a schedule for one shape on this machine, and writes it as an artifact.
+#pragma once
+#include "generators/commands/command.h"
+
+namespace tessera {
+
+Command tune_command(CLI::App &app, const Registry &registry);
+
+}  // namespace tessera

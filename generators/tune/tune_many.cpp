@@ -1,0 +1,268 @@
+#include "generators/tune/tune_many.h"
+
+#include <chrono>
+#include <iostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "autotune/search/trial_allocation.h"
+#include "support/text/time_text.h"
+#include "generators/commands/command.h"
+#include "support/processes/interruption.h"
+#include "generators/tune/tune_outcome.h"
+#include "generators/tune/tune_progress.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
+    TuneOptions one = all;
+    const KernelTask &t = entry.task;
+    one.kernel.algorithm = t.algorithm, one.kernel.numerics = t.numerics, one.kernel.target = t.target,
+    one.kernel.schedule = entry.schedule;
+    one.kernel.options = assignments(t.options), one.kernel.shape = assignments(t.fixed), one.extents = assignments(t.extents);
+    one.threads = static_cast<int>(t.threads);
+    one.kernel.quiet = true;
+    return one;
+}
+
+// A file says extents in fields, not in options.
+void check_extents(const Registry &registry, const TuneOptions &options, const CampaignEntry &entry) {
+    const Algorithm declared = load_algorithm(registry, options.kernel);
+    for (const Dim &d : declared.dims) {
+        auto is_given = [&](const std::string &dim) { return entry.task.fixed.count(dim) || entry.task.extents.count(dim); };
+        if (d.kind == DimKind::symbolic && !is_given(d.name) && (d.equals.empty() || !is_given(d.equals)))
+            throw UserError("campaign.extents",
+                            declared.name + ": dim " + d.name +
+                                " has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\", "
+                                "which does not.");
+    }
+}
+
+// One kernel's part of it.
+struct SharedTask {
+    CampaignEntry entry;
+    std::unique_ptr<TuneRun> run;
+    std::unique_ptr<Campaign> campaign;
+    size_t recorded = 0;      // trials that the records had
+    std::string refusal;      // why it is left out
+    bool is_stopped = false;  // before its base was measured
+    CampaignResult result;
+    Written written;
+
+    std::string name() const { return run ? run->task.name : to_string(entry.task); }
+};
+
+TaskShare share_of(const SharedTask &part) { return {part.entry.weight, {}, {}, part.campaign != nullptr}; }
+
+void note_progress(TaskShare &share, const Progress &p) {
+    if (p.best_seconds <= 0 && p.base_seconds <= 0) return;
+    share.best.push_back(p.best_seconds > 0 ? std::min(p.best_seconds, p.base_seconds) : p.base_seconds);
+    share.trials.push_back(p.trials);
+}
+
+class SharedSearch {
+public:
+    SharedSearch(const Registry &registry, const TuneOptions &options, const CampaignFile &file)
+        : options_(options), records_(options.records), seconds_(file.seconds.value_or(0)) {
+        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : seconds_ > 0 ? size_t{most_trials} : 64 * file.tasks.size();
+        options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
+        options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
+        options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;
+        if (!options.kernel.quiet) options_.campaign.note = note;
+        if (trials < file.tasks.size())
+            throw UserError("campaign.budget",
+                            fmt::format("tune: expected at least one trial for each of the {} tasks, got {}. Raise --trials "
+                                        "or the file's budget, or tune fewer kernels.",
+                                        file.tasks.size(), trials));
+        prepare_all(registry, file);
+        for (SharedTask &part : parts_)
+            if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before", part.is_stopped = true;
+            else if (part.refusal.empty()) begin(part);
+    }
+
+    void search() {
+        std::vector<TaskShare> shares;
+        for (const SharedTask &part : parts_) {
+            shares.push_back(share_of(part));
+            if (part.campaign) note_progress(shares.back(), part.campaign->progress());
+        }
+        const size_t budget = this->budget();
+        while (!is_stopped() && trials() < budget && !(seconds_ > 0 && since() >= seconds_)) {
+            const auto next = next_task(shares);
+            if (!next) break;
+            shares[*next].is_open = parts_[*next].campaign->step(budget - trials());
+            const Progress &p = parts_[*next].campaign->progress();
+            note_progress(shares[*next], p);
+            if (!options_.kernel.quiet)
+                std::cerr << fmt::format("{}  {}: {} trials{}\n", trials_text(static_cast<int>(trials()), static_cast<int>(budget)),
+                                         parts_[*next].name(), p.trials,
+                                         p.best_seconds > 0
+                                             ? fmt::format(", best {:.3f} of the base's speed, {}", p.best_ratio, time_text(p.best_seconds))
+                                             : "");
+        }
+        ends_before_ = is_stopped() && trials() < budget;
+    }
+
+    void finish() {
+        for (SharedTask &part : parts_) {
+            if (!part.campaign) continue;
+            part.result = part.campaign->finish();
+            part.campaign.reset();
+            part.written = write_artifact(*part.run, part.result, artifact_of(*part.run, part.result));
+        }
+    }
+
+    const std::vector<SharedTask> &parts() const { return parts_; }
+    bool ends_before() const { return ends_before_; }  // it was stopped before all trials were measured
+    // All that the records have counts, be it more than was asked for.
+    size_t budget() const {
+        size_t recorded = 0;
+        for (const SharedTask &part : parts_) recorded += part.recorded;
+        return std::max(static_cast<size_t>(options_.campaign.trials), recorded);
+    }
+    double since() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+private:
+    TuneOptions options_;
+    Records records_;
+    double seconds_;
+    Interruption interruption_;
+    std::vector<SharedTask> parts_;
+    Clock::time_point begin_ = Clock::now();
+    bool ends_before_ = false;
+
+    bool is_stopped() const { return interruption_.asked()->load(); }
+
+    void prepare_all(const Registry &registry, const CampaignFile &file) {
+        size_t wrong = 0, foreign = 0;
+        std::set<std::string> told;  // ids
+        std::string all;
+        for (const CampaignEntry &entry : file.tasks) {
+            parts_.emplace_back().entry = entry;
+            SharedTask &part = parts_.back();
+            try {
+                const TuneOptions options = options_for(entry, options_);
+                check_extents(registry, options, entry);
+                part.run = prepare_run(registry, options);
+                check_output(*part.run);
+            } catch (const UserError &error) {
+                part.refusal = error.what();
+                const bool is_foreign =
+                    file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
+                (is_foreign ? foreign : wrong)++;
+                all += "  " + to_string(entry.task) + ": " + (told.insert(error.id()).second ? error.what() : told_again(error)) + "\n";
+            }
+        }
+        if (wrong > 0 || foreign == parts_.size())
+            throw UserError("campaign.tasks",
+                            fmt::format("{} of {} tasks cannot be tuned, and nothing was measured:\n{}Correct or remove them.",
+                                        wrong + foreign, parts_.size(), all));
+    }
+
+    void begin(SharedTask &part) {
+        try {
+            TuneRun &run = *part.run;
+            part.campaign = std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, nullptr);
+            part.recorded = static_cast<size_t>(part.campaign->progress().recorded);
+        } catch (const UserError &error) {
+            if (error.id().starts_with("records.")) throw;
+            part.is_stopped = error.id() == "tune.stopped";
+            part.refusal = part.is_stopped ? error.message() : error.what();
+        }
+    }
+
+    size_t trials() const {
+        size_t all = 0;
+        for (const SharedTask &part : parts_)
+            if (part.campaign) all += static_cast<size_t>(part.campaign->progress().trials);
+        return all;
+    }
+};
+
+// How much faster the kernel is than the base from now on: where what stands is kept, nobody knows.
+double speed_of(const SharedTask &part) { return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1; }
+
+// What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
+double weighted_ratio(const std::vector<SharedTask> &parts) {
+    double before = 0, after = 0;
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        before += part.entry.weight * r.base_seconds;
+        after += part.entry.weight * r.base_seconds / speed_of(part);
+    }
+    return after > 0 ? before / after : 0;
+}
+
+std::string outcome_of(const SharedTask &part) {
+    const Written &written = part.written;
+    if (written.failure) return "none: " + written.failure->message();
+    if (!written.kept.empty()) return written.kept.substr(0, written.kept.size() - 1);
+    if (!written.file.empty()) return written.file.string();
+    const std::filesystem::path place = artifact_place(*part.run);
+    std::error_code none;
+    return (std::filesystem::exists(place, none) ? place.string() + " stands" : "none") +
+           ": nothing that is surely faster than the base was found";
+}
+
+std::string text_of(const SharedSearch &search) {
+    const std::vector<SharedTask> &parts = search.parts();
+    size_t width = 4, trials = 0;
+    for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
+    std::string text = fmt::format("{:{}}  {:>6}  {:>6}  {:>10}  {:>10}  {:>6}  {}\n", "task", width, "weight", "trials", "base", "tuned",
+                                   "speed", "artifact");
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        if (!part.refusal.empty()) {
+            text += fmt::format("{:{}}  {}\n", part.name(), width, part.refusal);
+            continue;
+        }
+        text += fmt::format("{:{}}  {:>6g}  {:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, r.trials.size(),
+                            time_text(r.base_seconds), time_text(r.base_seconds / speed_of(part)), speed_of(part), outcome_of(part));
+    }
+    if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
+    if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
+    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials,
+                              search.since(), weighted_ratio(parts));
+}
+
+std::string json_text(const SharedSearch &search) {
+    const std::vector<SharedTask> &parts = search.parts();
+    ordered_json tasks = ordered_json::array();
+    for (const SharedTask &part : parts) {
+        const CampaignResult &r = part.result;
+        ordered_json one = {{"task", part.name()}, {"weight", part.entry.weight}};
+        one["trials"] = r.trials.size(), one["improved"] = r.improved;
+        one.update(times_json(r));
+        one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
+        if (!part.refusal.empty()) one["message"] = part.refusal;
+        else if (part.written.failure) one["message"] = part.written.failure->message();
+        tasks.push_back(one);
+    }
+    ordered_json all = {{"format", "tessera-tune-many"}, {"version", 1},    {"stopped", search.ends_before()}, {"tasks", tasks},
+                        {"seconds", search.since()},     {"speed", nullptr}};
+    if (const double speed = weighted_ratio(parts); speed > 0) all["speed"] = speed;
+    return document_text(all);
+}
+
+}  // namespace
+
+int tune_many(const Registry &registry, const TuneOptions &options, const CampaignFile &campaign) {
+    SharedSearch shared(registry, options, campaign);
+    shared.search();
+    shared.finish();
+    std::cout << (options.json ? json_text : text_of)(shared) << std::flush;
+    for (const SharedTask &part : shared.parts()) part.written.check();
+    for (const SharedTask &part : shared.parts())
+        if (!part.refusal.empty() && !part.is_stopped) return exit_check_failed;
+    return exit_ok;
+}
+
+}  // namespace tessera

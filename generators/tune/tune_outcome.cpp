@@ -1,0 +1,354 @@
+#include "generators/tune/tune_outcome.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "algorithms/text/hash.h"
+#include "autotune/report/report.h"
+#include "autotune/search/shape_cases.h"
+#include "autotune/search/tuned_schedule.h"
+#include "support/files/output_folder.h"
+#include "support/text/shell_words.h"
+#include "support/text/time_text.h"
+#include "compiler/lower/lower.h"
+#include "generators/kernel/program_record.h"
+#include "generators/tune/tune_progress.h"
+#include "schedules/knobs/canonical.h"
+#include "schedules/artifact/explain.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/knobs/pattern.h"
+
+namespace tessera {
+
+using nlohmann::ordered_json;
+
+// A schedule for the kernel that resolves to these stages.
+static Schedule schedule_of(const TuneRun &run, const std::map<std::string, Knobs> &stages) {
+    const PreparedKernel &p = run.prepared;
+    const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
+    const std::string name = artifact_name(run.options, p, {run.extents});
+    const Schedule tuned = tuned_schedule(name, stages, parent_of(run), run.library, features);
+    return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
+}
+
+static ordered_json worth_json(const CampaignResult &r) {
+    ordered_json worth = ordered_json::array();
+    for (const Worth &w : r.worth) {
+        ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
+        if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
+        else one["gain"] = nullptr, one["without"] = name_of(w.without);
+        worth.push_back(one);
+    }
+    return worth;
+}
+
+static uint64_t bytes_by(Metric metric, const Measurement &m) { return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes; }
+
+// The schedule to beat.
+static std::string base_name(const TuneRun &run, const CampaignResult &r) {
+    if (run.prepared.schedule) return run.prepared.schedule->name();
+    return r.base.stages.empty() ? "plain loops" : "the space's most likely schedule";
+}
+
+// How it was chosen. What the model alone chose is the same everywhere, and so is what it says of it.
+static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
+    const PreparedKernel &p = run.prepared;
+    auto rounded = [](double x) { return std::round(x * 1e4) / 1e4; };
+    ordered_json over = {{"schedule", base_name(run, r)}, {"hash", p.schedule ? p.schedule->hash() : ""}};
+    if (run.options.deterministic) {
+        over["predicted_speed"] = rounded(r.measurement.ratio);
+        return {{"chosen_by", "the cost model alone"},
+                {"seed", run.options.campaign.search.seed},
+                {"over", over},
+                {"candidates", r.trials.size()},
+                {"versions", run.task.identity["versions"]}};
+    }
+    over["seconds"] = r.base_seconds;
+    over["speed"] = {rounded(r.measurement.lower), rounded(r.measurement.ratio), rounded(r.measurement.upper)};
+    ordered_json choice = {{"machine", run.task.identity["machine"]["processor"]},
+                           {"seconds", r.measurement.seconds},
+                           {"over", over},
+                           {"trials", r.trials.size()},
+                           {"versions", run.task.identity["versions"]},
+                           {"worth", worth_json(r)}};
+    if (run.options.campaign.measure.cold) choice["caches"] = "cold";
+    if (!run.task.space.ahead.empty()) choice["prepack"] = run.task.space.ahead;
+    const Goal &goal = run.options.campaign.goal;
+    if (goal.metric == Metric::latency) return choice;
+    if (goal.metric == Metric::throughput) {
+        choice["metric"] = {
+            {"name", name_of(goal.metric)}, {"callers", goal.callers}, {"calls_per_second", goal.callers / r.measurement.seconds}};
+        return choice;
+    }
+    choice["metric"] = {{"name", name_of(goal.metric)},
+                        {"least_speed", goal.least_speed},
+                        {"bytes", bytes_by(goal.metric, r.measurement)},
+                        {"bytes_of_base", bytes_by(goal.metric, r.base_measurement)}};
+    return choice;
+}
+
+std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
+    if (!r.improved) return std::nullopt;
+    const Schedule tuned = schedule_of(run, r.best.stages);
+    Judge judge(run.options.model);
+    const Provenance provenance = provenance_of(prepared_with(tuned, run), run.extents, run.options.threads, judge);
+    require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
+    ordered_json measured = json_of(provenance);
+    measured.update(choice_json(run, r));
+    return tuned.with_measured(measured);
+}
+
+static const Candidate &winner_of(const CampaignResult &r) { return r.improved ? r.best : r.base; }
+
+static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.stands; }
+
+void keep_standing(std::vector<TunedShape> &shapes) {
+    for (TunedShape &s : shapes) s.stands = standing_case(*s.run, s.result);
+}
+
+static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimExtents &extents) {
+    return *std::find_if(cases.begin(), cases.end(), [&](const ShapeCase &c) {
+        return std::all_of(c.when.begin(), c.when.end(), [&](const Condition &w) { return extents.at(w.dim) <= w.bound; });
+    });
+}
+
+// Where nothing was measured, what a campaign begins with.
+static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
+    if (s.stands) return s.stands->stages;
+    if (s.result) return winner_of(*s.result).stages;
+    return first_stages(s.run->task);
+}
+
+std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
+    if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
+    std::vector<DimExtents> extents;
+    std::vector<std::map<std::string, Knobs>> stages;
+    for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(stages_of(s));
+    const std::vector<ShapeCase> cases =
+        shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
+    std::vector<TunedVariant> variants;
+    for (size_t i = 0; i + 1 < cases.size(); i++) variants.push_back({cases[i].when, stages[cases[i].shape]});
+    const size_t last = cases.back().shape;
+    const TuneRun &run = *shapes[last].run;
+    const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
+    const PreparedKernel prepared = prepared_with(tuned, run);
+    Judge judge(run.options.model);
+    const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
+    const DimExtents &recorded =
+        is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
+    ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
+    ordered_json each = ordered_json::array(), unreached = ordered_json::array();
+    for (const TunedShape &s : shapes) {
+        texts.push_back(condition_text(case_for(cases, s.run->extents).when));
+        if (!is_measured(s)) {
+            unreached.push_back(s.run->extents);
+            continue;
+        }
+        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) ==
+                    (s.stands ? s.stands->resolved : winner_of(*s.result).resolved),
+                "an artifact resolves to the programs that were measured");
+        ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
+        if (s.stands) {
+            for (const auto &[field, value] : s.stands->choice.items())
+                if (!one.contains(field)) one[field] = ordered_json(value);
+            each.push_back(one);
+            continue;
+        }
+        one.update(choice_json(*s.run, *s.result));
+        for (const char *common : {"machine", "versions"}) measured[common] = one[common], one.erase(common);
+        each.push_back(one);
+    }
+    measured["shapes"] = each;
+    if (!unreached.empty()) measured["unreached"] = unreached;
+    return tuned.with_measured(measured);
+}
+
+Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact) {
+    Written written;
+    if (!artifact) return written;
+    const std::filesystem::path place = artifact_place(run);
+    try {
+        const OutputFolder out(place.parent_path());
+        out.write(place.filename().string(), canonical_text(artifact->document()));
+        out.publish(place.filename().string());
+        written.file = place;
+    } catch (const UserError &error) {
+        const std::string again =
+            run.options.deterministic ? "" : " Nothing that was measured is lost: with --resume the same command writes it.";
+        written.failure.emplace(error.id(), error.message() + again);
+    }
+    return written;
+}
+
+Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact) {
+    if (!artifact || !standing_case(run, result)) return write_artifact(run, artifact);
+    Written written;
+    written.kept = kept_text(run);
+    return written;
+}
+
+std::string kept_text(const TuneRun &run) {
+    const std::string why = run.options.deterministic
+                                ? "it was measured, and this choice is only predicted. Name"
+                                : "its schedule was not measured this time, and may be better. Give more --trials, name";
+    return fmt::format("kept {}, since {} another artifact with --name or --out, or delete that one\n", artifact_place(run).string(), why);
+}
+
+void Written::check() const {
+    if (failure) throw UserError(*failure);
+}
+
+// A kernel takes it unasked where its name is of the kernel and its target, and it is the one for time with the arguments as they are.
+std::string written_text(const TuneRun &run, const Written &written) {
+    if (!written.kept.empty()) return written.kept;
+    if (written.file.empty()) return "";
+    const PreparedKernel &p = run.prepared;
+    const bool is_found = run.options.campaign.goal.metric == Metric::latency && run.task.space.ahead.empty() &&
+                          artifact_name(run.options, p, {run.extents})
+                              .starts_with(fmt::format("{}/{}/{}/", p.declared.name, p.declared.numerics.name, p.target.name));
+    const std::string text = "wrote " + written.file.string() + "\n";
+    if (!is_found)
+        return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
+    if (is_own_folder(run.options.out)) return text + "kernels that name no schedule take it from now on\n";
+    return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n",
+                              shell_word(run.options.out));
+}
+
+ordered_json times_json(const CampaignResult &r) {
+    const bool measured = r.base_seconds > 0;
+    const auto number = [&](double x) { return measured ? ordered_json(x) : ordered_json(nullptr); };
+    const ordered_json ratio = r.trials.empty() ? ordered_json(nullptr) : ordered_json(r.measurement.ratio);  // or what the model predicts
+    return {{"base_s", number(r.base_seconds)},
+            {"best_s", number(r.measurement.seconds)},
+            {"ratio", {number(r.measurement.lower), ratio, number(r.measurement.upper)}}};
+}
+
+static std::string report_json(const CampaignTask &task, const CampaignResult &r, const Written &written) {
+    const ordered_json times = times_json(r);
+    ordered_json trials = ordered_json::array();
+    for (const Trial &t : r.trials)
+        trials.push_back({{"number", t.number},
+                          {"origin", t.origin},
+                          {"verdict", name_of(t.measurement.verdict)},
+                          {"ratio", t.measurement.ratio},
+                          {"score", t.score},
+                          {"message", t.measurement.message}});
+    ordered_json finalists = ordered_json::array();
+    for (const auto &[resolved, m] : r.finalists)
+        finalists.push_back(
+            {{"resolved", resolved}, {"verdict", name_of(m.verdict)}, {"seconds", m.seconds}, {"ratio", {m.lower, m.ratio, m.upper}}});
+    const ordered_json whole = {{"format", "tessera-tune"},
+                                {"version", 1},
+                                {"task", task.name},
+                                {"improved", r.improved},
+                                {"stopped", r.stopped},
+                                {"artifact", written.file},
+                                {"kept", !written.kept.empty()},
+                                {"chosen_by", r.base_seconds > 0 || r.trials.empty() ? "measurements" : "the cost model alone"},
+                                {"bound_s", task.space.target.measured ? ordered_json(r.base.features.bound) : ordered_json(nullptr)},
+                                {"base_s", times["base_s"]},
+                                {"best_s", times["best_s"]},
+                                {"ratio", times["ratio"]},
+                                {"search_s", r.search_s},
+                                {"measure_s", r.measure_s},
+                                {"score_s", r.score_s},
+                                {"elapsed_s", r.progress.elapsed_s},
+                                {"made", r.made},
+                                {"scored", r.scored},
+                                {"refused", r.refused},
+                                {"trials", trials},
+                                {"finalists", finalists}};
+    return document_text(whole);
+}
+
+static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
+    std::string text =
+        fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size());
+    if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
+    return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio, base_name(run, r));
+}
+
+static std::string measured_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
+    const PreparedKernel &p = run.prepared;
+    const double bound = r.base.features.bound;
+    const bool calibrated = p.target.measured.has_value();
+    std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
+                                   r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
+    text +=
+        fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated), base_name(run, r));
+    if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";
+    if (!r.confirmed)
+        return text + "  stopped before the best was measured again; no artifact is written, and --resume goes on from here\n";
+    const Metric metric = run.options.campaign.goal.metric;
+    const bool fast = is_speed(metric);
+    if (r.trials.size() == 1 && !r.stopped)
+        return text + "  the first trial is the schedule to beat, and no other was asked for; no artifact is written\n";
+    if (!artifact && fast) return text + "  nothing that is surely faster was found; no artifact is written\n";
+    if (!artifact)
+        return text +
+               fmt::format("  nothing of less {} was found that is fast enough; no artifact is written\n", fast ? "" : name_of(metric));
+    if (!fast)
+        text += fmt::format("  {}  {} bytes, the base {}: {}\n", name_of(metric), bytes_by(metric, r.measurement),
+                            bytes_by(metric, r.base_measurement), gain_text(r.gain, metric));
+    const double seconds = r.base_seconds / r.measurement.ratio;
+    if (metric == Metric::throughput)
+        text += fmt::format("  throughput  {:.4g} calls a second of {} callers\n", run.options.campaign.goal.callers / seconds,
+                            run.options.campaign.goal.callers);
+    text += fmt::format("  tuned  {:>12}{}  {:.3f} of the base's speed (95 %: {:.3f} to {:.3f})\n", time_text(seconds),
+                        bound_text(bound, seconds, calibrated), r.measurement.ratio, r.measurement.lower, r.measurement.upper);
+    return text;
+}
+
+std::string report_of(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const Written &written) {
+    if (run.options.json) return report_json(run.task, r, written);
+    std::string text = run.options.deterministic ? choice_report(run, r, artifact) : measured_report(run, r, artifact);
+    if (!artifact) return text;
+    const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
+    if (!changes.empty()) text += "what differs from the base:\n" + changes;
+    if (!r.worth.empty())
+        text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
+                                                                     ? "the tuned speed over the speed without it"
+                                                                     : "the bytes without it over the tuned bytes");
+    for (const Worth &w : r.worth) text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
+    return text + written_text(run, written);
+}
+
+std::string stopped_report(const TuneRun &run, const UserError &stopped) {
+    if (!run.options.json) return stopped.message() + "\n";
+    CampaignResult none;
+    none.stopped = true;
+    return report_json(run.task, none, {});
+}
+
+void write_page(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact, const std::filesystem::path &file) {
+    const PreparedKernel &p = run.prepared;
+    const CampaignTask &task = run.task;
+    const TuneOptions &options = run.options;
+    Report report{task.name, base_name(run, r), r, p.target, task.space.threads, {}, "", file.string(), {}};
+    report.work = work_of(p.bound, r.base.program, all_extents(p.bound, task.space.extents));
+    if (p.schedule && artifact) report.changes = diff(*p.schedule, *artifact, run.library);
+    const ordered_json &id = task.identity;
+    auto text = [](const ordered_json &value) {
+        std::string all;
+        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : value.dump();
+        for (const auto &[name, part] : value.items())
+            all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") +
+                   (part.is_string() ? part.get<std::string>() : part.dump());
+        return all.empty() ? std::string("none") : all;
+    };
+    for (const char *name :
+         {"machine", "target", "runners", "threads", "numerics", "options", "fixed", "extents", "model", "versions", "semantic"})
+        if (id.contains(name)) report.origin.push_back({name, text(id[name])});
+    report.origin.push_back({"seed", std::to_string(options.campaign.search.seed)});
+    report.origin.push_back({"records", options.records});
+    const std::filesystem::path place = std::filesystem::absolute(options.page);
+    const OutputFolder out(place.parent_path());
+    out.write(place.filename().string(), report_page(report));
+    out.publish(place.filename().string());
+}
+
+}  // namespace tessera

@@ -1,0 +1,54 @@
+// What comes of a campaign: the artifact, and what a person or a program is told.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "support/text/error.h"
+#include "generators/tune/existing_artifact.h"
+
+namespace tessera {
+
+// The winner as an artifact, with where and how it was measured, or what the model said; none where nothing surely faster was found.
+std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &result);
+
+// One of the shapes that one kernel is tuned for; no result where it was not reached, or could not be tuned.
+struct TunedShape {
+    std::unique_ptr<TuneRun> run;
+    std::optional<CampaignResult> result;
+    std::string refusal;                 // why it could not be
+    std::optional<StandingCase> stands;  // what the artifact at its place keeps for it
+};
+void keep_standing(std::vector<TunedShape> &shapes);
+// What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape has what
+// stands for it; without that, one that was not reached keeps the base, and `measured` names it apart. `cases` gets for each shape where its
+// schedule runs, in words, unless there is none.
+std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
+
+// What became of an artifact's file.
+struct Written {
+    std::filesystem::path file;        // empty where none was written
+    std::string kept;                  // why the one that stands there stays, as a line
+    std::optional<UserError> failure;  // as OutputFolder, to be thrown once the report is out
+    void check() const;
+};
+// To its place, if there is one to write.
+Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact);
+// The same, unless what stands there stays (standing_case.h).
+Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact);
+std::string kept_text(const TuneRun &run);
+// In lines: the file, and how it is used.
+std::string written_text(const TuneRun &run, const Written &written);
+
+// "base_s", "best_s" and "ratio" with its interval; what nobody measured is null.
+nlohmann::ordered_json times_json(const CampaignResult &result);
+
+// In words, or with options.json as a document.
+std::string report_of(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact, const Written &written);
+
+// The same as a page of HTML, at options.page. UserError as OutputFolder.
+void write_page(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact,
+                const std::filesystem::path &file);
+
+// Of a search that was told to end before it had measured anything.
+std::string stopped_report(const TuneRun &run, const UserError &stopped);
+
+}  // namespace tessera

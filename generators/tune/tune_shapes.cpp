@@ -1,0 +1,236 @@
+#include "generators/tune/tune_shapes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "support/text/time_text.h"
+#include "generators/commands/command.h"
+#include "support/processes/interruption.h"
+#include "generators/tune/tune_outcome.h"
+#include "generators/tune/tune_progress.h"
+#include "generators/tune/tune_space.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+using Assignments = std::vector<std::pair<std::string, std::vector<int64_t>>>;  // by dim, in the order in which they are given
+
+Assignments by_dim(const std::vector<std::string> &texts, const std::string &option) {
+    Assignments all;
+    for (const std::string &text : texts) {
+        const auto [dim, extent] = *parse_shape({text}, option).begin();
+        auto known = std::find_if(all.begin(), all.end(), [&](const auto &a) { return a.first == dim; });
+        if (known == all.end()) all.push_back({dim, {extent}});
+        else known->second.push_back(extent);
+    }
+    return all;
+}
+
+std::string text_of(const DimExtents &extents) {
+    std::vector<std::string> all;
+    for (const auto &[dim, extent] : extents) all.push_back(fmt::format("{}={}", dim, extent));
+    return join(all);
+}
+
+class ShapeSearch {
+public:
+    ShapeSearch(const Registry &registry, const TuneOptions &options) : options_(options) {
+        const std::vector<TuneOptions> all = options_by_shape(options);
+        if (options.campaign.trials < static_cast<int>(all.size()))
+            throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} shapes, got {}. Raise "
+                                                           "--trials, or tune for fewer shapes.",
+                                                           all.size(), options.campaign.trials));
+        std::vector<DimExtents> extents;
+        for (const TuneOptions &one : all) {
+            shapes_.push_back({prepare_run(registry, one), std::nullopt, "", std::nullopt});
+            extents.push_back(shapes_.back().run->extents);
+        }
+        check_packs_nothing_ahead();
+        const std::string name = artifact_name(options, shapes_[0].run->prepared, extents);
+        for (TunedShape &s : shapes_) s.run->options.name = name;
+    }
+
+    void show_spaces() const {
+        for (const TunedShape &s : shapes_) {
+            std::cout << text_of(s.run->extents) << "\n";
+            show_space(s.run->task);
+        }
+    }
+
+    void search() {
+        check_output(*shapes_[0].run);
+        Records records(options_.records);
+        const Interruption interruption;
+        const auto begin = std::chrono::steady_clock::now();
+        int trials = options_.campaign.trials;
+        for (size_t i = 0; i < shapes_.size() && !interruption.asked()->load(); i++) {
+            TuneRun &run = *shapes_[i].run;
+            CampaignOptions &campaign = run.options.campaign;
+            const int left = static_cast<int>(shapes_.size() - i);
+            campaign.trials = trials / left;
+            if (options_.campaign.seconds > 0) {
+                const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+                campaign.seconds = std::max(options_.campaign.seconds - spent, 1e-3) / left;
+            }
+            campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
+            campaign.measure.warn = warn;
+            if (campaign.plant) plant_found(i);
+            if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
+            ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
+            try {
+                shapes_[i].result =
+                    run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
+                trials -= static_cast<int>(shapes_[i].result->trials.size());
+            } catch (const UserError &error) {
+                if (error.id().starts_with("records.")) throw;
+                if (error.id() == "tune.stopped") break;
+                shapes_[i].refusal = error.what();
+                if (!options_.kernel.quiet) note(fmt::format("{}: {}", text_of(run.extents), shapes_[i].refusal));
+            }
+            // Recorded trials count, be they more than its part; each shape that is left has one all the same.
+            trials = std::max(trials, left - 1);
+        }
+    }
+
+    // With what stands for those that say nothing of it.
+    const std::vector<TunedShape> &conclude() {
+        keep_standing(shapes_);
+        return shapes_;
+    }
+
+private:
+    const TuneOptions &options_;
+    std::vector<TunedShape> shapes_;
+
+    // One packing has to do for all variants of a kernel, and what is best for one shape is packed otherwise than for another.
+    void check_packs_nothing_ahead() const {
+        const PreparedKernel &p = shapes_[0].run->prepared;
+        const std::vector<std::string> ahead = packed_ahead(options_, p);
+        if (!ahead.empty())
+            throw UserError("tune.prepack",
+                            fmt::format("{}: expected one shape where operands may be packed ahead of time, since all variants of a "
+                                        "kernel take them packed alike; got {} shapes, and {} packed by --prepack, --space or the "
+                                        "schedule to beat. Tune one shape at a time, or pack nothing ahead of time.",
+                                        p.declared.name, shapes_.size(), join(ahead)));
+    }
+
+    void plant_found(size_t i) {
+        auto &relatives = shapes_[i].run->task.relatives;
+        for (size_t before = 0; before < i; before++)
+            if (const auto &found = shapes_[before].result; found && found->improved)
+                relatives.insert(relatives.begin(), found->best.stages);
+    }
+};
+
+bool is_stopped(const std::vector<TunedShape> &shapes) {
+    return std::any_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.result ? s.result->stopped : s.refusal.empty(); });
+}
+
+std::string text_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const Written &written, int trials) {
+    size_t width = 5, when = 4;
+    for (const TunedShape &s : shapes) width = std::max(width, text_of(s.run->extents).size());
+    for (const std::string &c : cases) when = std::max(when, c.size());
+    std::string text = fmt::format("{}\n{:{}}  {:{}}  {:>6}  {:>10}  {:>10}  {}\n", shapes[0].run->prepared.declared.name, "shape", width,
+                                   "runs", when, "trials", "base", "tuned", "speed");
+    for (size_t i = 0; i < shapes.size(); i++) {
+        text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
+        if (!shapes[i].result) {
+            const std::string keeps = shapes[i].stands ? "keeps what the artifact had" : "keeps the base";
+            text += shapes[i].refusal.empty() ? "not reached; " + keeps + "\n" : keeps + ": " + shapes[i].refusal + "\n";
+            continue;
+        }
+        const CampaignResult &r = *shapes[i].result;
+        const double ratio = r.improved ? r.measurement.ratio : 1;
+        text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
+                            shapes[i].stands      ? "keeps what the artifact had, which was not measured"
+                            : r.improved          ? fmt::format("{:.3f}", ratio)
+                            : r.trials.size() < 2 ? "only the base was measured; give more --trials"
+                                                  : "nothing better was found");
+    }
+    if (is_stopped(shapes)) {
+        size_t all = 0;
+        for (const TunedShape &s : shapes) all += s.result ? s.result->trials.size() : 0;
+        text += stopped_text(all, static_cast<size_t>(trials)) + "\n";
+    }
+    const std::string end = written_text(*shapes[0].run, written);
+    return text + (end.empty() ? "no artifact is written\n" : end);
+}
+
+std::string json_report(const std::vector<TunedShape> &shapes, const std::vector<std::string> &cases, const std::filesystem::path &file) {
+    const CampaignResult unreached;
+    ordered_json all = ordered_json::array();
+    for (size_t i = 0; i < shapes.size(); i++) {
+        ordered_json one = {{"task", shapes[i].run->task.name}, {"extents", shapes[i].run->extents}, {"runs", nullptr}};
+        if (!cases.empty()) one["runs"] = cases[i];
+        const CampaignResult &r = shapes[i].result ? *shapes[i].result : unreached;
+        one["kept"] = shapes[i].stands.has_value(), one["trials"] = r.trials.size(), one["improved"] = r.improved;
+        one.update(times_json(r));
+        if (!shapes[i].refusal.empty()) one["message"] = shapes[i].refusal;
+        all.push_back(one);
+    }
+    return document_text(ordered_json{
+        {"format", "tessera-tune-shapes"}, {"version", 1}, {"artifact", file}, {"stopped", is_stopped(shapes)}, {"shapes", all}});
+}
+
+}  // namespace
+
+std::vector<TuneOptions> options_by_shape(const TuneOptions &options) {
+    Assignments fixed = by_dim(options.kernel.shape, "--shape"), extents = by_dim(options.extents, "--extents");
+    size_t count = 1;
+    std::string many;
+    for (const auto *all : {&fixed, &extents})
+        for (const auto &[dim, values] : *all) {
+            if (values.size() == 1) continue;
+            if (count > 1 && values.size() != count)
+                throw UserError("command.shape",
+                                fmt::format("--shape: expected as many extents of {} as of {}, which has {}, one for each shape; "
+                                            "got {}. Give a dim once where all shapes have the same of it.",
+                                            dim, many, count, values.size()));
+            count = values.size(), many = dim;
+        }
+    if (count == 1) return {options};
+    std::vector<TuneOptions> shapes(count, options);
+    for (size_t i = 0; i < count; i++) {
+        TuneOptions &one = shapes[i];
+        one.kernel.shape.clear(), one.extents.clear();
+        for (const auto *all : {&fixed, &extents})
+            for (const auto &[dim, values] : *all) {
+                const bool stays_fixed = all == &fixed && values.size() == 1;
+                (stays_fixed ? one.kernel.shape : one.extents)
+                    .push_back(fmt::format("{}={}", dim, values.size() == 1 ? values[0] : values[i]));
+            }
+        for (size_t before = 0; before < i; before++)
+            if (shapes[before].extents == one.extents)
+                throw UserError("command.shape",
+                                "--shape: expected shapes that differ; " + join(one.extents) + " is given twice. Give it once.");
+    }
+    return shapes;
+}
+
+int tune_shapes(const Registry &registry, const TuneOptions &options) {
+    ShapeSearch all(registry, options);
+    if (options.dry_run) {
+        all.show_spaces();
+        return exit_ok;
+    }
+    all.search();
+    std::vector<std::string> cases;
+    const std::vector<TunedShape> &shapes = all.conclude();
+    const Written written = write_artifact(*shapes[0].run, artifact_of(shapes, cases));
+    std::cout << (options.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, options.campaign.trials))
+              << std::flush;
+    written.check();
+    const bool whole = std::all_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.refusal.empty(); });
+    return whole ? exit_ok : exit_check_failed;
+}
+
+}  // namespace tessera

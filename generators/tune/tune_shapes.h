@@ -1,0 +1,20 @@
+// One kernel tuned for several shapes, one after the other, as one artifact: a variant for each (autotune/shape_cases.h), and the last one
+// for all else.
+#pragma once
+#include <vector>
+
+#include "generators/tune/tune_task.h"
+
+namespace tessera {
+
+// What is tuned for each shape. A dim that --shape or --extents give several extents is one of those in which shapes differ: the kernel
+// leaves it dynamic, and shape i has the i-th of them. One element where no dim has several. UserError command.shape: dims with
+// several, but not equally many; a shape twice.
+std::vector<TuneOptions> options_by_shape(const TuneOptions &options);
+
+// `options` have several shapes. The budget is that of all together; a search begins with what was found for the shapes before it, and its
+// model knows what was measured of them. Where a Ctrl-C ends it, what is not reached keeps the schedule to beat. UserErrors of prepare_run;
+// campaign.budget where there are fewer trials than shapes; tune.prepack where operands may be packed ahead of time.
+int tune_shapes(const Registry &registry, const TuneOptions &options);
+
+}  // namespace tessera

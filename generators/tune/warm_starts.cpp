@@ -1,0 +1,57 @@
+#include "generators/tune/warm_starts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "support/text/error.h"
+#include "algorithms/text/hash.h"
+#include "bench/measure/inputs.h"
+#include "schedules/artifact/merge.h"
+
+namespace tessera {
+
+static Extents joined(Extents a, const Extents &b) {
+    a.insert(b.begin(), b.end());
+    return a;
+}
+
+// What is for no machine like the target is infinitely far.
+static double distance_of(const KernelTask &task, const PreparedKernel &p, const Extents &extents) {
+    const double shape = shape_distance(joined(task.fixed, task.extents), joined(p.fixed, extents));
+    const Target other = target_named(task.target);
+    if (other.arch != p.target.arch) return INFINITY;
+    return shape + (task.numerics != p.declared.numerics.name) + (task.options != p.options) + (task.target != p.target.name);
+}
+
+std::vector<Relative> relatives_of(const PreparedKernel &p, const Extents &extents, const Library &library, size_t most) {
+    const std::string surface = surface_hash(p.declared);
+    std::vector<Relative> all;
+    for (const std::string &name : library.names()) {
+        try {
+            const Schedule schedule = library.find(name);
+            const auto provenance = provenance_of(schedule);
+            if (!provenance || (p.schedule && name == p.schedule->name())) continue;
+            const ResolvedSchedule resolved = resolve(schedule, library);
+            if (provenance->task.algorithm != p.declared.name && resolved.surface != surface) continue;
+            const double distance = distance_of(provenance->task, p, extents);
+            if (!std::isfinite(distance)) continue;
+            PreparedKernel with = p;
+            with.resolved = resolved;
+            all.push_back({name, knobs_for(with, all_extents(p.bound, extents)), distance});
+        } catch (const UserError &) {  // `check` says so
+        }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Relative &a, const Relative &b) { return std::tie(a.distance, a.name) < std::tie(b.distance, b.name); });
+    for (const std::string &target : nearest_targets(p.target)) {
+        const auto family = family_match(p.declared, target_named(target), library).schedule;
+        if (!family || (p.schedule && family->name() == p.schedule->name())) continue;
+        const bool known = std::any_of(all.begin(), all.end(), [&](const Relative &r) { return r.name == family->name(); });
+        if (!known) all.push_back({family->name(), resolve(*family, library).stages, all.empty() ? 0 : all.back().distance});
+    }
+    if (all.size() > most) all.resize(most);
+    return all;
+}
+
+}  // namespace tessera

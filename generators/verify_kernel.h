@@ -1,9 +1,0 @@
-// verify: compiles a kernel and compares it with its tile program and its algorithm, on shapes that tend to break kernels.
-#pragma once
-#include "generators/command.h"
-
-namespace tessera {
-
-Command verify_command(CLI::App &app, const Registry &registry);
-
-}  // namespace tessera

@@ -1,0 +1,25 @@
+// Where a merged schedule's fields come from, and how two schedules differ.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "schedules/artifact/library.h"
+
+namespace tessera {
+
+// The chain, then one field to a line: its value, who states it, and what it overrides:
+//
+//   linear_gelu/small -> linear_gelu/avx512
+//   /stages/acc/block/M   48   linear_gelu/small, over 96 of linear_gelu/avx512
+std::string explain(const Schedule &schedule, const Library &library);
+
+// { "name", "chain": [name], "fields": [ {"field": pointer, "value", "from": name, "over": [ {"value", "from"} ]} ] }
+nlohmann::json explain_json(const Schedule &schedule, const Library &library);
+
+// The fields in which two merged schedules differ, one to a line; "" when there are none:
+//
+//   /stages/acc/block/M   96 -> 48
+//   /stages/acc/unroll/K  (none) -> 4
+std::string diff(const Schedule &a, const Schedule &b, const Library &library);
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+// A Library finds schedules by name: those registered in C++, and files <folder>/<name>.json. The file's own "name" must
+// be the one it was asked for by.
+//
+// Artifacts are read as input from strangers. A name has no "..", no root and no odd characters (is_schedule_name); what
+// it leads to, symbolic links resolved, must be a regular file inside the folder of at most 1 MiB, and is opened without
+// following links, so that a swap in between is refused too.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedules/artifact/artifact.h"
+
+namespace tessera {
+
+class Library {
+public:
+    // Earlier folders come first. UserError schedule.folder when it is none.
+    void add_folder(const std::filesystem::path &folder);
+    // UserError schedule.duplicate when the name is registered already, as a different schedule.
+    void add(const Schedule &schedule);
+
+    // Registered schedules come before files. UserError schedule.outside, schedule.missing, schedule.file,
+    // schedule.too-large, schedule.name-mismatch, and those of Schedule::parse.
+    Schedule find(const std::string &name) const;
+    // All names that can be found, sorted.
+    std::vector<std::string> names() const;
+
+    // The schedule, its parent, and so on to the one that extends nothing. UserError as find, and schedule.missing-parent,
+    // schedule.cycle, schedule.depth (more than 64 ancestors); each shows the chain.
+    std::vector<Schedule> ancestry(const Schedule &schedule) const;
+    // The files that took part in an ancestry, for a build system's list of dependencies.
+    std::vector<std::filesystem::path> files(const Schedule &schedule) const;
+
+private:
+    std::vector<std::filesystem::path> folders_;  // canonical
+    std::map<std::string, Schedule> registered_;
+};
+
+// What may be a schedule in a folder and the folders in it: files and links *.json, without *.schema.json, whatever they lead to.
+std::vector<std::filesystem::path> schedule_files(const std::filesystem::path &folder);
+
+// A schedule by its file, wherever that is: for the one that a user names on the command line.
+// UserError schedule.file, schedule.too-large, and those of Schedule::parse.
+Schedule read_schedule(const std::filesystem::path &file);
+
+}  // namespace tessera

@@ -1,0 +1,435 @@
+#include "schedules/artifact/read.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/text/error.h"
+#include "support/text/printable.h"
+#include "schedules/knobs/canonical.h"
+#include "schedules/knobs/notation.h"
+
+namespace tessera {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t max_variants = 64;
+
+std::string shortened(const json &value) {
+    const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+    return text.size() <= 60 ? text : text.substr(0, 57) + "…";
+}
+
+std::string described(const json &value) { return shortened(value) + " (" + value.type_name() + ")"; }
+
+void want(bool holds, const json &value, const FieldPlace &where, const std::string &expected, const std::string &remedy) {
+    if (!holds) where.fail("schedule.type", "expected " + expected + "; got " + described(value) + ". " + remedy);
+}
+
+const json &object(const json &value, const FieldPlace &where, const std::string &expected) {
+    want(value.is_object(), value, where, expected, "Write it in braces.");
+    return value;
+}
+
+const json &array(const json &value, const FieldPlace &where, const std::string &expected) {
+    want(value.is_array(), value, where, expected, "Write it in brackets, even if it has one element.");
+    return value;
+}
+
+std::string string(const json &value, const FieldPlace &where, const std::string &expected) {
+    want(value.is_string(), value, where, expected, "Write it in quotes.");
+    return value.get<std::string>();
+}
+
+int64_t integer(const json &value, const FieldPlace &where, int64_t low, int64_t high, const std::string &what) {
+    const std::string expected = what + " from " + std::to_string(low) + " to " + std::to_string(high);
+    want(value.is_number_integer(), value, where, "an integer, " + expected, "Write a number without quotes, point or exponent.");
+    const bool huge = value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+    const int64_t number = huge ? INT64_MAX : value.get<int64_t>();
+    if (huge || number < low || number > high)
+        where.fail("schedule.range", "expected " + expected + "; got " + shortened(value) + ". Choose a number in that range.");
+    return number;
+}
+
+std::string choice(const json &value, const FieldPlace &where, const std::vector<std::string> &choices) {
+    const std::string got = string(value, where, "one of " + join(choices));
+    if (std::find(choices.begin(), choices.end(), got) == choices.end())
+        where.fail("schedule.choice", "there is no '" + got + "' here; choose one of " + join(choices) + "." + did_you_mean(got, choices));
+    return got;
+}
+
+void known_fields(const json &value, const FieldPlace &where, const std::vector<std::string> &fields) {
+    for (const auto &[key, field] : value.items())
+        if (std::find(fields.begin(), fields.end(), key) == fields.end())
+            (where / key)
+                .fail("schedule.unknown-field", "there is no field '" + key + "' here; the fields are " + join(fields) +
+                                                    ". Remove it or correct its name." + did_you_mean(key, fields));
+}
+
+const json &field(const json &value, const FieldPlace &where, const std::string &name) {
+    if (!value.contains(name))
+        where.fail("schedule.missing-field",
+                   "expected a field '" + name + "'; it has " + (value.empty() ? "none" : shortened(value)) + ". Add it.");
+    return value[name];
+}
+
+// Calls read(key, value, place) for what a map holds; nulls, which delete, are passed over.
+template <typename Read>
+void each(const json &map, const FieldPlace &where, const std::string &what, Read read) {
+    for (const auto &[key, value] : object(map, where, "an object of " + what).items())
+        if (!value.is_null()) read(key, value, where / key);
+}
+
+Extents extents(const json &map, const FieldPlace &where, int64_t high, const std::string &what) {
+    Extents result;
+    each(map, where, "dims and " + what,
+         [&](const std::string &dim, const json &value, const FieldPlace &at) { result[dim] = integer(value, at, 1, high, what); });
+    return result;
+}
+
+Extents tiles(const json &map, const FieldPlace &where) { return extents(map, where, max_tile, "a tile's extent"); }
+
+Extents lanes(const json &map, const FieldPlace &where) {
+    Extents result = extents(map, where, 64, "a number of lanes");
+    for (const auto &[dim, count] : result)
+        if (count & (count - 1))
+            (where / dim)
+                .fail("schedule.range", "expected a power of two from 1 to 64 as the number of lanes; got " + std::to_string(count) +
+                                            ". Choose a power of two.");
+    return result;
+}
+
+// A list of names, each of them once.
+std::vector<std::string> set_of(const json &list, const FieldPlace &where) {
+    const std::vector<std::string> names = read_strings(list, where);
+    std::set<std::string> seen;
+    for (size_t i = 0; i < names.size(); i++)
+        if (!seen.insert(names[i]).second)
+            (where / std::to_string(i)).fail("schedule.repeated", "'" + names[i] + "' is listed twice. Remove one of them.");
+    return names;
+}
+
+// "<dim>/<digits>" or "<dim>%<digits>".
+bool has_form_of_axis(const std::string &text) {
+    const size_t cut = text.find_last_of("/%"), digit = cut == std::string::npos ? cut : text.find_first_not_of("0123456789", cut + 1);
+    return cut != std::string::npos && cut + 1 < text.size() && digit == std::string::npos && parse_axis(text.substr(0, cut)) &&
+           text.find_first_of("/%") == cut;
+}
+
+std::vector<LayoutAxis> layout(const json &list, const FieldPlace &where) {
+    std::vector<LayoutAxis> axes;
+    const std::vector<std::string> texts = read_strings(list, where);
+    for (size_t i = 0; i < texts.size(); i++) {
+        const std::optional<LayoutAxis> axis = parse_axis(texts[i]);
+        if (!axis && has_form_of_axis(texts[i]))
+            (where / std::to_string(i))
+                .fail("schedule.range", "expected a factor from 1 to " + std::to_string(max_tile) + "; got '" + texts[i] +
+                                            "'. Choose a number in that range.");
+        if (!axis)
+            (where / std::to_string(i))
+                .fail("schedule.syntax",
+                      "expected an axis of the form \"N\", \"N/48\" or \"N%48\"; got '" + texts[i] + "'. Write one of the three.");
+        axes.push_back(*axis);
+    }
+    return axes;
+}
+
+Pack pack(const json &value, const FieldPlace &where) {
+    known_fields(object(value, where, "an object with at and layout"), where, {"at", "layout"});
+    Pack result;
+    if (value.contains("at")) result.at = string(value["at"], where / "at", "a loop of the stage, \"root\" or \"prepack\"");
+    if (value.contains("layout")) result.layout = layout(value["layout"], where / "layout");
+    return result;
+}
+
+PrefetchRule prefetch(const json &value, const std::set<std::string> &stages, const FieldPlace &where) {
+    known_fields(object(value, where, "an object with loop and ahead"), where, {"loop", "ahead"});
+    PrefetchRule result;
+    if (!value.contains("loop")) {
+        if (value.contains("ahead"))
+            (where / "ahead").fail("schedule.syntax", "there is no loop to go ahead in. Name one, as in \"loop\": \"y.M\", or remove it.");
+        return result;
+    }
+    const std::string text = string(value["loop"], where / "loop", "a loop of a stage");
+    const std::optional<Place> place = parse_place(text, stages);
+    if (!place || place->kind != Place::Kind::at)
+        (where / "loop").fail("schedule.syntax", "expected a loop of a stage such as \"y.M\"; got '" + text + "'. Write it in this form.");
+    result.stage = place->stage, result.loop = place->loop;
+    result.ahead = value.contains("ahead") ? integer(value["ahead"], where / "ahead", 1, 64, "a number of iterations") : 1;
+    return result;
+}
+
+Split split(const json &value, const FieldPlace &where) {
+    known_fields(object(value, where, "an object with how and size"), where, {"how", "size"});
+    static const std::vector<std::string> ways = {"chunks", "threads", "lanes", "online", "passes"};
+    const std::string how = choice(field(value, where, "how"), where / "how", ways);
+    Split result{static_cast<Split::How>(std::find(ways.begin(), ways.end(), how) - ways.begin()), 0};
+    if (result.how != Split::How::passes) {
+        result.size = integer(field(value, where, "size"), where / "size", 1, max_tile, "the size of a piece");
+    } else if (value.contains("size")) {
+        (where / "size").fail("schedule.unknown-field", "a split into passes runs over the whole dim and has no size. Remove it.");
+    }
+    return result;
+}
+
+std::optional<Directive> directive(const json &value, const FieldPlace &where) {
+    known_fields(object(value, where, "an object with id, after, op, loop and factor"), where, {"id", "after", "op", "loop", "factor"});
+    Directive d;
+    d.id = string(field(value, where, "id"), where / "id", "a name for the directive");
+    const json &op = field(value, where, "op");
+    if (op.is_null()) return std::nullopt;
+    d.op = choice(op, where / "op", {"unroll", "vectorize", "parallel"});
+    d.loop = string(field(value, where, "loop"), where / "loop", "a loop, for example \"block.N\"");
+    if (value.contains("after")) d.after = string(value["after"], where / "after", "the id of another directive");
+    if (value.contains("factor")) d.factor = integer(value["factor"], where / "factor", 1, d.op == "vectorize" ? 64 : 256, "a factor");
+    return d;
+}
+
+std::vector<Directive> directives(const json &list, const FieldPlace &where) {
+    std::vector<Directive> result;
+    std::set<std::string> ids;
+    for (size_t i = 0; i < array(list, where, "an array of directives").size(); i++) {
+        const FieldPlace at = where / std::to_string(i);
+        const std::optional<Directive> d = directive(list[i], at);
+        if (!ids.insert(list[i]["id"].get<std::string>()).second)
+            (at / "id").fail("schedule.directive",
+                             "two directives have the id '" + list[i]["id"].get<std::string>() + "'; an id names one. Rename one of them.");
+        if (d) result.push_back(*d);
+    }
+    return result;
+}
+
+void check_directives(const Knobs &k, const FieldPlace &where) {
+    for (const Directive &d : k.directives) {
+        auto fail = [&](const std::string &knob) {
+            (where / "directives")
+                .fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop + "', which the knob '" + knob +
+                                                "' owns. Change the knob or delete the directive with {\"id\": \"" + d.id +
+                                                "\", \"op\": null}.");
+        };
+        if (std::count(k.parallel.begin(), k.parallel.end(), d.loop)) fail("parallel");
+        if (std::any_of(k.micro.begin(), k.micro.end(), [&](const auto &tile) { return d.loop == "micro." + tile.first; })) fail("micro");
+        if (k.vector.count(d.loop)) fail("vector");
+        if (k.unroll.count(d.loop)) fail("unroll");
+    }
+}
+
+}  // namespace
+
+FieldPlace FieldPlace::operator/(const std::string &key) const {
+    std::string escaped;
+    for (char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    return {schedule, pointer + "/" + escaped, ancestors};
+}
+
+void FieldPlace::fail(const std::string &id, const std::string &message) const {
+    throw UserError(id, printable("schedule '" + schedule + "'" + (ancestors.empty() ? "" : " (extends " + join(ancestors) + ")") +
+                                  (pointer.empty() ? "" : " at " + pointer) + ": " + message));
+}
+
+std::vector<std::string> read_strings(const json &list, const FieldPlace &where) {
+    std::vector<std::string> result;
+    for (size_t i = 0; i < array(list, where, "an array of strings").size(); i++)
+        result.push_back(string(list[i], where / std::to_string(i), "a string"));
+    return result;
+}
+
+Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const FieldPlace &where) {
+    Knobs k;
+    each(stage, where, "knobs", [&](const std::string &knob, const json &value, const FieldPlace &at) {
+        if (knob == "place") {
+            const std::string text = string(value, at, "a place");
+            const std::optional<Place> place = parse_place(text, stages);
+            if (!place)
+                at.fail("schedule.syntax", "expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got '" + text +
+                                               "'. Write one of the three.");
+            k.place = *place;
+        } else if (knob == "block") {
+            k.block = tiles(value, at);
+        } else if (knob == "k") {
+            k.k = tiles(value, at);
+        } else if (knob == "micro") {
+            k.micro = tiles(value, at);
+        } else if (knob == "levels") {
+            each(value, at, "levels", [&](const std::string &level, const json &extents, const FieldPlace &there) {
+                if (level.empty() || level == "block" || level == "k" || level == "micro" || level == "root" ||
+                    level.find('.') != std::string::npos)
+                    there.fail("schedule.syntax", "expected a name for a level that is not block, k, micro or root and has no '.'; got '" +
+                                                      level + "'. Rename it.");
+                k.levels[level] = tiles(extents, there);
+            });
+        } else if (knob == "loops") {
+            k.loops = set_of(value, at);
+        } else if (knob == "vector") {
+            k.vector = lanes(value, at);
+        } else if (knob == "unroll") {
+            k.unroll = extents(value, at, 256, "a number of unrolled iterations");
+        } else if (knob == "parallel") {
+            k.parallel = set_of(value, at);
+        } else if (knob == "pack") {
+            each(value, at, "operands and packs",
+                 [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
+        } else if (knob == "prefetch") {
+            each(value, at, "operands and when", [&](const std::string &operand, const json &when, const FieldPlace &there) {
+                k.prefetch[operand] = prefetch(when, stages, there);
+            });
+        } else if (knob == "layout") {
+            k.layout = layout(value, at);
+        } else if (knob == "tail") {
+            each(value, at, "dims and policies", [&](const std::string &dim, const json &policy, const FieldPlace &there) {
+                k.tail[dim] = choice(policy, there, {"mask", "loop"}) == "mask" ? Tail::mask : Tail::loop;
+            });
+        } else if (knob == "split") {
+            each(value, at, "dims and splits",
+                 [&](const std::string &dim, const json &how, const FieldPlace &there) { k.split[dim] = split(how, there); });
+        } else if (knob == "instruction") {
+            k.instruction = string(value, at, "an instruction family");
+            const std::vector<std::string> &families = instruction_families();
+            if (std::find(families.begin(), families.end(), *k.instruction) == families.end())
+                at.fail("schedule.choice", "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
+                                               ": fma and mul_add on every target, the others where a processor has the instruction. "
+                                               "Choose one of them, or remove the knob." +
+                                               did_you_mean(*k.instruction, families));
+        } else if (knob == "call") {
+            k.call = choice(value, at, {"inline", "once"});
+        } else if (knob == "warps") {
+            k.warps = integer(value, at, 1, 32, "a number of warps");
+        } else if (knob == "stages") {
+            k.stages = integer(value, at, 1, 64, "a number of pipeline stages");
+        } else if (knob == "swizzle") {
+            k.swizzle = choice(value, at, {"none", "xor"});
+        } else if (knob == "directives") {
+            k.directives = directives(value, at);
+        }
+    });
+    for (const auto &[knob, value] : stage.items())
+        if (std::find(knob_names().begin(), knob_names().end(), knob) == knob_names().end())
+            (where / knob)
+                .fail("schedule.unknown-knob", "there is no knob '" + knob + "'; the knobs are " + join(knob_names()) +
+                                                   ". Correct its name or remove it." + did_you_mean(knob, knob_names()));
+    check_directives(k, where);
+    return k;
+}
+
+std::vector<Condition> read_conditions(const json &when, const FieldPlace &where) {
+    std::vector<Condition> conditions;
+    const std::vector<std::string> texts = read_strings(when, where);
+    for (size_t i = 0; i < texts.size(); i++) {
+        const std::optional<Condition> c = parse_condition(texts[i]);
+        if (!c)
+            (where / std::to_string(i))
+                .fail("schedule.syntax", "expected a condition such as \"M <= 16\", \"N % 16 == 0\" or \"avx512_bf16\"; got '" + texts[i] +
+                                             "'. Write it in one of these forms.");
+        conditions.push_back(*c);
+    }
+    return conditions;
+}
+
+namespace {
+
+void check_stages(const json &stages, const FieldPlace &where) {
+    std::set<std::string> names;
+    for (const auto &[name, knobs] : object(stages, where, "an object of stages and their knobs").items()) names.insert(name);
+    for (const auto &[name, knobs] : stages.items())
+        if (!knobs.is_null()) {
+            if (knobs.is_object() && knobs.empty())
+                (where / name)
+                    .fail("schedule.empty-stage",
+                          "the stage '" + name +
+                              "' has no knobs, so that nobody can tell whether there is such a stage. State one, or remove it.");
+            read_knobs(knobs, names, where / name);
+        }
+}
+
+// What is shown of a schedule, in notes, tables and messages, is then safe to show.
+void check_texts(const json &value, const FieldPlace &where) {
+    auto want_printable = [](const std::string &text, const FieldPlace &at) {
+        if (printable(text) != text)
+            at.fail("schedule.characters",
+                    "expected text without control and format characters; got '" + text.substr(0, 60) + "'. Remove them.");
+    };
+    if (value.is_string()) return want_printable(value.get<std::string>(), where);
+    if (value.is_array())
+        for (size_t i = 0; i < value.size(); i++) check_texts(value[i], where / std::to_string(i));
+    if (value.is_object())
+        for (const auto &[key, entry] : value.items()) {
+            want_printable(key, where / key);
+            check_texts(entry, where / key);
+        }
+}
+
+std::set<std::string> condition_texts(const json &when, const FieldPlace &where) {
+    std::set<std::string> texts;
+    for (const Condition &c : read_conditions(when, where)) texts.insert(to_string(c));
+    return texts;
+}
+
+void check_variants(const json &variants, const FieldPlace &where) {
+    if (array(variants, where, "an array of variants").size() > max_variants)
+        where.fail("schedule.variants", "expected at most " + std::to_string(max_variants) + " variants, each of which is compiled; got " +
+                                            std::to_string(variants.size()) + ". Let one stand for several of them.");
+    std::vector<std::set<std::string>> earlier;
+    for (size_t i = 0; i < variants.size(); i++) {
+        const FieldPlace at = where / std::to_string(i);
+        known_fields(object(variants[i], at, "an object with when and stages"), at, {"when", "stages"});
+        const std::set<std::string> when = condition_texts(field(variants[i], at, "when"), at / "when");
+        check_stages(field(variants[i], at, "stages"), at / "stages");
+        if (when.empty())
+            (at / "when")
+                .fail("schedule.dead-variant",
+                      "expected a condition; got none, so that it always applies and neither a later variant nor the stages outside "
+                      "variants ever do. State a condition, or move its stages there.");
+        for (size_t j = 0; j < earlier.size(); j++)
+            if (std::includes(when.begin(), when.end(), earlier[j].begin(), earlier[j].end()))
+                (at / "when")
+                    .fail("schedule.dead-variant",
+                          "it never applies, since variant " + std::to_string(j) + ", which comes before it, does wherever " +
+                              join({earlier[j].begin(), earlier[j].end()}, " and ") + ". Put it first, or remove it.");
+        earlier.push_back(when);
+    }
+}
+
+std::string name_in(const json &document, const FieldPlace &where, const std::string &key) {
+    const std::string name = string(document[key], where / key, "a schedule's name");
+    if (!is_schedule_name(name))
+        (where / key)
+            .fail(key == "name" ? "schedule.name" : "schedule.outside",
+                  "expected a schedule's name inside the schedule folders: letters, digits, '_', '-', '+' and '.' in parts joined by '/', "
+                  "none of them '.' or '..'; got " +
+                      shortened(document[key]) + ". Name it as in \"linear_gelu/avx512\".");
+    return name;
+}
+
+}  // namespace
+
+void check_document(const json &document, const std::string &subject) {
+    FieldPlace where{subject, "", {}};
+    object(document, where, "an object");
+    const json &format = field(document, where, "format");
+    if (format != "tessera-schedule")
+        (where / "format")
+            .fail("schedule.format", "expected \"tessera-schedule\"; got " + shortened(format) + ". Hand in a schedule artifact.");
+    const json &version = field(document, where, "version");
+    want(version.is_number_integer(), version, where / "version", "an integer", "This Tessera reads version 1.");
+    if (version != 1)
+        (where / "version")
+            .fail("schedule.version", "the artifact has version " + version.dump() +
+                                          "; this Tessera reads version 1. Use the Tessera that wrote it, or write the artifact anew.");
+    field(document, where, "name");
+    where.schedule = name_in(document, where, "name");
+    if (document.contains("extends")) name_in(document, where, "extends");
+    check_texts(document, where);
+    known_fields(document, where, document_fields());
+    if (document.contains("algorithm")) {
+        const FieldPlace at = where / "algorithm";
+        known_fields(object(document["algorithm"], at, "an object with name and surface"), at, {"name", "surface"});
+        for (const auto &[key, value] : document["algorithm"].items()) string(value, at / key, "a string");
+    }
+    if (document.contains("requires") && !document["requires"].is_null()) set_of(document["requires"], where / "requires");
+    if (document.contains("stages")) check_stages(document["stages"], where / "stages");
+    if (document.contains("variants") && !document["variants"].is_null()) check_variants(document["variants"], where / "variants");
+    if (document.contains("measured")) object(document["measured"], where / "measured", "an object");
+}
+
+}  // namespace tessera

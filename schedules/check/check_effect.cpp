@@ -1,0 +1,131 @@
+#include "schedules/check/check_effect.h"
+
+#include <algorithm>
+
+#include "support/containers/contains.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+class Effects {
+public:
+    Effects(const Stage &stage, const Knobs &knobs, const Algorithm &algorithm, const FieldPlace &where)
+        : stage_(stage), k_(knobs), where_(where), subject_(algorithm.name + "." + stage.name), reduced_(reduced_dims(stage)) {
+        if (auto *scan = std::get_if<Scan>(&stage.body)) scanned_ = scan->dim;
+        for (const Tensor &t : results_of(stage))
+            if (contains(algorithm.outputs, t.name)) output_ = t.name;
+    }
+
+    void run() const {
+        if (auto *reduce = std::get_if<Reduce>(&stage_.body); reduce && !reduce->at.empty()) scattered();
+        if (k_.place && k_.place->kind == Place::Kind::inlined) nowhere(" is inlined, so it has no loops and no storage of its own");
+        lanes();
+        unrolled();
+        tails();
+        layout();
+    }
+
+private:
+    const Stage &stage_;
+    const Knobs &k_;
+    const FieldPlace &where_;
+    std::string subject_;
+    std::vector<std::string> reduced_;
+    std::string scanned_, output_;
+
+    [[noreturn]] void refuse(const FieldPlace &at, const std::string &why) const { at.fail("schedule.no-effect", subject_ + why); }
+
+    bool folds_over(const std::string &dim) const { return contains(reduced_, dim) || dim == scanned_; }
+
+    // Knobs of loops and storage, on a stage that has none that a schedule could change.
+    void nowhere(const std::string &why, const std::vector<std::string> &but = {}) const {
+        const std::vector<std::pair<std::string, bool>> stated = {{"block", !k_.block.empty()},
+                                                                  {"k", !k_.k.empty()},
+                                                                  {"micro", !k_.micro.empty()},
+                                                                  {"levels", !k_.levels.empty()},
+                                                                  {"loops", !k_.loops.empty()},
+                                                                  {"vector", !k_.vector.empty()},
+                                                                  {"unroll", !k_.unroll.empty()},
+                                                                  {"parallel", !k_.parallel.empty()},
+                                                                  {"tail", !k_.tail.empty()},
+                                                                  {"layout", !k_.layout.empty()},
+                                                                  {"pack", !k_.pack.empty()},
+                                                                  {"prefetch", !k_.prefetch.empty()},
+                                                                  {"instruction", k_.instruction.has_value()},
+                                                                  {"directives", !k_.directives.empty()}};
+        for (const auto &[knob, is] : stated)
+            if (is && !contains(but, knob)) refuse(where_ / knob, why + ", and '" + knob + "' would change nothing. Delete it (null).");
+    }
+
+    // The elements go where their data says, one after the other.
+    void scattered() const {
+        if (k_.place && k_.place->kind == Place::Kind::at)
+            (where_ / "place")
+                .fail("schedule.place",
+                      subject_ + " folds to a computed destination, which may be anywhere in its result. Place it at root.");
+        nowhere(" folds to a computed destination, element by element in order", {"layout", "pack"});
+    }
+
+    void lanes() const {
+        for (const auto &[dim, count] : k_.vector) {
+            const FieldPlace at = where_ / "vector" / dim;
+            if (contains(reduced_, dim))
+                refuse(at, " folds over '" + dim +
+                               "' one element after the other, and lanes along it would change nothing. Delete it (null), or split the "
+                               "fold: \"split\": {\"" +
+                               dim + "\": {\"how\": \"lanes\", \"size\": " + std::to_string(count) + "}}.");
+            if (dim == scanned_)
+                refuse(at, " scans along '" + dim +
+                               "' in order, and lanes along it would change nothing. Delete it (null), or split the scan.");
+            auto tile = k_.micro.find(dim);
+            if (tile != k_.micro.end() && tile->second % count)
+                at.fail("schedule.lanes", subject_ + ": its register tile has " + std::to_string(tile->second) + " of " + dim +
+                                              ", which are not whole vectors of " + std::to_string(count) +
+                                              " lanes. Make micro a multiple of vector.");
+        }
+    }
+
+    void unrolled() const {
+        for (const auto &[dim, count] : k_.unroll) {
+            const FieldPlace at = where_ / "unroll" / dim;
+            const std::string rest = ", and unroll would change nothing. Delete it (null)";
+            if (!contains(stage_.dims, dim) && !folds_over(dim))
+                refuse(at, " has no loop over '" + dim + "', which is a dim of the fold's parts" + rest + ".");
+            if (k_.vector.count(dim) && !k_.micro.count(dim))
+                refuse(at, " runs over '" + dim + "' in vectors and not point by point" + rest + ", or state micro, which is unrolled.");
+            if (k_.micro.count(dim) && !contains(k_.loops, dim))
+                refuse(at, " has no loop over '" + dim + "' point by point: micro cuts the dim, and is unrolled itself" + rest + ".");
+        }
+    }
+
+    void tails() const {
+        for (const auto &[dim, policy] : k_.tail) {
+            const bool padded = contains(stage_.dims, dim) && dim != scanned_ && (k_.micro.count(dim) || k_.vector.count(dim));
+            if (!padded)
+                refuse(where_ / "tail" / dim, " has no loop over '" + dim +
+                                                  "' whose last step may be a part of one: only register tiles (micro) and lanes (vector) "
+                                                  "along a dim that is not folded are such. "
+                                                  "Delete it (null), or state one of them.");
+        }
+    }
+
+    void layout() const {
+        if (k_.layout.empty()) return;
+        if (auto *update = std::get_if<Update>(&stage_.body))
+            refuse(where_ / "layout", " writes the state '" + update->state +
+                                          "', which its caller lays out, and a layout would change nothing. Delete it (null).");
+        if (!output_.empty())
+            refuse(where_ / "layout", " computes the output '" + output_ +
+                                          "', which its caller lays out, and a layout would change nothing. Delete it (null).");
+    }
+};
+
+}  // namespace
+
+void check_effect(const Stage &stage, const Knobs &knobs, const Algorithm &algorithm, const FieldPlace &where) {
+    Effects(stage, knobs, algorithm, where).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,130 @@
+#include "schedules/knobs/notation.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <sstream>
+
+namespace tessera {
+
+namespace {
+
+std::optional<int64_t> parse_integer(const std::string &text) {
+    int64_t value = 0;
+    const char *end = text.data() + text.size();
+    auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+    return value;
+}
+
+bool is_level(const std::string &part) { return part == "block" || part == "k" || part == "micro"; }
+
+// Where the loop's name begins if the schedule says nothing of the stage: at the last level, or at the last dim, which
+// the suffixes of a split dim belong to.
+size_t guess_loop(const std::vector<std::string> &parts) {
+    for (size_t i = parts.size() - 1; i >= 1; i--)
+        if (is_level(parts[i]) && !(i >= 2 && is_level(parts[i - 1]))) return i;
+    size_t i = parts.size() - 1;
+    while (i >= 2 && (parts[i] == "o" || parts[i] == "i")) i--;
+    return i;
+}
+
+std::string strip(const std::string &text) {
+    const size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
+    return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+bool is_word(const std::string &text) {
+    return !text.empty() &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; });
+}
+
+}  // namespace
+
+std::optional<Place> parse_place(const std::string &text, const std::set<std::string> &stages) {
+    if (text == "root") return Place{};
+    if (text == "inline") return Place{Place::Kind::inlined, "", ""};
+    std::vector<std::string> parts;
+    std::istringstream words(text + ".");
+    for (std::string part; std::getline(words, part, '.');) {
+        if (!is_word(part)) return std::nullopt;
+        parts.push_back(part);
+    }
+    if (parts.size() < 2) return std::nullopt;
+    size_t cut = 0;
+    std::string stage;
+    for (size_t i = 0, at = 0; i + 1 < parts.size(); i++) {
+        at += parts[i].size() + (i ? 1 : 0);
+        if (stages.count(text.substr(0, at))) cut = at;
+    }
+    if (cut == 0) {
+        const size_t loop = guess_loop(parts);
+        for (size_t i = 0; i < loop; i++) cut += parts[i].size() + (i ? 1 : 0);
+    }
+    return Place{Place::Kind::at, text.substr(0, cut), text.substr(cut + 1)};
+}
+
+std::string to_string(const Place &place) {
+    if (place.kind == Place::Kind::root) return "root";
+    return place.kind == Place::Kind::inlined ? "inline" : place.stage + "." + place.loop;
+}
+
+LoopName parse_loop(const std::string &text, const std::function<bool(const std::string &)> &is_dim) {
+    if (is_dim(text)) return {"", text};
+    const size_t dot = text.find('.');
+    return dot == std::string::npos ? LoopName{text, ""} : LoopName{text.substr(0, dot), text.substr(dot + 1)};
+}
+
+std::optional<LayoutAxis> parse_axis(const std::string &text) {
+    const size_t cut = text.find_last_of("/%");
+    if (cut == std::string::npos) return is_word(text) ? std::optional(LayoutAxis{text, 0, false}) : std::nullopt;
+    const std::optional<int64_t> factor = parse_integer(text.substr(cut + 1));
+    if (!is_word(text.substr(0, cut)) || !factor || *factor < 1 || *factor > max_tile) return std::nullopt;
+    return LayoutAxis{text.substr(0, cut), *factor, text[cut] == '%'};
+}
+
+std::string to_string(const LayoutAxis &axis) {
+    return axis.factor == 0 ? axis.dim : axis.dim + (axis.remainder ? "%" : "/") + std::to_string(axis.factor);
+}
+
+std::optional<Condition> parse_condition(const std::string &text) {
+    const size_t cut = text.find_first_of("<>=!");
+    Condition c;
+    if (cut == std::string::npos) {
+        c.feature = strip(text);
+        return is_word(c.feature) ? std::optional(c) : std::nullopt;
+    }
+    c.relation = text.substr(cut, cut + 1 < text.size() && text[cut + 1] == '=' ? 2 : 1);
+    if (c.relation == "=" || c.relation == "!") return std::nullopt;
+    const std::optional<int64_t> bound = parse_integer(strip(text.substr(cut + c.relation.size())));
+    std::string left = text.substr(0, cut);
+    if (const size_t percent = left.find('%'); percent != std::string::npos) {
+        const std::optional<int64_t> modulus = parse_integer(strip(left.substr(percent + 1)));
+        if (!modulus || *modulus < 1) return std::nullopt;
+        c.modulus = *modulus;
+        left = left.substr(0, percent);
+    }
+    c.dim = strip(left);
+    if (!bound || !is_word(c.dim)) return std::nullopt;
+    c.bound = *bound;
+    return c;
+}
+
+std::string to_string(const Condition &c) {
+    if (c.dim.empty()) return c.feature;
+    return c.dim + (c.modulus ? " % " + std::to_string(c.modulus) : "") + " " + c.relation + " " + std::to_string(c.bound);
+}
+
+bool is_schedule_name(const std::string &name) {
+    if (name.empty() || name.size() > 200 || name.back() == '/') return false;
+    std::istringstream parts(name);
+    for (std::string part; std::getline(parts, part, '/');) {
+        const bool plain = std::all_of(part.begin(), part.end(), [](unsigned char c) {
+            return (c < 128 && std::isalnum(c)) || c == '_' || c == '-' || c == '+' || c == '.';
+        });
+        if (part.empty() || part == "." || part == ".." || !plain) return false;
+    }
+    return true;
+}
+
+}  // namespace tessera

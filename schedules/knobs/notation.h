@@ -1,0 +1,44 @@
+// The small texts inside a schedule's JSON and the values they stand for.
+//
+//   place      "root" | "inline" | "<stage>.<loop>"          y.micro, y.block.N, y.N
+//   axis       "<dim>" | "<dim>/<factor>" | "<dim>%<factor>"  N/48
+//   loop       "<level>.<dim>" | "<dim>" | "<level>"          block.N, K.i, block
+//   condition  "<dim> <relation> <int>" | "<dim> % <int> <relation> <int>" | "<feature>"
+//
+// Each parser gives nothing where the text has not its form.
+#pragma once
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+// Stages and dims both have dots in their names ("y.partial", "K.o"), so `stages`, the stages that the schedule has
+// knobs for, say where a stage's name ends; where they do not, the last level's name does, or else the last dim's.
+std::optional<Place> parse_place(const std::string &text, const std::set<std::string> &stages);
+std::string to_string(const Place &place);
+
+struct LoopName {
+    std::string level, dim;  // level "" for the loop point by point, dim "" for a level alone
+    std::string text() const { return level.empty() || dim.empty() ? level + dim : level + "." + dim; }
+};
+
+// Dims have dots in their names too ("K.o"): the whole text is a loop point by point where it is a dim; else what comes before
+// the first dot is a level.
+LoopName parse_loop(const std::string &text, const std::function<bool(const std::string &)> &is_dim);
+
+std::optional<LayoutAxis> parse_axis(const std::string &text);
+std::string to_string(const LayoutAxis &axis);
+
+std::optional<Condition> parse_condition(const std::string &text);
+std::string to_string(const Condition &condition);
+
+// A schedule's name: parts of letters, digits, '_', '-', '+' and '.', none of them "." or "..", joined by '/'; at most
+// 200 characters. It names a file, so nothing else is let in.
+bool is_schedule_name(const std::string &name);
+
+}  // namespace tessera

@@ -1,0 +1,80 @@
+// A Target is the machine that code is generated for, as far as schedules, lowering and the cost model read it: features,
+// vector registers, caches, and what somebody measured on one such machine. Numbers are of one core; bytes unless they say
+// otherwise.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+// Of one thread while the others are idle, and of all threads at once, together. The highest that was seen: what else
+// runs on a machine can only take away.
+struct Rate {
+    double one_thread = 0, all_threads = 0;
+    double spread = 0;  // half the 95% interval of the median, relative to it; the larger of the two: how quiet it was
+    friend bool operator==(const Rate &, const Rate &) = default;
+};
+
+// What `doctor --calibrate` measures. An instruction or a cache that the machine does not have is missing in the maps.
+struct Measured {
+    std::string processor;
+    int threads = 1;
+    std::map<std::string, Rate> peaks;  // "f32", "f64", "bf16", "u8s8": operations in a second, a product and its sum being two
+    std::map<std::string, Rate> read;   // "l1", "l2", "l3", "memory": bytes in a second, for data that fits that and no less
+    std::map<std::string, Rate> copy;   // the same; bytes read and bytes written
+    double parallel_loop_s = 0;         // a parallel loop of nothing but all threads' coming; 0 where there is one
+    friend bool operator==(const Measured &, const Measured &) = default;
+};
+const std::vector<std::string> &peak_names();
+const std::vector<std::string> &memory_names();
+
+struct Target {
+    std::string name;                   // "avx512", "avx512+avx512_bf16"
+    std::string arch;                   // "x86-64", "arm64", "wasm32"; of GPUs "opencl" or "cuda"
+    std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
+    int vector_bytes = 16;
+    int vector_registers = 16;
+    int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 8 << 20;  // data caches; l3: all of it
+    int64_t shared_bytes = 0;                                               // GPU: memory that the threads of a block share
+    int64_t most_threads = 0;                                               // GPU: of a block
+    std::optional<Measured> measured;
+
+    bool has(const std::string &feature) const;
+    bool is_gpu() const { return most_threads > 0; }
+    friend bool operator==(const Target &, const Target &) = default;
+};
+
+// "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
+// has fma), "wasm32" (SIMD128), any with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
+// operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
+// have no features; or a target file, "<path>.json" (target_file.h). UserError target.unknown, target.unknown-feature, and those
+// of the file.
+Target target_named(const std::string &name);
+
+// What to ask for to have `target` and these features too: the built-in target that has most of them, with the rest added.
+std::string name_with(const Target &target, const std::vector<std::string> &features);
+std::vector<std::string> target_names();
+
+// The targets of one library, "x86-64,avx2,avx512": best first, which is in the order in which a processor tries them. One with
+// more features is better; of equal ones the one that is named first. The last one's features are in all others, so that
+// every machine has one or none. UserError as target_named, and target.repeated, target.mixed-arch, target.no-baseline.
+std::vector<Target> targets_named(const std::string &list);
+
+// Every feature that a schedule or a target may name; those of one arch.
+std::vector<std::string> known_features();
+std::vector<std::string> known_features(const std::string &arch);
+// This processor's, and those that it has.
+std::string host_arch();
+std::vector<std::string> host_features();
+// Whether code for the target runs on this machine.
+bool runs_here(const Target &target);
+
+// UserError schedule.requires: the schedule needs features that the target does not have.
+void check_requires(const ResolvedSchedule &schedule, const Target &target);
+
+}  // namespace tessera

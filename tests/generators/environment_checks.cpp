@@ -1,0 +1,43 @@
+#include "generators/doctor/environment_checks.h"
+
+#include "tests/generators/fake_path.h"
+#include "tests/generators/harness.h"
+
+using namespace tessera;
+using namespace tessera::test;
+
+static const Finding &named(const std::vector<Finding> &all, const std::string &what) {
+    for (const Finding &f : all)
+        if (f.what == what) return f;
+    FAIL("there is no finding " + what);
+    throw 0;
+}
+
+TEST_CASE("every finding says what needs it, and how to get it when it is missing") {
+    const std::vector<Finding> all = findings();
+    for (const Finding &f : all) {
+        INFO(f.what);
+        CHECK(!f.needed_for.empty());
+        CHECK((f.found.has_value() || !f.remedy.empty()));
+        if (f.required) CHECK(f.found);  // where the tests run, all of it is there
+    }
+    CHECK_THAT(*named(all, "Halide").found, Catch::StartsWith("21.") && Catch::Contains("libHalide"));
+    CHECK_THAT(*named(all, "a kernel").found, Catch::StartsWith("right, in "));
+}
+
+TEST_CASE("programs are found on the PATH, and nowhere else") {
+    FakePath path;
+    path.add("nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'");
+    path.add("qemu-aarch64", "echo 'qemu-aarch64 version 7.2.9'");
+    const std::vector<Finding> all = findings();
+    CHECK(*named(all, "nvcc").found == "12.4, " + (path.folder() / "nvcc").string());
+    CHECK(*named(all, "qemu-aarch64").found == "7.2.9, " + (path.folder() / "qemu-aarch64").string());
+    CHECK(!named(all, "ptxas").found);
+    CHECK(named(all, "node").remedy == "Install Debian's nodejs.");
+    CHECK(named(all, "wasm-ld").remedy == "Install Debian's clang, lld, wasi-libc and libclang-rt-14-dev-wasm32.");
+    CHECK(named(all, "ptxas").remedy == "Install the CUDA toolkit and add its bin folder to the PATH.");
+    CHECK(!named(all, "cc").found);
+    CHECK(named(all, "cc").remedy == "Install a C compiler: Debian's gcc.");
+    CHECK(!named(all, "a kernel").found);
+    CHECK_THAT(named(all, "a kernel").remedy, Catch::Contains("error[command.cc]: the C compiler 'cc': expected to find it on the path"));
+}
