@@ -7,19 +7,19 @@
 #include <cstring>
 #include <iostream>
 
-#include "support/text/error.h"
-#include "generators/commands/bench.h"
 #include "generators/check/check_command.h"
+#include "generators/commands/bench.h"
 #include "generators/commands/cost_model_command.h"
-#include "generators/doctor/doctor.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/inspect.h"
 #include "generators/commands/list.h"
+#include "generators/commands/show.h"
+#include "generators/commands/verify_kernel.h"
+#include "generators/doctor/doctor.h"
 #include "generators/kernel/manifest.h"
 #include "generators/tune/records_command.h"
-#include "generators/commands/show.h"
 #include "generators/tune/tune.h"
-#include "generators/commands/verify_kernel.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

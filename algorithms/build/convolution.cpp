@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -100,7 +100,7 @@ static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S
 }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    return pool(maximum_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
+    return pool(nan_max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -136,8 +136,8 @@ static Tile fold_one(const Monoid &m, const Tile &x, const Dim &over) { return x
 
 Tile sum(const Tile &x, const Dim &over) { return fold_one(sum_monoid(x.dtype()), x, over); }
 Tile product(const Tile &x, const Dim &over) { return fold_one(product_monoid(x.dtype()), x, over); }
-Tile maximum(const Tile &x, const Dim &over) { return fold_one(max_monoid(x.dtype()), x, over); }
-Tile minimum(const Tile &x, const Dim &over) { return fold_one(min_monoid(x.dtype()), x, over); }
+Tile max(const Tile &x, const Dim &over) { return fold_one(max_monoid(x.dtype()), x, over); }
+Tile min(const Tile &x, const Dim &over) { return fold_one(min_monoid(x.dtype()), x, over); }
 
 Tile mean(const Tile &x, const Dim &over) {
     Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
@@ -145,7 +145,7 @@ Tile mean(const Tile &x, const Dim &over) {
 }
 
 Tile softmax(const Tile &x, const Dim &over) {
-    Tile top = maximum(x, over).named("max");
+    Tile top = max(x, over).named("max");
     Tile below = x - top, e = like(below, exp_nonpositive(below.value())).named("exp");
     return e * (number(x, 1) / sum(e, over).named("sum"));
 }

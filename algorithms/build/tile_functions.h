@@ -55,8 +55,8 @@ Tile dot(const Tile &a, const Tile &b, const std::vector<Dim> &over = {});
 // Folds over one dim.
 Tile sum(const Tile &x, const Dim &over);
 Tile product(const Tile &x, const Dim &over);
-Tile maximum(const Tile &x, const Dim &over);
-Tile minimum(const Tile &x, const Dim &over);
+Tile max(const Tile &x, const Dim &over);
+Tile min(const Tile &x, const Dim &over);
 Tile mean(const Tile &x, const Dim &over);
 
 // exp(x - max) * (1 / sum) over `over`, terms under 2^-126.5 of the largest being 0; stages max, exp, sum. A row of -inf only gives NaN.

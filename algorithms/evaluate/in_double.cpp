@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
 #include "algorithms/ir/match.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

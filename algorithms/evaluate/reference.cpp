@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "support/text/error.h"
 #include "algorithms/evaluate/in_double.h"
-#include "algorithms/index/prove.h"
 #include "algorithms/evaluate/reference_stage.h"
+#include "algorithms/index/prove.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -42,10 +42,10 @@ void check_arrays(const Algorithm &a, const std::map<std::string, Array> &arrays
 }
 
 // The extents of fixed and symbolic dims, from the arrays' shapes.
-class Extents {
+class ExtentSolver {
 public:
-    Extents(const Algorithm &algorithm, std::map<std::string, int64_t> given) : a(algorithm), extents_(std::move(given)) {}
-    std::map<std::string, int64_t> find(const std::map<std::string, Array> &arrays);
+    ExtentSolver(const Algorithm &algorithm, Extents given) : a(algorithm), extents_(std::move(given)) {}
+    Extents find(const std::map<std::string, Array> &arrays);
 
 private:
     void bind(const std::string &dim, int64_t value, const std::string &where);
@@ -55,17 +55,17 @@ private:
         throw UserError("reference.extent", a.name + "." + dim + ": " + message);
     }
     const Algorithm &a;
-    std::map<std::string, int64_t> extents_;
+    Extents extents_;
 };
 
-void Extents::bind(const std::string &dim, int64_t value, const std::string &where) {
+void ExtentSolver::bind(const std::string &dim, int64_t value, const std::string &where) {
     auto [it, fresh] = extents_.emplace(dim, value);
     if (!fresh && it->second != value)
         fail(dim, "the extent is " + std::to_string(it->second) + ", but " + std::to_string(value) + " in " + where + ".");
 }
 
 // A derived size that is linear in one unknown extent gives that extent: |B1| = |B| + 1.
-void Extents::solve(const Dim &dim, int64_t value) {
+void ExtentSolver::solve(const Dim &dim, int64_t value) {
     Linear rest(value), form = linear_form(dim.size, Bounds());
     rest = rest - Linear(form.constant);
     const Linear::Term *unknown = nullptr;
@@ -79,13 +79,13 @@ void Extents::solve(const Dim &dim, int64_t value) {
         bind(unknown->factors[0]->name, rest.constant / unknown->coefficient, dim.name);
 }
 
-void Extents::check(const Dim &dim, int64_t value) const {
+void ExtentSolver::check(const Dim &dim, int64_t value) const {
     if (dim.kind == DimKind::symbolic && (value < dim.min || value > dim.max || value % dim.multiple_of))
         fail(dim.name, "expected a multiple of " + std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) +
                            "..=" + std::to_string(dim.max) + ", got " + std::to_string(value) + ".");
 }
 
-std::map<std::string, int64_t> Extents::find(const std::map<std::string, Array> &arrays) {
+Extents ExtentSolver::find(const std::map<std::string, Array> &arrays) {
     for (const Dim &d : a.dims)
         if (d.kind == DimKind::fixed) bind(d.name, d.value, "the algorithm");
     for (const auto &[name, array] : arrays) {
@@ -127,7 +127,7 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
                             a.name + " wants the parameter '" + p.name + "' of type " + name_of(p.dtype) + "; " +
                                 (it == parameters.end() ? "it is not given." : std::string("got ") + name_of(it->second.type) + "."));
     }
-    StageRunner runner(a, Extents(a, options.extents).find(tensors), parameters);
+    StageRunner runner(a, ExtentSolver(a, options.extents).find(tensors), parameters);
     for (auto &[name, array] : tensors) runner.add(name, std::move(array));
     for (const Tensor &t : a.tensors)
         if (t.role == Role::constant) runner.add_constant(t);

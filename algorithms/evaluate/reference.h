@@ -4,8 +4,9 @@
 #include <map>
 #include <string>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/evaluate/array.h"
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/ir/extents.h"
 
 namespace tessera {
 
@@ -13,8 +14,8 @@ enum class Precision { policy, f64 };
 
 struct EvaluationOptions {
     Precision precision = Precision::policy;
-    std::map<std::string, int64_t> extents;  // of symbolic dims that no given tensor has
-    bool every_stage = false;                // also return the results of all stages
+    Extents extents;           // of symbolic dims that no given tensor has
+    bool every_stage = false;  // also return the results of all stages
 };
 
 // Outputs, and every state as it is at the end. `tensors` gives inputs and states, `parameters` all parameters.

@@ -6,10 +6,9 @@
 
 namespace tessera {
 
-static constexpr int most_parts = 32;
+static constexpr int max_parts = 32;
 
-StageRunner::StageRunner(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents,
-                         const std::map<std::string, Scalar> &parameters)
+StageRunner::StageRunner(const Algorithm &algorithm, const Extents &extents, const std::map<std::string, Scalar> &parameters)
     : a_(algorithm) {
     auto registers = [&](int count) {
         first_ += count;
@@ -17,7 +16,7 @@ StageRunner::StageRunner(const Algorithm &algorithm, const std::map<std::string,
     };
     for (const Dim &d : a_.dims) dims_[d.name] = registers(2);
     for (const Parameter &p : a_.parameters) parameters_[p.name] = registers(1);
-    left_ = registers(most_parts);
+    left_ = registers(max_parts);
     frame_.resize(static_cast<size_t>(first_));
     for (const auto &[name, value] : extents) frame_[static_cast<size_t>(dims_.at(name)) + 1].integer = value;
     for (const auto &[name, slot] : parameters_) frame_[static_cast<size_t>(slot)] = to_register(parameters.at(name));
@@ -139,7 +138,7 @@ void StageRunner::check_shapes() {
 }
 
 StageRunner::Fold StageRunner::make_fold(const Monoid &monoid, const std::vector<Expr> &inputs) {
-    require(monoid.parts.size() <= most_parts, "a monoid of more than 32 parts");
+    require(monoid.parts.size() <= max_parts, "a monoid of more than 32 parts");
     monoid_ = &monoid;
     Fold fold;
     for (size_t p = 0; p < monoid.parts.size(); p++) {

@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/evaluate/array.h"
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/ir/extents.h"
 
 namespace tessera {
 
 class StageRunner {
 public:
     // `algorithm` has no calls; `extents` holds every fixed and symbolic dim, `parameters` every parameter.
-    StageRunner(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents, const std::map<std::string, Scalar> &parameters);
+    StageRunner(const Algorithm &algorithm, const Extents &extents, const std::map<std::string, Scalar> &parameters);
     void add(const std::string &name, Array array);
     void add_constant(const Tensor &tensor);
     void check_shapes();                  // of the arrays, along derived dims: UserError reference.extent

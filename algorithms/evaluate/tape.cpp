@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "support/text/error.h"
 #include "algorithms/evaluate/tape_codes.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -231,11 +231,12 @@ void Tape::run(Register *r, const TensorView *tensors) const {
         Register &t = r[i->target];
         switch (i->code) {
             REAL_CASE(sqrt)
-            REAL_CASE(floor) REAL_CASE(ceil) REAL_CASE(round) REAL_CASE(trunc) REAL_CASE(neg) INTEGER_CASE(neg) REAL_CASE(abs)
-                INTEGER_CASE(abs) REAL_CASE(add) INTEGER_CASE(add) REAL_CASE(sub) INTEGER_CASE(sub) REAL_CASE(mul) INTEGER_CASE(mul)
-                    REAL_CASE(div) INTEGER_CASE(div) REAL_CASE(min) INTEGER_CASE(min) REAL_CASE(max) INTEGER_CASE(max) REAL_CASE(fma)
-                        INTEGER_CASE(fma) INTEGER_CASE(logical_not) INTEGER_CASE(mod) INTEGER_CASE(bit_and) INTEGER_CASE(bit_or)
-                            INTEGER_CASE(bit_xor) INTEGER_CASE(shl) INTEGER_CASE(shr) COMPARE_CASE(eq) COMPARE_CASE(ne) COMPARE_CASE(lt)
+            REAL_CASE(floor)
+            REAL_CASE(ceil) REAL_CASE(round) REAL_CASE(trunc) REAL_CASE(neg) INTEGER_CASE(neg) REAL_CASE(abs) INTEGER_CASE(abs)
+                REAL_CASE(add) INTEGER_CASE(add) REAL_CASE(sub) INTEGER_CASE(sub) REAL_CASE(mul) INTEGER_CASE(mul) REAL_CASE(div)
+                    INTEGER_CASE(div) REAL_CASE(min) INTEGER_CASE(min) REAL_CASE(max) INTEGER_CASE(max) REAL_CASE(fma) INTEGER_CASE(fma)
+                        INTEGER_CASE(logical_not) INTEGER_CASE(mod) INTEGER_CASE(bit_and) INTEGER_CASE(bit_or) INTEGER_CASE(bit_xor)
+                            INTEGER_CASE(shl) INTEGER_CASE(shr) COMPARE_CASE(eq) COMPARE_CASE(ne) COMPARE_CASE(lt)
                                 COMPARE_CASE(le) case code_select : t = a.integer ? b : c;
             break;
         case code_move: t = a; break;

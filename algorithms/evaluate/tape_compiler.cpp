@@ -1,7 +1,7 @@
 // Tape's constructor: one pass over the expressions, operands first.
-#include "support/text/error.h"
 #include "algorithms/evaluate/tape.h"
 #include "algorithms/evaluate/tape_codes.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <numeric>
 
-#include "support/text/error.h"
 #include "algorithms/index/simplify.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

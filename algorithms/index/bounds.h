@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/index/linear.h"
+#include "algorithms/ir/algorithm.h"
 
 namespace tessera {
 

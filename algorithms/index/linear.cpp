@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-static constexpr size_t most_terms = 96;
+static constexpr size_t max_terms = 96;
 
 static int64_t add_checked(int64_t a, int64_t b) {
     int64_t sum;
@@ -54,7 +54,7 @@ Linear combine(const Linear &a, const Linear &b, int64_t factor) {
             i++, j++;
         }
     }
-    if (sum.terms.size() > most_terms) throw LinearOverflow{};
+    if (sum.terms.size() > max_terms) throw LinearOverflow{};
     return sum;
 }
 

@@ -8,9 +8,9 @@ namespace tessera {
 
 namespace {
 
-constexpr int max_proof_steps = 300;      // nodes of one proof
-constexpr int most_uses = 4;         // facts subtracted along one branch
-constexpr int64_t narrow = 1 << 20;  // a range worth using for a quotient beside its symbolic bound
+constexpr int max_proof_steps = 300;  // nodes of one proof
+constexpr int max_uses = 4;           // facts subtracted along one branch
+constexpr int64_t narrow = 1 << 20;   // a range worth using for a quotient beside its symbolic bound
 
 // Each is >= 0. They are handed on by every step, so they are not copied: those of the Bounds stay there, the others in the Prover.
 using Facts = std::vector<const Linear *>;
@@ -124,7 +124,7 @@ bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
 // x >= 0 follows from p*x - q*fact >= 0 for p, q > 0; those that cancel a term are worth a try. What leaves the fewest
 // terms goes first: the fact that was made for this very question often leaves none.
 bool Prover::by_fact(const Linear &x, const Facts &facts, int uses) {
-    if (uses >= most_uses) return false;
+    if (uses >= max_uses) return false;
     std::vector<std::pair<Linear, size_t>> left;
     for (size_t i = 0; i < facts.size(); i++) {
         const Linear &fact = *facts[i];

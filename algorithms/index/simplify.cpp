@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "support/text/error.h"
 #include "algorithms/index/prove.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -41,7 +41,7 @@ private:
     Linear quotient_or_remainder(const Expr &e);
     Parts divide(Linear x, int64_t c);
     bool divide_by_symbol(const Linear &x, const Expr &d, Parts &parts);
-    Linear least_or_greatest(const Expr &e);
+    Linear min_or_max(const Expr &e);
     Linear recombined(Linear x);
     Expr make_any(const Expr &e);
     Expr condition(const Expr &e);
@@ -97,7 +97,7 @@ Linear Simplifier::make_form(const Expr &e) {
     case Op::div:
     case Op::mod: return quotient_or_remainder(e);
     case Op::min:
-    case Op::max: return least_or_greatest(e);
+    case Op::max: return min_or_max(e);
     case Op::select: {
         Expr c = any(e->args[0]);
         if (c.is_constant()) return arg(c->value.truth() ? 1 : 2);
@@ -221,7 +221,7 @@ Linear Simplifier::quotient_or_remainder(const Expr &e) {
     return Linear::atom(operation(e->op, {to_expr(x), divisor}));
 }
 
-Linear Simplifier::least_or_greatest(const Expr &e) {
+Linear Simplifier::min_or_max(const Expr &e) {
     const Linear &x = form(e->args[0]), &y = form(e->args[1]);
     bool least = e->op == Op::min;
     Linear d = y - x;

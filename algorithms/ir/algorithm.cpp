@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -364,8 +364,8 @@ Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, is_fl
 Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
 Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
 
-Monoid maximum_monoid(DType type) {
-    Monoid m = simple("maximum", Op::max, lowest(type));
+Monoid nan_max_monoid(DType type) {
+    Monoid m = simple("nan_max", Op::max, lowest(type));
     if (!is_float(type)) return m;
     // max gives the second operand when either is NaN: what was found stays, and what is new is looked at.
     auto of = [](const Expr &found, const Expr &more) { return select(more != more, more, max(more, found)); };

@@ -12,7 +12,7 @@ namespace tessera {
 using Node = Expr::Node;
 
 // What walks expressions calls itself for operands: a stack of 8 MiB holds twice as many.
-static constexpr int most_nested = 4096;
+static constexpr int max_nested = 4096;
 
 static size_t mixed(size_t hash, size_t more) { return (std::rotl(hash, 23) ^ more) * 0x9e3779b97f4a7c15; }
 
@@ -38,8 +38,8 @@ static std::shared_ptr<const Node> described(Node &&node) {
         node.variables |= arg->variables, node.extents |= arg->extents, node.loads |= arg->loads;
     }
     node.hash = hash;
-    if (node.height > most_nested)
-        throw UserError("expr.depth", "an expression: expected at most " + std::to_string(most_nested) +
+    if (node.height > max_nested)
+        throw UserError("expr.depth", "an expression: expected at most " + std::to_string(max_nested) +
                                           " operations one inside another, got more, as a loop in C++ makes them; "
                                           "fold over a dim instead, or give parts of it names of their own.");
     return std::make_shared<const Node>(std::move(node));

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "support/containers/address_map.h"
 #include "algorithms/ir/scalar.h"
+#include "support/containers/address_map.h"
 #include "support/containers/small_vector.h"
 
 namespace tessera {

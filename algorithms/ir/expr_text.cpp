@@ -53,9 +53,9 @@ namespace {
 // Appends the text of expressions until it is longer than `most`: that of a tree is exponential in the depth of its sharing.
 class Text {
 public:
-    explicit Text(size_t most) : most_(most) {}
+    explicit Text(size_t most) : max_(most) {}
 
-    bool full() const { return text_.size() > most_; }
+    bool full() const { return text_.size() > max_; }
     std::string take() { return std::move(text_); }
 
     void write(const Expr &e) {
@@ -94,7 +94,7 @@ public:
     }
 
 private:
-    size_t most_;
+    size_t max_;
     std::string text_;
 
     void add(const std::string &piece) { text_ += piece; }

@@ -1,5 +1,5 @@
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 
 namespace tessera::library {
 

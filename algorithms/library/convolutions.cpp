@@ -1,6 +1,6 @@
 #include "algorithms/build/convolution.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 
 namespace tessera::library {
 

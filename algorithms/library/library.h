@@ -1,8 +1,8 @@
 // The standard library: algorithms that ship with Tessera, each a function of a numerics policy. Nothing in the compiler
 // knows them; they are what a user would write.
 #pragma once
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/build/option.h"
+#include "algorithms/ir/algorithm.h"
 
 namespace tessera::library {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "algorithms/text/print.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
-#include "algorithms/text/print.h"
 
 namespace tessera {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/files/json_parse.h"
 #include "algorithms/text/print.h"
+#include "support/files/json_parse.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "support/text/error.h"
-#include "support/files/json_parse.h"
 #include "algorithms/ir/value_numbering.h"
+#include "support/files/json_parse.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

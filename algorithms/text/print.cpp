@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "algorithms/text/shared_text.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
-#include "algorithms/text/shared_text.h"
 
 namespace tessera {
 
@@ -61,7 +61,7 @@ bool is_standard(const Monoid &m) {
     if (m.inputs.empty() || m.parts.empty() || !is_arithmetic(m.inputs[0]) || m.inputs[0] == DType::boolean) return false;
     DType type = m.inputs[0];
     std::string text = definition_of(m);
-    for (auto make : {sum_monoid, product_monoid, max_monoid, maximum_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
+    for (auto make : {sum_monoid, product_monoid, max_monoid, nan_max_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
         if (Monoid standard = make(type); standard.name == m.name && definition_of(standard) == text) return true;
     const std::vector<std::string> &dims = m.parts.back().dims;
     bool float_type = type == DType::f32 || type == DType::f64;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/verify/verify_scope.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

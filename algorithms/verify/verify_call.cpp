@@ -1,9 +1,9 @@
 // One call: everything that the callee wants is bound to something that satisfies it.
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/index/prove.h"
 #include "algorithms/verify/verify_scope.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

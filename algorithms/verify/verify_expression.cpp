@@ -3,9 +3,9 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "support/text/error.h"
 #include "algorithms/index/prove.h"
 #include "algorithms/verify/verify_scope.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -1,6 +1,6 @@
 // A monoid's definition: one lift, combine and step for each part, over the right operands.
-#include "support/text/error.h"
 #include "algorithms/verify/verify_scope.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -1,9 +1,9 @@
 // One stage: its dims, its monoid and inputs, what it writes.
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/index/prove.h"
 #include "algorithms/verify/verify_scope.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

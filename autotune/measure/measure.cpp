@@ -12,13 +12,13 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
-#include "autotune/measure/worker_client.h"
 #include "autotune/measure/interval.h"
 #include "autotune/measure/programs.h"
+#include "autotune/measure/worker_client.h"
 #include "bench/measure/inputs.h"
-#include "support/text/shell_words.h"
 #include "compiler/check/verify_tiles.h"
+#include "support/text/error.h"
+#include "support/text/shell_words.h"
 
 namespace tessera {
 
@@ -63,7 +63,7 @@ struct Measurer::State {
         const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
         constexpr size_t fewest = 6, most = 400;          // rounds
         constexpr size_t first_look = 3;                  // after which what is far behind is timed no longer
-        const DimExtents extents = all_extents(subject.algorithm, subject.extents);
+        const Extents extents = all_extents(subject.algorithm, subject.extents);
         Inputs inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed);
         Conversation talk(subject, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
         if (options.cold) talk.time_cold();
@@ -258,7 +258,7 @@ struct Measurer::State {
                     fmt::format("{}: expected a runner that runs the schedule to beat; {}. {} and go on with --resume, or name another "
                                 "with --runner.",
                                 subject.algorithm.name, last_words,
-                                has_runner() ? "Mend it" : "Mend what it says, or give it longer with --run-limit-s, or a smaller shape,"));
+                                has_runner() ? "Fix it" : "Fix what it says, or give it longer with --run-limit-s, or a smaller shape,"));
             std::vector<size_t> whole;
             for (size_t r = 0; r < options.runners.size(); r++)
                 if (!broken.count(r)) whole.push_back(r);

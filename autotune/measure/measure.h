@@ -14,8 +14,8 @@
 
 #include "autotune/measure/measurement_task.h"
 #include "autotune/measure/verdict.h"
-#include "support/processes/limited_process.h"
 #include "compiler/tile/tile_program.h"
+#include "support/processes/limited_process.h"
 
 namespace tessera {
 

@@ -9,7 +9,7 @@ namespace tessera {
 struct Subject {
     Algorithm algorithm;  // with its fixed dims bound
     Target target;
-    DimExtents extents;  // of the symbolic dims
+    Extents extents;  // of the symbolic dims
     int threads = 1;
     uint64_t seed = 1;  // of the data
     int callers = 1;    // that are timed side by side, each with data of its own

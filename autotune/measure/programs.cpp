@@ -11,14 +11,14 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
-#include "support/processes/owned_folder.h"
 #include "autotune/measure/packing_programs.h"
 #include "bench/measure/caller.h"
-#include "support/files/output_folder.h"
 #include "compiler/abi/c_names.h"
-#include "compiler/emit/emit_gpu.h"
 #include "compiler/abi/object_file.h"
+#include "compiler/emit/emit_gpu.h"
+#include "support/files/output_folder.h"
+#include "support/processes/owned_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -41,7 +41,7 @@ Touched touched_by(const TileBody &body) {
 
 class Sampler {
 public:
-    Sampler(const TileProgram &program, const DimExtents &extents, uint64_t seed) : whole_(touched_by(program.body)), random_(seed) {
+    Sampler(const TileProgram &program, const Extents &extents, uint64_t seed) : whole_(touched_by(program.body)), random_(seed) {
         for (const Dim &d : program.dims)
             if (d.kind == DimKind::fixed) at_.extents[d.name] = d.value;
         for (const auto &[name, extent] : extents) at_.extents[name] = extent;
@@ -169,7 +169,7 @@ static double steps_in(const TileBody &body, LoopPositions &at) {
     return steps;
 }
 
-double steps_of(const TileProgram &program, const DimExtents &extents) {
+double steps_of(const TileProgram &program, const Extents &extents) {
     LoopPositions at;
     for (const Dim &d : program.dims)
         if (d.kind == DimKind::fixed) at.extents[d.name] = d.value;
@@ -179,7 +179,7 @@ double steps_of(const TileProgram &program, const DimExtents &extents) {
     return steps;
 }
 
-TileProgram sampled(const TileProgram &program, const DimExtents &extents, uint64_t seed) {
+TileProgram sampled(const TileProgram &program, const Extents &extents, uint64_t seed) {
     TileProgram some = program;
     some.body = Sampler(program, extents, seed).body(program.body, true);
     return some;

@@ -8,9 +8,9 @@ namespace tessera {
 
 // Loops whose iterations compute outputs that nothing else of the program reads, by way of buffers of their own, run for one or
 // two of their iterations, as `seed` chooses. Nothing is left out of any other loop. `extents` of all dims that no data decides.
-TileProgram sampled(const TileProgram &program, const DimExtents &extents, uint64_t seed);
+TileProgram sampled(const TileProgram &program, const Extents &extents, uint64_t seed);
 
 // About how many operations an interpreter does on the way through the program.
-double steps_of(const TileProgram &program, const DimExtents &extents);
+double steps_of(const TileProgram &program, const Extents &extents);
 
 }  // namespace tessera

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "support/text/printable.h"
 #include "autotune/measure/packing_programs.h"
 #include "autotune/measure/sampled.h"
 #include "bench/measure/caller.h"
 #include "compiler/emit/spec.h"
 #include "compiler/interpret/interpret.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -20,7 +20,7 @@ using Clock = LineProcess::Clock;
 
 static constexpr std::byte pattern{0xa5};
 static constexpr size_t neighbours = 16;
-static constexpr double most_steps = 3e8;  // of the interpreter: about a second
+static constexpr double max_steps = 3e8;  // of the interpreter: about a second
 
 Conversation::Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits,
                            const std::filesystem::path &log)
@@ -134,7 +134,7 @@ void Conversation::compare(const Ran &ran, const Inputs &inputs, uint64_t seed) 
     bool interpreted = false;
     aside([&] {
         const TileProgram blocks = sampled(program_, extents_, seed);
-        interpreted = steps_of(blocks, extents_) <= most_steps;
+        interpreted = steps_of(blocks, extents_) <= max_steps;
         if (interpreted) compare_bits(blocks, ran, inputs);
     });
     if (!interpreted) compare_nearly(ran, run(1));
@@ -165,7 +165,7 @@ void Conversation::compare_nearly(const Ran &ran, const Ran &base) const {
 
 Array Conversation::packed_by(const TileProgram &packing, const Inputs &inputs) const {
     const Tensor &from = packing.arguments[0].tensor, &to = packing.arguments[1].tensor;
-    const DimExtents extents = all_extents(packing, extents_);
+    const Extents extents = all_extents(packing, extents_);
     Array operand = inputs.tensors.at(from.name), result(to.dtype, shape_of(to, extents));
     InterpretOptions unchecked;
     unchecked.checked = false;

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "support/processes/line_process.h"
 #include "autotune/measure/measurement_task.h"
 #include "autotune/measure/verdict.h"
 #include "bench/measure/inputs.h"
+#include "support/processes/line_process.h"
 
 namespace tessera {
 
@@ -50,13 +50,13 @@ public:
     // Does something else while the program waits.
     void aside(const std::function<void()> &work);
 
-    const DimExtents &extents() const { return extents_; }
+    const Extents &extents() const { return extents_; }
 
 private:
     const Subject &subject_;
     const TileProgram &program_;
     ConversationLimits limits_;
-    DimExtents extents_;                      // with those that packing makes
+    Extents extents_;                         // with those that packing makes
     std::map<size_t, TileProgram> packings_;  // by the argument that is packed
     LineProcess process_;
     LineProcess::Clock::time_point end_;

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
-#include "support/text/printable.h"
 #include "support/processes/owner.h"
+#include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -274,10 +274,10 @@ bool is_credible(const Measurement &m) {
     for (double value : {m.seconds, m.ratio, m.lower, m.upper, m.compile_s})
         if (!is_measure(value)) return false;
     if (!is_timed(m.verdict)) return m.verdict != Verdict::unmeasured;
-    constexpr double least_s = 1e-10, most_s = 1e7;  // less than a cycle, more than a season
-    constexpr double most_ratio = most_s / least_s;
-    return least_s <= m.seconds && m.seconds <= most_s && 1 / most_ratio <= m.lower && m.lower <= m.ratio && m.ratio <= m.upper &&
-           m.upper <= most_ratio;
+    constexpr double min_s = 1e-10, max_s = 1e7;  // less than a cycle, more than a season
+    constexpr double max_ratio = max_s / min_s;
+    return min_s <= m.seconds && m.seconds <= max_s && 1 / max_ratio <= m.lower && m.lower <= m.ratio && m.ratio <= m.upper &&
+           m.upper <= max_ratio;
 }
 
 bool is_credible(const Trial &t) {

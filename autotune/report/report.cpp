@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "autotune/report/plot.h"
-#include "support/text/time_text.h"
 #include "costmodel/features/roofline.h"
+#include "support/text/time_text.h"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
 #include "autotune/search/tuned_schedule.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double harm = 0.98;  // a worth below it: what processes differ by is no harm
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 // Nothing where the knobs do not fit each other.
 std::optional<Candidate> candidate_of(const Search &search, const std::optional<Stages> &stages) {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/text/sha256.h"
-#include "support/text/printable.h"
 #include "autotune/search/tuned_schedule.h"
+#include "support/text/error.h"
+#include "support/text/printable.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int most_simplifications = 2;  // of the winner, by what its changes are worth
+constexpr int max_simplifications = 2;  // of the winner, by what its changes are worth
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -39,7 +39,7 @@ std::vector<std::string> differing_fields(const json &a, const json &b) {
 
 }  // namespace
 
-std::map<std::string, Knobs> first_stages(const CampaignTask &task) { return task.base ? *task.base : first_stages(task.space); }
+KnobsByStage first_stages(const CampaignTask &task) { return task.base ? *task.base : first_stages(task.space); }
 
 struct Campaign::State {
     State(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
@@ -51,7 +51,7 @@ struct Campaign::State {
           model_(model, options.goal),
           search_(task.space, options.search, model_),
           relatives_(task.relatives) {
-        const std::map<std::string, Knobs> stages = first_stages(task_);
+        const KnobsByStage stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
         open();
@@ -67,7 +67,7 @@ struct Campaign::State {
             std::string why = m.message;
             if (why.ends_with('.')) why.pop_back();
             throw UserError("tune.base", task_.name + ": the schedule to beat cannot be measured: " + why +
-                                             ". Mend the runner or the schedule, or name another with --schedule.");
+                                             ". Fix the runner or the schedule, or name another with --schedule.");
         }
         if (options_.seconds > 0)
             measurer_->end_at(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds)));
@@ -100,7 +100,7 @@ private:
     const std::function<void(const Progress &)> show_;
     GoalModel model_;
     Search search_;
-    std::vector<std::map<std::string, Knobs>> relatives_;
+    std::vector<KnobsByStage> relatives_;
     std::unique_ptr<Measurer> measurer_;
     CampaignResult result_;
     int trials_ = 0;                    // to measure, or to take from the records
@@ -173,9 +173,9 @@ private:
                                                      : "the recorded campaign of this task differs in " + printable(join(unlike))));
     }
 
-    std::vector<std::map<std::string, Knobs>> relatives_in(const json &seeds, int64_t campaign) const {
+    std::vector<KnobsByStage> relatives_in(const json &seeds, int64_t campaign) const {
         try {
-            std::vector<std::map<std::string, Knobs>> all;
+            std::vector<KnobsByStage> all;
             for (const json &one : seeds) all.push_back(knobs_from(one));
             return all;
         } catch (const UserError &error) {
@@ -365,7 +365,7 @@ private:
             weigh(all);
             result_.worth.clear();
             for (const Ablation &a : all) result_.worth.push_back(a.worth);
-            if (round == most_simplifications || stopped()) return;
+            if (round == max_simplifications || stopped()) return;
             const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_, task_.space);
             const size_t comparisons = 1 + result_.finalists.size() + simpler.size();  // with the control
             if (simpler.empty() || !confirm(simpler, measured_again(simpler, comparisons))) return;

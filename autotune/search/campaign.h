@@ -14,12 +14,12 @@
 
 #include "autotune/measure/metric.h"
 #include "autotune/records/records.h"
-#include "autotune/search/search.h"
 #include "autotune/search/ablation.h"
+#include "autotune/search/search.h"
 
 namespace tessera {
 
-constexpr int most_trials = 1000000;  // of one campaign: no limit
+constexpr int max_trials = 1000000;  // of one campaign: no limit
 
 struct CampaignOptions {
     int trials = 64;     // candidates to measure
@@ -39,14 +39,14 @@ struct CampaignOptions {
 // What is tuned, from what, with what knowledge.
 struct CampaignTask {
     SearchSpace space;
-    std::string name;                                     // "matmul/f32/avx512 M=512 N=768 K=3072": groups what the model learns
-    nlohmann::ordered_json identity;                      // all that proposals depend on beside options and measurements
-    std::optional<std::map<std::string, Knobs>> base;     // the schedule to beat; none: the space's most likely one
-    std::vector<std::map<std::string, Knobs>> relatives;  // schedules of like kernels, to begin with
-    std::vector<std::string> relative_names;              // of those that have one, for people
+    std::string name;                         // "matmul/f32/avx512 M=512 N=768 K=3072": groups what the model learns
+    nlohmann::ordered_json identity;          // all that proposals depend on beside options and measurements
+    std::optional<KnobsByStage> base;         // the schedule to beat; none: the space's most likely one
+    std::vector<KnobsByStage> relatives;      // schedules of like kernels, to begin with
+    std::vector<std::string> relative_names;  // of those that have one, for people
 };
 // What a campaign begins with: the schedule to beat, or what is taken where there is none (search.h).
-std::map<std::string, Knobs> first_stages(const CampaignTask &task);
+KnobsByStage first_stages(const CampaignTask &task);
 
 struct Progress {
     int trials = 0, budget = 0;

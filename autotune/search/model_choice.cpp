@@ -11,7 +11,7 @@ namespace tessera {
 CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &options, CostModel &model) {
     const auto start = std::chrono::steady_clock::now();
     Search search(task.space, options.search, model);
-    const std::map<std::string, Knobs> stages = first_stages(task);
+    const KnobsByStage stages = first_stages(task);
     CampaignResult result;
     Candidate &base = result.base = search.made_of(stages, "base");
     base.score = model.predict({base.features}).front();

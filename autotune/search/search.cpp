@@ -5,26 +5,26 @@
 #include <cmath>
 #include <numeric>
 
-#include "support/text/error.h"
 #include "compiler/check/code_size.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/tile_identity.h"
-#include "compiler/check/verify_tiles.h"
 #include "schedules/check/check.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
 
-constexpr size_t most_parents = 24;
+constexpr size_t max_parents = 24;
 constexpr size_t few_parents = 4;  // measured ones, which are parents more rarely than the model's best
 constexpr size_t elite = 16;       // of a pool, that have children
-constexpr size_t most_unproposed = 64;
-constexpr int first_batch = 6;    // times the population
-constexpr int fresh = 5;          // one of so many is a sample, the others are bred
-constexpr double alike = 0.15;    // of the answers, given to all decisions about such a knob
-constexpr double least_seed = 2;  // how far below the best score a seed is worth a trial, in log2
+constexpr size_t max_unproposed = 64;
+constexpr int first_batch = 6;  // times the population
+constexpr int fresh = 5;        // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;  // of the answers, given to all decisions about such a knob
+constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
     int count = 0;
@@ -71,7 +71,7 @@ std::vector<size_t> ranking(const std::vector<Candidate> &pool) {
 }
 
 // What a generator makes of them.
-TileProgram program_of(const SearchSpace &space, const std::map<std::string, Knobs> &stages) {
+TileProgram program_of(const SearchSpace &space, const KnobsByStage &stages) {
     ResolvedSchedule schedule;
     schedule.name = "candidate";
     schedule.stages = stages;
@@ -90,12 +90,12 @@ static Work work_in(const SearchSpace &space) {
 }
 
 static Featured features_in(const SearchSpace &space, const Work &work, const TileProgram &program) {
-    const DimExtents extents = all_extents(program, all_extents(space.algorithm, space.extents));
+    const Extents extents = all_extents(program, all_extents(space.algorithm, space.extents));
     return features_of(profile_of(program, extents, space.target, space.threads), work, space.target, space.threads);
 }
 
 // The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
-static std::optional<double> draft_in(const SearchSpace &space, const Work &work, const std::map<std::string, Knobs> &stages) {
+static std::optional<double> draft_in(const SearchSpace &space, const Work &work, const KnobsByStage &stages) {
     try {
         const TileProgram program = program_of(space, stages);
         if (!is_proved(program)) return std::nullopt;
@@ -103,13 +103,13 @@ static std::optional<double> draft_in(const SearchSpace &space, const Work &work
     } catch (const UserError &) { return std::nullopt; }
 }
 
-std::map<std::string, Knobs> first_stages(const SearchSpace &space) {
-    const std::map<std::string, Knobs> likely = realize(space, most_likely);
+KnobsByStage first_stages(const SearchSpace &space) {
+    const KnobsByStage likely = realize(space, most_likely);
     const Work work = work_in(space);
     const std::optional<double> draft = draft_in(space, work, likely), plain = draft_in(space, work, {});
     if (!draft) return {};
     const bool is_worse = plain && *plain < *draft && !space.target.is_gpu();  // of which plain loops use one thread
-    return is_worse ? std::map<std::string, Knobs>() : likely;
+    return is_worse ? KnobsByStage() : likely;
 }
 
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
@@ -121,7 +121,7 @@ void Search::complete(Candidate &c) const {
     c.features = features_in(space_, work_, c.program);
 }
 
-Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
+Candidate Search::made_of(const KnobsByStage &stages, const std::string &origin) const {
     Candidate c;
     c.origin = origin, c.stages = stages;
     complete(c);
@@ -129,7 +129,7 @@ Candidate Search::made_of(const std::map<std::string, Knobs> &stages, const std:
     return c;
 }
 
-std::optional<Candidate> Search::candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const {
+std::optional<Candidate> Search::candidate_of(const KnobsByStage &stages, const std::string &origin) const {
     try {
         return made_of(stages, origin);
     } catch (const UserError &) { return std::nullopt; }
@@ -151,7 +151,7 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     return c;
 }
 
-void Search::plant(const std::map<std::string, Knobs> &stages) {
+void Search::plant(const KnobsByStage &stages) {
     if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
     if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
 }
@@ -268,7 +268,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     const std::vector<size_t> order = ranking(pool);
     // Like schedules speak for a seed, and the model may think little of it, but not nothing.
     for (size_t i : order)
-        if (i < planted && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - least_seed) take(i);
+        if (i < planted && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - min_seed) take(i);
     to_explore_ += options_.exploration * static_cast<double>(count);
     const size_t explored = std::min(count, static_cast<size_t>(to_explore_ + 1e-9));
     to_explore_ -= static_cast<double>(explored);
@@ -285,7 +285,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     for (size_t i : order)
         if (batch.size() < count && !taken[i]) take(i);
     for (size_t i : order)
-        if (!taken[i] && unproposed_.size() < most_unproposed) unproposed_.push_back(std::move(pool[i]));
+        if (!taken[i] && unproposed_.size() < max_unproposed) unproposed_.push_back(std::move(pool[i]));
     return batch;
 }
 
@@ -307,7 +307,7 @@ void Search::learn(const std::vector<Candidate> &candidates, const std::vector<d
         planted_.erase(image);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const Parent &a, const Parent &b) { return a.goodness > b.goodness; });
-    if (parents_.size() > most_parents) parents_.resize(most_parents);
+    if (parents_.size() > max_parents) parents_.resize(max_parents);
     model_.update(examples);
 }
 

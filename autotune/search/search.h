@@ -19,7 +19,7 @@ struct Candidate {
     std::string origin;  // "base", "seed", "sample", "mutation", "crossover", "ablation"
     Trace trace;         // empty for a schedule from outside of the space
     std::vector<Decision> asked;
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     TileProgram program;    // of what is proposed, or made by candidate_of
     uint64_t identity = 0;  // of the program, within this process
     std::string resolved;   // its hash, of what is proposed
@@ -39,7 +39,7 @@ struct SearchOptions {
 
 // What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
 // shown to be safe, or are slower by the roofline. UserError as realize, where restrictions leave no answer.
-std::map<std::string, Knobs> first_stages(const SearchSpace &space);
+KnobsByStage first_stages(const SearchSpace &space);
 
 class Search {
 public:
@@ -47,11 +47,11 @@ public:
     Search(const SearchSpace &space, const SearchOptions &options, CostModel &model);
 
     // A candidate of given knobs. UserError where they do not fit: as check, lower and check_code_size.
-    Candidate made_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
-    std::optional<Candidate> candidate_of(const std::map<std::string, Knobs> &stages, const std::string &origin) const;
+    std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
     // The nearest schedule that the space has becomes a parent, and stands for a batch.
-    void plant(const std::map<std::string, Knobs> &stages);
+    void plant(const KnobsByStage &stages);
 
     // Once it says so, no further candidate is made.
     void stop_when(const std::function<bool()> &stopped) { stopped_ = stopped; }

@@ -15,7 +15,7 @@ struct Cut {
     double ratio = 0;
 };
 
-Cut widest_cut(const std::vector<DimExtents> &shapes, const std::vector<size_t> &members) {
+Cut widest_cut(const std::vector<Extents> &shapes, const std::vector<size_t> &members) {
     Cut widest;
     for (const auto &[dim, extent] : shapes[members[0]]) {
         std::vector<int64_t> sorted;
@@ -39,7 +39,7 @@ void add(std::vector<Condition> &when, const Cut &cut) {
     if (!said) when.insert(when.begin(), Condition{cut.dim, "", 0, "<=", cut.bound});
 }
 
-std::vector<ShapeCase> cases_of(const std::vector<DimExtents> &shapes, const std::vector<size_t> &members) {
+std::vector<ShapeCase> cases_of(const std::vector<Extents> &shapes, const std::vector<size_t> &members) {
     if (members.size() == 1) return {{{}, members[0]}};
     const Cut cut = widest_cut(shapes, members);
     std::vector<size_t> low, high;
@@ -58,7 +58,7 @@ bool implies(const std::vector<Condition> &a, const std::vector<Condition> &b) {
 
 }  // namespace
 
-std::vector<ShapeCase> shape_cases(const std::vector<DimExtents> &shapes, const std::function<bool(size_t, size_t)> &alike) {
+std::vector<ShapeCase> shape_cases(const std::vector<Extents> &shapes, const std::function<bool(size_t, size_t)> &alike) {
     std::vector<size_t> all;
     for (size_t i = 0; i < shapes.size(); i++) all.push_back(i);
     std::vector<ShapeCase> cases = cases_of(shapes, all);

@@ -18,6 +18,6 @@ struct ShapeCase {
 // dim are furthest apart as a ratio, the dim is cut at their geometric mean; what is on either side is cut in the same way, until each
 // shape has a part of its own. So extents that nobody tuned for go to a shape that is near them as `shape_distance` means it. `alike` says
 // that two shapes have one schedule: such neighbours become one case.
-std::vector<ShapeCase> shape_cases(const std::vector<DimExtents> &shapes, const std::function<bool(size_t, size_t)> &alike);
+std::vector<ShapeCase> shape_cases(const std::vector<Extents> &shapes, const std::function<bool(size_t, size_t)> &alike);
 
 }  // namespace tessera

@@ -8,8 +8,8 @@
 
 #include "schedules/artifact/fields.h"
 #include "schedules/artifact/merge.h"
-#include "schedules/knobs/notation.h"
 #include "schedules/artifact/read.h"
+#include "schedules/knobs/notation.h"
 
 namespace tessera {
 
@@ -47,17 +47,17 @@ static json knobs_document(const Knobs &k) {
     return s.document();
 }
 
-json document_of(const std::map<std::string, Knobs> &stages) {
+json document_of(const KnobsByStage &stages) {
     json document = json::object();
     for (const auto &[name, knobs] : stages)
         if (json k = knobs_document(knobs); !k.empty()) document[name] = std::move(k);
     return document;
 }
 
-std::map<std::string, Knobs> knobs_from(const json &stages) {
+KnobsByStage knobs_from(const json &stages) {
     std::set<std::string> names;
     for (const auto &[name, knobs] : stages.items()) names.insert(name);
-    std::map<std::string, Knobs> all;
+    KnobsByStage all;
     for (const auto &[name, knobs] : stages.items()) all[name] = read_knobs(knobs, names, FieldPlace{"tuned", "/stages", {}} / name);
     return all;
 }
@@ -104,8 +104,8 @@ void put(json &document, const FieldPath &path, const json &value) {
 
 }  // namespace
 
-Schedule tuned_schedule(const std::string &name, const std::map<std::string, Knobs> &stages, const std::optional<Schedule> &parent,
-                        const Library &library, const std::vector<std::string> &requires_features) {
+Schedule tuned_schedule(const std::string &name, const KnobsByStage &stages, const std::optional<Schedule> &parent, const Library &library,
+                        const std::vector<std::string> &requires_features) {
     const json wanted = {{"stages", document_of(stages)}};
     json whole = Schedule(name).document();
     whole["stages"] = wanted["stages"];
@@ -130,7 +130,7 @@ Schedule tuned_schedule(const std::string &name, const std::map<std::string, Kno
     return with_features(Schedule::from_json(child, name), requires_features);
 }
 
-Schedule with_variants(const Schedule &schedule, const std::map<std::string, Knobs> &stages, const std::vector<TunedVariant> &variants) {
+Schedule with_variants(const Schedule &schedule, const KnobsByStage &stages, const std::vector<TunedVariant> &variants) {
     const Values own = values_of({{"stages", document_of(stages)}});
     json document = schedule.document();
     if (!variants.empty()) document["variants"] = json::array();
@@ -144,8 +144,7 @@ Schedule with_variants(const Schedule &schedule, const std::map<std::string, Kno
     return Schedule::from_json(document, schedule.name());
 }
 
-std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<std::string, Knobs> &a,
-                                                                 const std::map<std::string, Knobs> &b) {
+std::vector<std::pair<std::string, std::string>> differing_knobs(const KnobsByStage &a, const KnobsByStage &b) {
     const json of_a = document_of(a), of_b = document_of(b);
     std::set<std::pair<std::string, std::string>> all;
     for (const auto &[one, other] : {std::pair(&of_a, &of_b), std::pair(&of_b, &of_a)})
@@ -155,8 +154,7 @@ std::vector<std::pair<std::string, std::string>> differing_knobs(const std::map<
     return {all.begin(), all.end()};
 }
 
-std::map<std::string, Knobs> with_knob_of(const std::map<std::string, Knobs> &stages, const std::map<std::string, Knobs> &from,
-                                          const std::string &stage, const std::string &knob) {
+KnobsByStage with_knob_of(const KnobsByStage &stages, const KnobsByStage &from, const std::string &stage, const std::string &knob) {
     json document = document_of(stages);
     const json other = document_of(from);
     if (other.contains(stage) && other[stage].contains(knob)) document[stage][knob] = other[stage][knob];

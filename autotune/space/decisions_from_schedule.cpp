@@ -78,7 +78,7 @@ std::string split_text(const Split &split, const Decision &d) {
     return nearest;
 }
 
-std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages, const Decision &d) {
+std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision &d) {
     auto found = stages.find(d.stage);
     static const Knobs none;
     const Knobs &k = found == stages.end() ? none : found->second;
@@ -139,7 +139,7 @@ std::optional<std::string> answer_in(const std::map<std::string, Knobs> &stages,
 
 }  // namespace
 
-Choose as_in(const std::map<std::string, Knobs> &stages, const Choose &otherwise) {
+Choose as_in(const KnobsByStage &stages, const Choose &otherwise) {
     return [stages, otherwise](const Decision &d) -> size_t {
         const std::optional<std::string> answer = answer_in(stages, d);
         if (!answer) return otherwise(d);

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-Plan::Plan(const Algorithm &algorithm, const DimExtents &extents) : algorithm_(algorithm) {
-    DimExtents symbolic;
+Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algorithm) {
+    Extents symbolic;
     for (const Dim &d : algorithm.dims)
         if (auto given = extents.find(d.name); given != extents.end() && d.kind == DimKind::symbolic) symbolic.insert(*given);
     extents_ = all_extents(algorithm, symbolic);
@@ -69,26 +69,26 @@ double Plan::repetitions(const Path &path) const {
 }
 
 // Sizes of all dims of a stage that runs somewhere inside the path.
-const DimExtents &Plan::sizes_in(size_t stage, const Path &path) const {
+const Extents &Plan::sizes_in(size_t stage, const Path &path) const {
     for (auto a = path.rbegin(); a != path.rend(); ++a)
         if (a->stage == stage) return loop(*a).sizes;
     return needed(stage, path);
 }
 
-const DimExtents &Plan::needed(size_t stage, const Path &path) const {
+const Extents &Plan::needed(size_t stage, const Path &path) const {
     auto known = needed_.find({stage, path});
     return known != needed_.end() ? known->second : needed_.emplace(std::pair(stage, path), find_needed(stage, path)).first->second;
 }
 
-DimExtents Plan::find_needed(size_t stage, const Path &path) const {
+Extents Plan::find_needed(size_t stage, const Path &path) const {
     const PlannedStage &s = stages_[stage];
-    DimExtents sizes;
+    Extents sizes;
     for (const std::string &d : s.view.stage->dims) sizes[d] = path.empty() ? extent(d) : 1;
     for (const auto *dims : {&s.view.reduced, &s.view.extra})
         for (const std::string &d : *dims) sizes[d] = extent(d);
     if (path.empty()) return sizes;
     for (size_t c : s.consumers) {
-        const DimExtents &inside = sizes_in(c, path);
+        const Extents &inside = sizes_in(c, path);
         for (const Operand &o : stages_[c].view.operands) {
             auto from = defined_by_.find(o.tensor);
             if (from == defined_by_.end() || from->second != stage) continue;
@@ -104,7 +104,7 @@ DimExtents Plan::find_needed(size_t stage, const Path &path) const {
 }
 
 std::vector<int64_t> Plan::needed_of(const std::string &tensor, size_t reader, const Path &path) const {
-    const DimExtents &inside = sizes_in(reader, path);
+    const Extents &inside = sizes_in(reader, path);
     const std::vector<std::string> &dims = tensors_.at(tensor).dims;
     std::vector<int64_t> most(dims.size(), 1);
     for (const Operand &o : stages_[reader].view.operands) {

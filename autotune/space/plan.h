@@ -13,7 +13,7 @@ namespace tessera {
 struct PlannedLoop {
     std::string text, dim;  // "micro.N", "N"
     int64_t count = 1;
-    DimExtents sizes;
+    Extents sizes;
 };
 
 // A position in the tree of loops: inside this loop of this stage.
@@ -28,18 +28,18 @@ struct PlannedStage {
     bool output = false;
     std::vector<size_t> consumers;   // positions, each after this one
     Path place;                      // the loops around it; empty at root
-    DimExtents sizes;                // what is needed of each of its dims there; reduced ones whole
+    Extents sizes;                   // what is needed of each of its dims there; reduced ones whole
     std::vector<PlannedLoop> loops;  // inside which other stages may be placed
 };
 
 class Plan {
 public:
-    Plan(const Algorithm &algorithm, const DimExtents &extents);
+    Plan(const Algorithm &algorithm, const Extents &extents);
     Plan(const Plan &) = delete;  // stages are pointed to
     Plan &operator=(const Plan &) = delete;
 
     const Algorithm &algorithm() const { return algorithm_; }
-    const DimExtents &extents() const { return extents_; }
+    const Extents &extents() const { return extents_; }
     int64_t extent(const std::string &dim) const;  // a guess where data decides it
     size_t size() const { return stages_.size(); }
     PlannedStage &stage(size_t i) { return stages_[i]; }
@@ -57,20 +57,20 @@ public:
     // How often the innermost loop's body runs.
     double repetitions(const Path &path) const;
     // What the body of the innermost loop needs of a stage: sizes of its dims.
-    const DimExtents &needed(size_t stage, const Path &path) const;
+    const Extents &needed(size_t stage, const Path &path) const;
     // What it needs of a tensor that stage `reader` loads, axis by axis.
     std::vector<int64_t> needed_of(const std::string &tensor, size_t reader, const Path &path) const;
 
 private:
     Algorithm algorithm_;
-    DimExtents extents_;
+    Extents extents_;
     std::vector<PlannedStage> stages_;
     std::map<std::string, size_t> defined_by_;
     std::map<std::string, Tensor> tensors_;
     // What was asked before: the loops of a path are settled, and so are those of a stage's consumers.
-    mutable std::map<std::pair<size_t, Path>, DimExtents> needed_;
-    const DimExtents &sizes_in(size_t stage, const Path &path) const;
-    DimExtents find_needed(size_t stage, const Path &path) const;
+    mutable std::map<std::pair<size_t, Path>, Extents> needed_;
+    const Extents &sizes_in(size_t stage, const Path &path) const;
+    Extents find_needed(size_t stage, const Path &path) const;
 };
 
 }  // namespace tessera

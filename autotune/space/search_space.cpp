@@ -20,7 +20,7 @@ bool contains(const std::vector<std::string> &names, const std::string &name) {
 }
 
 // An extent as far as shape and fixed dims decide it.
-static int64_t extent_of(const Algorithm &algorithm, const DimExtents &extents, const std::string &dim) {
+static int64_t extent_of(const Algorithm &algorithm, const Extents &extents, const std::string &dim) {
     const Dim *d = algorithm.find_dim(dim);
     if (d && d->kind == DimKind::fixed) return d->value;
     auto given = extents.find(dim);
@@ -134,7 +134,7 @@ Algorithm Sketch::split(const Algorithm &declared) {
 // A Map of few operations that is read about as often as it would be stored is cheaper to compute again.
 Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
     const Plan plan(algorithm, space_.extents);
-    std::map<std::string, Knobs> inlined;
+    KnobsByStage inlined;
     std::map<std::string, int64_t> sizes;  // of those
     for (size_t i = 0; i < plan.size(); i++) {
         const PlannedStage &s = plan.stage(i);
@@ -153,7 +153,7 @@ Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
         std::map<std::string, int64_t> with_it = sizes;
         with_it[name] = whole_size(*s.view.stage, sizes);
         const bool fits = std::all_of(s.consumers.begin(), s.consumers.end(),
-                                      [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= most_inlined; });
+                                      [&](size_t c) { return inlined_size(*plan.stage(c).view.stage, with_it) <= max_inlined; });
         std::vector<Answer> answers = {{"no", 1}};
         if (fits) answers.push_back({"yes", 4 / (1 + cost)});
         if (ask(name, "inline", answers) == "no") continue;
@@ -203,7 +203,7 @@ void Sketch::ask_place(size_t i) {
     stages_[name].place = Place{Place::Kind::at, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
 }
 
-std::map<std::string, Knobs> Sketch::run() {
+KnobsByStage Sketch::run() {
     const Algorithm whole = inline_calls(space_.algorithm);
     plan_ = std::make_unique<Plan>(inline_maps(split(whole)), space_.extents);
     for (size_t i = plan_->size(); i-- > 0;) {
@@ -217,6 +217,6 @@ std::map<std::string, Knobs> Sketch::run() {
     return stages_;
 }
 
-std::map<std::string, Knobs> realize(const SearchSpace &space, const Choose &choose) { return Sketch(space, choose).run(); }
+KnobsByStage realize(const SearchSpace &space, const Choose &choose) { return Sketch(space, choose).run(); }
 
 }  // namespace tessera

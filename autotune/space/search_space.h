@@ -32,24 +32,24 @@
 namespace tessera {
 
 // A further decision of a user's own: asked last, may change any knob.
-using Mutator = std::function<void(const Algorithm &, const DimExtents &, const std::function<std::string(const Decision &)> &ask,
-                                   std::map<std::string, Knobs> &stages)>;
+using Mutator =
+    std::function<void(const Algorithm &, const Extents &, const std::function<std::string(const Decision &)> &ask, KnobsByStage &stages)>;
 
 struct SearchSpace {
     Algorithm algorithm;  // with its fixed dims bound
     Target target;
-    DimExtents extents;  // of the symbolic dims: what is tuned for
-    int threads = 1;     // that the kernel will run on
+    Extents extents;  // of the symbolic dims: what is tuned for
+    int threads = 1;  // that the kernel will run on
     Restrictions restrictions;
     std::vector<Mutator> mutators;
     std::vector<std::string> ahead = {};  // operands that stay as they are, so that the caller may pack them once, ahead of time
 };
 
 // The schedule that the answers of `choose` make. UserError tune.space where a restriction allows no answer after those.
-std::map<std::string, Knobs> realize(const SearchSpace &space, const Choose &choose);
+KnobsByStage realize(const SearchSpace &space, const Choose &choose);
 
 // An answer for each decision, as the schedule has it; what it says with no decision, or what no decision can say, is lost, and
 // `otherwise` answers what it leaves open.
-Choose as_in(const std::map<std::string, Knobs> &stages, const Choose &otherwise);
+Choose as_in(const KnobsByStage &stages, const Choose &otherwise);
 
 }  // namespace tessera

@@ -11,12 +11,12 @@ bool contains(const std::vector<std::string> &names, const std::string &name);
 class Sketch {
 public:
     Sketch(const SearchSpace &space, const Choose &choose) : space_(space), choose_(choose) {}
-    std::map<std::string, Knobs> run();
+    KnobsByStage run();
 
 private:
     const SearchSpace &space_;
     const Choose &choose_;
-    std::map<std::string, Knobs> stages_;
+    KnobsByStage stages_;
     std::unique_ptr<Plan> plan_;
 
     std::string ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered = false);
@@ -43,7 +43,7 @@ private:
     };
     std::map<size_t, Tiles> tiles_;
     int64_t lanes_of(const PlannedStage &s) const;
-    static bool reuses(const PlannedStage &s, const DimExtents &extents);
+    static bool reuses(const PlannedStage &s, const Extents &extents);
     void ask_vector(PlannedStage &s, Tiles &t, Knobs &k);
     void ask_instruction(PlannedStage &s, Tiles &t, Knobs &k);
     void ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k);

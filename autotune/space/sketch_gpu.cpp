@@ -8,7 +8,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t most_points = 64;     // of one thread: registers for its sums
+constexpr int64_t max_points = 64;      // of one thread: registers for its sums
 constexpr int64_t usual_threads = 256;  // that a block has at most, as a rule
 
 }  // namespace
@@ -43,7 +43,7 @@ void Sketch::ask_team(PlannedStage &s, const Tiles &t, Knobs &k) {
         std::vector<Answer> answers;
         for (int64_t several : {1, 2, 4, 8}) {
             const int64_t extent = several * lanes;
-            if (several > 1 && (extent > size || points * extent > most_points)) break;
+            if (several > 1 && (extent > size || points * extent > max_points)) break;
             answers.push_back({std::to_string(extent), t.reuses ? (several == 1 ? 0.3 : several == 8 ? 0.3 : 1) : several == 1 ? 1 : 0.05});
         }
         const int64_t extent = std::stoll(ask(name, "micro." + d, answers, true));
@@ -55,11 +55,11 @@ void Sketch::ask_team(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (size < 2) continue;
         const int64_t unit = k.micro.count(d) ? k.micro.at(d) : 1;
         // Of partial results mostly all at one time: what a smaller tile reads last is not always shown to be there.
-        const bool together = d.ends_with(".i") && threads * size <= space_.target.most_threads * unit;
+        const bool together = d.ends_with(".i") && threads * size <= space_.target.max_threads * unit;
         const int64_t least = together ? size / unit : unit == 1 ? 2 : 1;
         std::vector<Answer> answers;
         if (unit == 1) answers.push_back({"none", together ? 0.02 : threads > 1 || !s.place.empty() ? 1 : 0.3});
-        for (int64_t n = least; threads * n <= space_.target.most_threads && (n == least || n / 2 * unit < size); n *= 2)
+        for (int64_t n = least; threads * n <= space_.target.max_threads && (n == least || n / 2 * unit < size); n *= 2)
             answers.push_back({std::to_string(n * unit), n == 1 || threads * n > usual_threads ? 0.1 : n >= 8 && n <= 64 ? 1 : 0.4});
         const std::string tile = ask(name, "block." + d, answers, true);
         if (tile == "none") continue;
@@ -101,7 +101,7 @@ void Sketch::ask_team_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (k.k.count(d)) loops.push_back({"k", d});
         else if (runs_over_pieces(d)) loops.push_back({"", d});
     }
-    DimExtents sizes = s.sizes;
+    Extents sizes = s.sizes;
     for (const auto &[level, d] : loops) {
         const int64_t tile = level.empty() ? 1 : level == "block" ? k.block.at(d) : k.k.at(d);
         PlannedLoop loop{level.empty() ? d : level + "." + d, d, 1, {}};

@@ -7,7 +7,7 @@ namespace tessera {
 
 // How many points of a fold or a scan are written out one after the other, its register tile in each of them.
 void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
-    constexpr int64_t most_statements = 128;
+    constexpr int64_t max_statements = 128;
     std::vector<std::string> dims = s.view.reduced;
     if (!s.view.scanned.empty()) dims.push_back(s.view.scanned);
     int64_t statements = 1;
@@ -19,7 +19,7 @@ void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
         if (*d == t.group) points /= find_instruction(*k.instruction)->group;
         std::vector<Answer> answers = {{"1", 1}};
         auto add = [&](int64_t several, double prior) {
-            if (several > points || several * statements > most_statements) return;
+            if (several > points || several * statements > max_statements) return;
             answers.push_back({std::to_string(several), points % several == 0 ? prior : 0.3 * prior});
         };
         for (int64_t several : {2, 4, 8}) {

@@ -54,7 +54,7 @@ std::string list_of(const std::vector<std::string> &words) {
 int64_t Sketch::lanes_of(const PlannedStage &s) const { return std::max<int64_t>(1, space_.target.vector_bytes / size_of(s.view.dtype)); }
 
 // Some operand is the same along one dim of the stage, and another one along another.
-bool Sketch::reuses(const PlannedStage &s, const DimExtents &extents) {
+bool Sketch::reuses(const PlannedStage &s, const Extents &extents) {
     if (!s.view.folds || s.view.operands.size() < 2) return false;
     for (const std::string &d : s.view.pure) {
         if (s.sizes.at(d) < 2) continue;
@@ -252,7 +252,7 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     // A fold over pieces encloses what each piece is made of.
     for (const std::string &d : s.view.reduced)
         if (runs_over_pieces(d)) loops.push_back({"", d});
-    DimExtents sizes = s.sizes;
+    Extents sizes = s.sizes;
     for (const auto &[level, d] : loops) {
         const int64_t tile = level.empty()      ? 1
                              : level == "block" ? k.block.at(d)

@@ -39,7 +39,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     return view;
 }
 
-int64_t movement(const Expr &index, const std::string &dim, int64_t size, const DimExtents &extents) {
+int64_t movement(const Expr &index, const std::string &dim, int64_t size, const Extents &extents) {
     if (!uses_variable(index, dim)) return 0;
     if (index.kind() == ExprKind::variable) return std::max<int64_t>(size, 1) - 1;
     LoopPositions positions;
@@ -51,7 +51,7 @@ int64_t movement(const Expr &index, const std::string &dim, int64_t size, const 
     return at(std::max<int64_t>(size, 1) - 1) - at(0);
 }
 
-std::vector<int64_t> spans(const Operand &operand, const DimExtents &sizes, const DimExtents &extents) {
+std::vector<int64_t> spans(const Operand &operand, const Extents &sizes, const Extents &extents) {
     std::vector<int64_t> all;
     for (const Expr &index : operand.index) {
         int64_t span = 1;
@@ -67,7 +67,7 @@ std::vector<int64_t> spans(const Operand &operand, const DimExtents &sizes, cons
     return all;
 }
 
-Stride stride_of(const Operand &operand, const std::string &dim, const DimExtents &extents) {
+Stride stride_of(const Operand &operand, const std::string &dim, const Extents &extents) {
     Stride stride = Stride::none;
     for (size_t axis = 0; axis < operand.index.size(); axis++) {
         const int64_t step = movement(operand.index[axis], dim, 2, extents);
@@ -77,7 +77,7 @@ Stride stride_of(const Operand &operand, const std::string &dim, const DimExtent
     return stride;
 }
 
-bool moves_with(const Operand &operand, const std::string &dim, const DimExtents &extents) {
+bool moves_with(const Operand &operand, const std::string &dim, const Extents &extents) {
     return stride_of(operand, dim, extents) != Stride::none;
 }
 

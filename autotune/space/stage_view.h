@@ -36,16 +36,16 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm);
 
 // By how much an index moves while `dim` goes through `size` values from 0 and every other loop stands at 0; 0 for an index that
 // does not depend on it. What is loaded inside the index counts as 0.
-int64_t movement(const Expr &index, const std::string &dim, int64_t size, const DimExtents &extents);
+int64_t movement(const Expr &index, const std::string &dim, int64_t size, const Extents &extents);
 
 // How many elements apart, along each axis of the tensor, are those that the loops of these sizes read at most.
-std::vector<int64_t> spans(const Operand &operand, const DimExtents &sizes, const DimExtents &extents);
+std::vector<int64_t> spans(const Operand &operand, const Extents &sizes, const Extents &extents);
 
 // Whether consecutive values of `dim` read consecutive elements, one and the same element, or elements apart from each other.
 enum class Stride { none, one, other };
-Stride stride_of(const Operand &operand, const std::string &dim, const DimExtents &extents);
+Stride stride_of(const Operand &operand, const std::string &dim, const Extents &extents);
 
 // Whether the element is different for different values of `dim`.
-bool moves_with(const Operand &operand, const std::string &dim, const DimExtents &extents);
+bool moves_with(const Operand &operand, const std::string &dim, const Extents &extents);
 
 }  // namespace tessera

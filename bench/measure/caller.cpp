@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "compiler/tile/arguments.h"
-#include "support/text/error.h"
 #include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 extern char **environ;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "support/text/error.h"
 #include "schedules/knobs/condition.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -21,7 +21,7 @@ double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) /
 
 static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }
 
-static void add_derived(const std::vector<Dim> &dims, DimExtents &extents) {
+static void add_derived(const std::vector<Dim> &dims, Extents &extents) {
     for (const Dim &d : dims) {
         if (d.kind == DimKind::fixed) extents[d.name] = d.value;
         if (d.kind != DimKind::derived) continue;
@@ -32,14 +32,14 @@ static void add_derived(const std::vector<Dim> &dims, DimExtents &extents) {
     }
 }
 
-DimExtents all_extents(const TileProgram &program, const DimExtents &extents) {
-    DimExtents all = extents;
+Extents all_extents(const TileProgram &program, const Extents &extents) {
+    Extents all = extents;
     add_derived(program.dims, all);
     return all;
 }
 
-DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic) {
-    DimExtents extents;
+Extents all_extents(const Algorithm &algorithm, const Extents &symbolic) {
+    Extents extents;
     std::vector<std::string> names;
     for (const Dim &d : algorithm.dims) {
         if (d.kind == DimKind::fixed) extents[d.name] = d.value;
@@ -78,22 +78,22 @@ static int64_t allowed(const Dim &d, int64_t extent) {
     return is_allowed(d, extent) ? extent : (d.min + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
 }
 
-bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic) {
-    const DimExtents all = all_extents(algorithm, symbolic);
+bool is_empty(const Algorithm &algorithm, const Extents &symbolic) {
+    const Extents all = all_extents(algorithm, symbolic);
     return std::any_of(all.begin(), all.end(), [](const auto &extent) { return extent.second == 0; });
 }
 
-std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed) {
+std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed) {
     static const int64_t awkward[] = {1, 2, 3, 7, 13, 16, 17, 31, 33, 47, 49, 64, 65, 97, 127};
-    constexpr double most_points = 1 << 22;
+    constexpr double max_points = 1 << 22;
     std::vector<Dim> dims;
     for (const Dim &d : algorithm.dims)
         if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
     RandomNumbers random(seed);
-    std::vector<DimExtents> shapes;
-    std::set<DimExtents> seen;
+    std::vector<Extents> shapes;
+    std::set<Extents> seen;
     auto add = [&](const std::vector<int64_t> &wanted) {
-        DimExtents shape;
+        Extents shape;
         for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
         if (static_cast<int>(shapes.size()) < count && seen.insert(shape).second) shapes.push_back(shape);
     };
@@ -102,14 +102,14 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
         double points = 1;
         for (size_t i = 0; i < dims.size(); i++)
             extents.push_back(awkward[random.below(std::size(awkward))]), points *= static_cast<double>(extents.back());
-        for (; points > most_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
+        for (; points > max_points; points /= 2) *std::max_element(extents.begin(), extents.end()) /= 2;
         return extents;
     };
     // What is derived, such as the windows that fit into an image, is not empty either.
     auto pick = [&] {
         std::vector<int64_t> extents = any();
         for (int tries = 0; tries < 200; tries++, extents = any()) {
-            DimExtents shape;
+            Extents shape;
             for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], extents[i]);
             if (!is_empty(algorithm, shape)) break;
         }
@@ -126,16 +126,16 @@ std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, ui
     return shapes;
 }
 
-std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
-                                           uint64_t seed) {
-    constexpr int most_tries = 64;
-    constexpr int64_t most_others = 17;  // of dims without a condition, since those with one may be large
-    auto runs = [&](size_t v, const DimExtents &shape) {
+std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                        uint64_t seed) {
+    constexpr int max_tries = 64;
+    constexpr int64_t max_others = 17;  // of dims without a condition, since those with one may be large
+    auto runs = [&](size_t v, const Extents &shape) {
         return std::all_of(variants[v].begin(), variants[v].end(),
                            [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
     };
     int tries = 0;
-    for (DimExtents shape : awkward_shapes(algorithm, most_tries, seed)) {
+    for (Extents shape : awkward_shapes(algorithm, max_tries, seed)) {
         std::set<std::string> chosen;
         for (const Condition &c : variants[variant])
             if (shape.count(c.dim) && chosen.insert(c.dim).second) {
@@ -146,7 +146,7 @@ std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std
             }
         tries++;
         for (auto &[dim, extent] : shape)
-            if (!chosen.count(dim)) extent = allowed(algorithm.dim(dim), std::min(extent, most_others));
+            if (!chosen.count(dim)) extent = allowed(algorithm.dim(dim), std::min(extent, max_others));
         bool first = runs(variant, shape) && !is_empty(algorithm, shape);
         for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
         if (first) return shape;
@@ -154,7 +154,7 @@ std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std
     return {};
 }
 
-std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents) {
+std::vector<int64_t> shape_of(const Tensor &tensor, const Extents &extents) {
     std::vector<int64_t> shape;
     for (const std::string &d : tensor.dims) {
         require(extents.count(d), "an argument's dims have extents that no data decides");
@@ -172,7 +172,7 @@ static bool has_offsets(const TileProgram &program, const std::string &tensor) {
     return found;
 }
 
-Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint64_t seed) {
+Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
     RandomNumbers random(seed);
     Inputs inputs;
     int64_t largest = 1;

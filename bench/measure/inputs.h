@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/evaluate/array.h"
+#include "algorithms/ir/algorithm.h"
 #include "compiler/tile/tile_program.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {
-
-using DimExtents = std::map<std::string, int64_t>;
 
 // Splitmix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
 class RandomNumbers {
@@ -30,22 +28,22 @@ private:
 
 // The extents of all dims whose size data does not decide, given those of the symbolic ones.
 // UserError command.extents: a symbolic dim has none, or one that its constraints forbid.
-DimExtents all_extents(const Algorithm &algorithm, const DimExtents &symbolic);
+Extents all_extents(const Algorithm &algorithm, const Extents &symbolic);
 
 // Whether a dim has no points.
-bool is_empty(const Algorithm &algorithm, const DimExtents &symbolic);
+bool is_empty(const Algorithm &algorithm, const Extents &symbolic);
 
 // Shapes that tend to break kernels: every extent 1, each dim empty, primes, one beside and one over the usual tiles; at
 // most `count`, none with more than 2^22 points. Every other one has points, as far as chance finds such. Only symbolic dims are in them;
 // without any there is one shape.
-std::vector<DimExtents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
+std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
 
 // A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.
-std::optional<DimExtents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
-                                           uint64_t seed);
+std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::vector<std::vector<Condition>> &variants, size_t variant,
+                                        uint64_t seed);
 
 // The same with the derived dims of the program, which has more where an operand is packed.
-DimExtents all_extents(const TileProgram &program, const DimExtents &extents);
+Extents all_extents(const TileProgram &program, const Extents &extents);
 
 struct Inputs {
     std::map<std::string, Array> tensors;  // inputs and states; operands as the algorithm has them, before they are packed
@@ -53,9 +51,9 @@ struct Inputs {
 };
 
 // Floats in [-1, 1), float parameters in (0, 1]; offsets of ragged dims ascend and stay inside; other integers are small.
-Inputs random_inputs(const TileProgram &program, const DimExtents &extents, uint64_t seed);
+Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
 
 // The extents of a tensor's dims.
-std::vector<int64_t> shape_of(const Tensor &tensor, const DimExtents &extents);
+std::vector<int64_t> shape_of(const Tensor &tensor, const Extents &extents);
 
 }  // namespace tessera

@@ -1,6 +1,5 @@
 #include "bench/measure/paired_timing.h"
 
-
 #include "bench/measure/ranks.h"
 #include "bench/measure/seconds_now.h"
 

@@ -13,7 +13,6 @@
 
 namespace {
 
-
 std::vector<int> allowed_processors() {
     std::vector<int> all;
 #if defined(__linux__)
@@ -62,9 +61,9 @@ Steady steady(int threads, const std::function<void(int)> &work, const Precision
             const double end = passed;
             if (id == 0 && round >= 0) {
                 times.push_back(end - start);
-                if (times.size() >= fewest && end - begin > precision.least_s) {
+                if (times.size() >= fewest && end - begin > precision.min_s) {
                     result = summary(times);
-                    done = result.spread <= precision.spread || end - begin > precision.most_s;
+                    done = result.spread <= precision.spread || end - begin > precision.max_s;
                 }
             }
             gate.arrive_and_wait();

@@ -10,9 +10,9 @@ struct Steady {
 };
 
 struct Precision {
-    double spread = 0.01;   // what is close
-    double least_s = 0.05;  // measure for at least so long,
-    double most_s = 1;      // and give up after so long
+    double spread = 0.01;  // what is close
+    double min_s = 0.05;   // measure for at least so long,
+    double max_s = 1;      // and give up after so long
 };
 
 // Runs work(worker) on `threads` threads at once, each pinned to a processor of its own (threads beyond their number share),

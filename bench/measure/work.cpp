@@ -21,7 +21,7 @@ Dims united(Dims a, const Dims &b) {
 // The operations of one stage. Its expressions share one table, so equal ones are one row.
 class StageWork {
 public:
-    explicit StageWork(const DimExtents &extents) : extents_(extents) {}
+    explicit StageWork(const Extents &extents) : extents_(extents) {}
 
     // Counts what `e` needs and is not counted yet; gives the dims that its value depends on, as a dim's index or as an
     // element of what `elements` names: inputs by position, parts and passes by number.
@@ -76,7 +76,7 @@ private:
         else if (type == DType::f64) work_.f64 += each;
     }
 
-    const DimExtents &extents_;
+    const Extents &extents_;
     ValueNumbering table_;
     std::map<int, Dims> dims_;
     std::vector<Dims> inputs_, elements_;
@@ -90,7 +90,7 @@ const Instruction *family_of(const Reduce &reduce) {
     return nullptr;
 }
 
-Work work_of(const Stage &stage, const DimExtents &extents) {
+Work work_of(const Stage &stage, const Extents &extents) {
     StageWork work(extents);
     for (const Expr &e : expressions_of(stage)) work.count(e);
     if (auto *reduce = std::get_if<Reduce>(&stage.body))
@@ -101,7 +101,7 @@ Work work_of(const Stage &stage, const DimExtents &extents) {
 
 }  // namespace
 
-Work work_of(const Algorithm &algorithm, const TileProgram &program, const DimExtents &extents) {
+Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents) {
     Work work;
     work.operations = 0;
     for (const Stage &stage : inline_calls(algorithm).stages) {
@@ -110,7 +110,7 @@ Work work_of(const Algorithm &algorithm, const TileProgram &program, const DimEx
         if (work.operations) *work.operations += *own.operations;
         work.f64 += own.f64, work.bf16 += own.bf16, work.u8s8 += own.u8s8;
     }
-    const DimExtents all = all_extents(program, extents);
+    const Extents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {
         double bytes = size_of(a.tensor.dtype);
         for (int64_t n : shape_of(a.tensor, all)) bytes *= static_cast<double>(n);

@@ -19,6 +19,6 @@ struct Work {
     double f64 = 0, bf16 = 0, u8s8 = 0;
 };
 
-Work work_of(const Algorithm &algorithm, const TileProgram &program, const DimExtents &extents);
+Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents);
 
 }  // namespace tessera

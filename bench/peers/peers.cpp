@@ -13,9 +13,9 @@
 #include <set>
 
 #include "bench/measure/bandwidth.h"
+#include "bench/measure/paired_timing.h"
 #include "bench/measure/peak.h"
 #include "bench/measure/stable_timing.h"
-#include "bench/measure/paired_timing.h"
 
 #include "attention_128.h"
 #include "attention_64.h"

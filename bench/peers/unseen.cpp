@@ -29,7 +29,7 @@ static Algorithm log_partition(const Numerics &numerics) {
     Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
     Tile x = f.input("x", {M, K}), c = f.input("c", {N, K});
     Tile scores = dot(x, transpose(c)).named("scores");                                 // (M, N)
-    Tile top = maximum(scores, N).named("top");                                         // (M)
+    Tile top = max(scores, N).named("top");                                             // (M)
     return f.output("y", log(sum(exp(scores - top).named("terms"), N)) + top).build();  // (M)
 }
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <functional>
 
-#include "support/text/error.h"
 #include "compiler/abi/wasm_object.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

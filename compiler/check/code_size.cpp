@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "support/containers/address_map.h"
-#include "support/text/error.h"
 #include "algorithms/ir/value_numbering.h"
 #include "compiler/tile/instruction.h"
+#include "support/containers/address_map.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -125,7 +125,7 @@ private:
 };
 
 // The stage that a buffer belongs to, of those with knobs; the buffer's own name where there is none.
-std::string stage_of(const std::string &buffer, const std::map<std::string, Knobs> &stages) {
+std::string stage_of(const std::string &buffer, const KnobsByStage &stages) {
     std::string found;
     for (const auto &[name, k] : stages)
         if ((buffer == name || buffer.starts_with(name + ".")) && name.size() > found.size()) found = name;
@@ -133,7 +133,7 @@ std::string stage_of(const std::string &buffer, const std::map<std::string, Knob
 }
 
 // " (micro: 64 of M * 64 of N)"
-std::string knobs_text(const std::string &stage, const std::map<std::string, Knobs> &stages) {
+std::string knobs_text(const std::string &stage, const KnobsByStage &stages) {
     auto found = stages.find(stage);
     if (found == stages.end()) return "";
     std::vector<std::string> knobs;
@@ -150,25 +150,25 @@ std::string knobs_text(const std::string &stage, const std::map<std::string, Kno
 
 CodeSize code_size(const TileProgram &program, const Target &target) { return Counter(target, true).size(program); }
 
-std::vector<std::string> check_code_size(const TileProgram &program, const std::map<std::string, Knobs> &stages, const Target &target) {
+std::vector<std::string> check_code_size(const TileProgram &program, const KnobsByStage &stages, const Target &target) {
     std::vector<std::string> notes;
     if (target.is_gpu()) return notes;
     CodeSize size = Counter(target, false).size(program);  // at most that
-    if (size.instructions > most_instructions) size = code_size(program, target);
+    if (size.instructions > max_instructions) size = code_size(program, target);
     const std::string keeper = stage_of(size.keeps, stages), computer = stage_of(size.computes, stages);
     const std::string kept = program.name + "." + keeper + ": its register tile" + knobs_text(keeper, stages) + " keeps " +
                              std::to_string(size.registers) + " values at a time, and " + target.name + " has " +
                              std::to_string(target.vector_registers) + " registers";
-    const int64_t limit = most_register_files * target.vector_registers;
+    const int64_t limit = max_register_files * target.vector_registers;
     if (size.registers >= limit)
         throw UserError("schedule.register-tile", kept + "; expected fewer than " + std::to_string(limit) +
                                                       ", since compiling takes minutes beyond. Make micro smaller, or vector wider.");
-    if (size.instructions > most_instructions)
+    if (size.instructions > max_instructions)
         throw UserError("schedule.register-tile",
                         program.name + "." + computer + ": " +
                             (size.instructions >= countless ? "countless" : std::to_string(size.instructions)) +
                             " instructions are written out in a row" + knobs_text(computer, stages) + "; expected at most " +
-                            std::to_string(most_instructions) +
+                            std::to_string(max_instructions) +
                             ", since compiling takes minutes beyond. Make micro or unroll smaller, or vector wider.");
     if (size.registers > target.vector_registers) notes.push_back(kept + ", so some go through memory");
     for (const TileProgram &inner : program.programs)

@@ -21,12 +21,12 @@ struct CodeSize {
 };
 CodeSize code_size(const TileProgram &program, const Target &target);
 
-constexpr int64_t most_instructions = 1500;
-constexpr int64_t most_register_files = 8;  // as many times what the target has
+constexpr int64_t max_instructions = 1500;
+constexpr int64_t max_register_files = 8;  // as many times what the target has
 
 // Gives notes: register tiles that do not fit the target's registers. UserError schedule.register-tile, which names the stage and
 // its knobs, for code that takes minutes to compile. `stages` are the knobs that the program was lowered with. A GPU's program
 // is for another compiler and always passes.
-std::vector<std::string> check_code_size(const TileProgram &program, const std::map<std::string, Knobs> &stages, const Target &target);
+std::vector<std::string> check_code_size(const TileProgram &program, const KnobsByStage &stages, const Target &target);
 
 }  // namespace tessera

@@ -4,10 +4,10 @@
 #include <optional>
 #include <set>
 
-#include "support/text/error.h"
 #include "compiler/check/barriers.h"
 #include "compiler/check/verify_races.h"
 #include "schedules/target/target.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
 #include "compiler/abi/c_names.h"
+#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

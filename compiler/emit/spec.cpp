@@ -1,8 +1,8 @@
 #include "compiler/emit/spec.h"
 
-#include "support/text/error.h"
 #include "compiler/rewrite/prepack.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

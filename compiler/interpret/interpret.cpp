@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "compiler/tile/conditional_reads.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -18,7 +18,7 @@ using Shadows = std::map<std::string, Shadow>;
 
 class Interpreter {
 public:
-    Interpreter(const TileProgram &p, const std::map<std::string, TensorView> &arguments, const std::map<std::string, int64_t> &extents,
+    Interpreter(const TileProgram &p, const std::map<std::string, TensorView> &arguments, const Extents &extents,
                 const std::map<std::string, Scalar> &parameters, const InterpretOptions &options, const std::vector<TileProgram> &all,
                 const Shadows &shadows = {})
         : program(p), programs(all), checked(options.checked) {
@@ -68,7 +68,7 @@ private:
     const std::vector<TileProgram> &programs;  // that may be invoked
     bool checked;
     std::map<std::string, int> variables, tensor_of, parameter_slots, extent_slots;
-    std::map<std::string, int64_t> extent_values;
+    Extents extent_values;
     std::vector<std::pair<int, Register>> initial;
     int next = 0;
     std::vector<const Tape *> tapes;
@@ -373,7 +373,7 @@ private:
         for (const std::string &b : invoke.buffers) buffers.push_back(static_cast<size_t>(position_of(b)));
         return [this, &callee, all, dims, buffers] {
             evaluate(*all);
-            std::map<std::string, int64_t> extents;
+            Extents extents;
             for (size_t i = 0; i < dims.size(); i++) extents[dims[i]] = integer(all->tape.result(i));
             std::map<std::string, Scalar> parameters;
             for (size_t i = 0; i < callee.parameters.size(); i++) {
@@ -409,9 +409,8 @@ private:
 
 }  // namespace
 
-void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments,
-               const std::map<std::string, int64_t> &extents, const std::map<std::string, Scalar> &parameters,
-               const InterpretOptions &options) {
+void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents,
+               const std::map<std::string, Scalar> &parameters, const InterpretOptions &options) {
     Interpreter(program, arguments, extents, parameters, options, program.programs).run();
 }
 

@@ -1,9 +1,9 @@
 // The innermost part of a nest: what is computed at each point of a register tile, and how folds step.
 #include <algorithm>
 
-#include "support/text/error.h"
-#include "compiler/tile/instruction.h"
 #include "compiler/lower/nest_state.h"
+#include "compiler/tile/instruction.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

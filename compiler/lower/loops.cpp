@@ -3,11 +3,11 @@
 #include <cctype>
 #include <numeric>
 
-#include "support/text/error.h"
+#include "compiler/lower/nest_state.h"
 #include "compiler/rewrite/choice.h"
 #include "compiler/tile/instruction.h"
-#include "compiler/lower/nest_state.h"
 #include "compiler/tile/tile_identity.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

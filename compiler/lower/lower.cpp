@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <cctype>
 
-#include "support/text/error.h"
 #include "compiler/check/barriers.h"
-#include "compiler/rewrite/calls.h"
-#include "compiler/tile/arguments.h"
-#include "compiler/rewrite/inline_stages.h"
-#include "compiler/tile/instruction.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/lower/nest.h"
+#include "compiler/rewrite/calls.h"
+#include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/check/verify_tiles.h"
+#include "compiler/tile/arguments.h"
+#include "compiler/tile/instruction.h"
 #include "runtime/tessera.h"
 #include "schedules/knobs/directives.h"
 #include "schedules/knobs/pieces.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -28,7 +28,7 @@ static std::string near_dim(const std::string &name, std::vector<std::string> di
     return did_you_mean(name, dims);
 }
 
-Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents) {
+Algorithm bind_extents(const Algorithm &algorithm, const Extents &extents) {
     Algorithm result = algorithm;
     std::vector<std::string> symbolic;
     for (const Dim &d : algorithm.dims)
@@ -180,8 +180,8 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
     return {tile_node(Loop{variable, Expr(1), LoopKind::block, 0, serial_within(fused, LoopKind::block)})};
 }
 
-static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target,
-                                std::vector<PackedInput> &packed, const std::vector<WritingCall> &calls = {}) {
+static Algorithm rewrite_stages(const Algorithm &algorithm, KnobsByStage &stages, const Target &target, std::vector<PackedInput> &packed,
+                                const std::vector<WritingCall> &calls = {}) {
     Algorithm a = apply_splits(algorithm, stages);
     stages = with_dims_of(a, stages);
     check_order(a, algorithm, stages, calls);
@@ -194,13 +194,13 @@ static Algorithm rewrite_stages(const Algorithm &algorithm, std::map<std::string
     return insert_packs(std::move(a), stages, lanes);
 }
 
-Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target) {
+Algorithm rewritten(const Algorithm &algorithm, KnobsByStage &stages, const Target &target) {
     std::vector<PackedInput> packed;
     return rewrite_stages(inline_calls(algorithm), stages, target, packed);
 }
 
 // What a GPU target lacks and a rewrite would hide.
-static void check_rewrites(const std::map<std::string, Knobs> &stages, const Target &target) {
+static void check_rewrites(const KnobsByStage &stages, const Target &target) {
     if (!target.is_gpu()) return;
     for (auto &[name, k] : stages) {
         if (k.call && *k.call != "inline")
@@ -213,7 +213,7 @@ static void check_rewrites(const std::map<std::string, Knobs> &stages, const Tar
 }
 
 // Directives become the knobs that say the same; what has no meaning on the target is refused.
-static void expand_directives(std::map<std::string, Knobs> &stages, const Algorithm &a, const Target &target) {
+static void expand_directives(KnobsByStage &stages, const Algorithm &a, const Target &target) {
     for (auto &[name, k] : stages) {
         auto refuse = [&, stage = name](const std::string &what) {
             if (target.is_gpu())
@@ -249,7 +249,7 @@ static void expand_directives(std::map<std::string, Knobs> &stages, const Algori
 }
 
 // Every instruction family that the schedule names exists, on this target, for this fold.
-static void check_instructions(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target) {
+static void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Target &target) {
     for (auto &[name, k] : stages) {
         if (!k.instruction) continue;
         auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
@@ -353,7 +353,7 @@ namespace {
 
 // An algorithm after every rewrite, and the calls that stay.
 struct Rewritten {
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     PartlyInlined inlined;
     std::vector<Callee> callees;
     std::set<std::string> called;  // the results of calls, which stages load as if they were inputs
@@ -363,7 +363,7 @@ struct Rewritten {
 
 }  // namespace
 
-static Rewritten rewrite_all(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target) {
     Rewritten r;
     r.stages = knobs;
     check_rewrites(r.stages, target);
@@ -399,7 +399,7 @@ TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, 
     return program;
 }
 
-std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target) {
     const Rewritten r = rewrite_all(algorithm, stages, target);
     std::vector<TileProgram> programs;
     for (const PackedInput &input : r.packed) programs.push_back(lower_packing(algorithm, input, target));
@@ -407,8 +407,7 @@ std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::m
 }
 
 // `borders` is whether tiles at the border of an image are told from others; with the program comes whether any were.
-static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target,
-                                               bool borders) {
+static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, bool borders) {
     const Rewritten rewritten = rewrite_all(algorithm, knobs, target);
     const auto &[stages, inlined, callees, called, packed, a] = rewritten;
     TileProgram program;
@@ -471,7 +470,7 @@ static std::pair<TileProgram, bool> lower_once(const Algorithm &algorithm, const
     return {std::move(program), nests.told_borders_apart()};
 }
 
-TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &knobs, const Target &target) {
+TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target) {
     auto [program, told_apart] = lower_once(algorithm, knobs, target, true);
     if (!told_apart || is_proved(program)) return std::move(program);
     // Where the verifier cannot follow what was known inside an image, every load keeps its guard.

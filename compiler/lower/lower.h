@@ -12,20 +12,20 @@
 namespace tessera {
 
 // Replaces symbolic dims by fixed ones. UserError shape.unknown-dim, shape.constraint.
-Algorithm bind_extents(const Algorithm &algorithm, const std::map<std::string, int64_t> &extents);
+Algorithm bind_extents(const Algorithm &algorithm, const Extents &extents);
 
 // What the tile program computes: the algorithm after every rewrite that the schedule asks for.
-Algorithm rewritten(const Algorithm &algorithm, std::map<std::string, Knobs> &stages, const Target &target);
+Algorithm rewritten(const Algorithm &algorithm, KnobsByStage &stages, const Target &target);
 
 // What packs `input`, an operand of `algorithm`: its arguments are the operand and what it is packed into, which is `packed`, as
 // that argument of the program that `lower` gives is.
 TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target);
 // What packs the operands that the schedule wants packed ahead of time, one program for each, in the order of the inputs.
 // UserError as lower.
-std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target);
 
 // One program for one set of knobs; variants of a schedule are lowered one by one. Throws UserError schedule.* where the
 // schedule does not fit the algorithm or asks for what would be wrong (a parallel loop that carries a reduction, …).
-TileProgram lower(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+TileProgram lower(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target);
 
 }  // namespace tessera

@@ -1,12 +1,12 @@
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "compiler/lower/nest_state.h"
 #include "schedules/knobs/pieces.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
-Nests::Nests(const Algorithm &a, const std::map<std::string, Knobs> &s, const Target &t, bool tells_borders_apart)
+Nests::Nests(const Algorithm &a, const KnobsByStage &s, const Target &t, bool tells_borders_apart)
     : algorithm(a), schedule(s), target(t), borders(tells_borders_apart), facts(a.dims) {
     for (const Dim &d : a.dims) names.insert(d.name);
     for (const Tensor &tensor : a.tensors) names.insert(tensor.name);

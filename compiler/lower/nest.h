@@ -28,7 +28,7 @@ struct Instruction;
 class Nests {
 public:
     // `borders`: tiles at the border of an image are told from those inside, which need no guards.
-    Nests(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target, bool borders);
+    Nests(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target, bool borders);
     bool told_borders_apart() const { return told_apart; }
 
     // Tensors that exist outside every nest.
@@ -47,7 +47,7 @@ private:
     struct State;  // of one stage's nest at one loop depth
 
     const Algorithm &algorithm;
-    const std::map<std::string, Knobs> &schedule;
+    const KnobsByStage &schedule;
     const Target &target;
     const bool borders;
     bool told_apart = false;
@@ -73,7 +73,7 @@ private:
     // On a GPU, of the root stage's nest: threads of a block, bytes of shared memory that are left, and the knobs of each
     // stage in it with every tile written out.
     int64_t threads = 1, shared_left = 0;
-    std::map<std::string, Knobs> shared_out;
+    KnobsByStage shared_out;
 
     const Knobs &knobs_of(const std::string &stage) const;
     std::string unique(const std::string &name);

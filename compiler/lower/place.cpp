@@ -1,8 +1,8 @@
 // Stages placed inside another stage's loops: the regions they must fill, their storage and where their values are.
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "compiler/lower/nest_state.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -1,13 +1,13 @@
 // Cache lines that a stage asks for before it computes a tile.
-#include "support/text/error.h"
 #include "compiler/lower/nest_state.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 // Of the processors that Tessera is for; asking twice for half a line each is slower only.
 static constexpr int64_t line_bytes = 64;
 // More in a row would fill the queue of loads before anything is computed.
-static constexpr int64_t most_lines = 64;
+static constexpr int64_t max_lines = 64;
 
 // Where the stage reads the operand, each index once; where its dims say, if it does not read it.
 static std::vector<std::vector<Expr>> indices_of(const Stage &stage, const std::string &operand, const std::vector<std::string> &dims) {
@@ -76,8 +76,8 @@ TileBody Nests::prefetches(const State &state) {
                 steps.emplace_back(v, count);
                 lines *= count;
             }
-            if (lines > most_lines)
-                refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(most_lines) +
+            if (lines > max_lines)
+                refuse("a tile of it has " + std::to_string(lines) + " cache lines; expected at most " + std::to_string(max_lines) +
                        ". Make the register tile smaller, or delete the prefetch (null).");
             std::vector<Expr> axes = locate_at(where, index, at);
             bool moves = loop.empty();

@@ -2,8 +2,8 @@
 #pragma once
 #include <optional>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/index/prove.h"
+#include "algorithms/ir/algorithm.h"
 
 namespace tessera {
 

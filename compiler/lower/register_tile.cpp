@@ -1,9 +1,9 @@
 // Register tiles: the loops over their points, what an expression is at one, and the memory that holds a value for each.
 #include <algorithm>
 
-#include "support/text/error.h"
-#include "compiler/rewrite/choice.h"
 #include "compiler/lower/nest_state.h"
+#include "compiler/rewrite/choice.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "algorithms/index/bounds.h"
-#include "compiler/lower/lower.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
 
 namespace tessera {
 
@@ -35,7 +35,7 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
     return result;
 }
 
-TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages,
+TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages,
                           const Target &target) {
     if (when.empty()) return lower(algorithm, stages, target);
     TileProgram program = lower(constrained(algorithm, when), stages, target);

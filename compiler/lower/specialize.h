@@ -17,7 +17,6 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
 
 // `lower` for those extents, or for all where only that program is proved right. A dim that has one extent there is that number in the
 // program's body; the arguments and dims are those of the program for all extents, but for the dims' constraints. Throws as `lower`.
-TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const std::map<std::string, Knobs> &stages,
-                          const Target &target);
+TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target);
 
 }  // namespace tessera

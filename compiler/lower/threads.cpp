@@ -3,8 +3,8 @@
 // loops one after the other, by the team of that other stage.
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "compiler/lower/nest_state.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -35,7 +35,7 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
     bool tiled = stated_tiles;
     int64_t used = 1;
     // What a piece of a dim has at most, as far as that is known.
-    auto most_of = [&](const std::string &dim) -> std::optional<int64_t> {
+    auto max_of = [&](const std::string &dim) -> std::optional<int64_t> {
         auto piece = pieces.find(dim);
         if (piece == pieces.end() || !piece->second.most.defined() || !piece->second.most.is_constant()) return std::nullopt;
         return piece->second.most->value.integer;
@@ -46,7 +46,7 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
         if (micro % lanes)
             refuse("micro " + d + " = " + std::to_string(micro) + " must be a multiple of vector " + d + " = " + std::to_string(lanes) +
                    ".");
-        if (auto most = most_of(d); most && lanes == 1 && !k.block.count(d))
+        if (auto most = max_of(d); most && lanes == 1 && !k.block.count(d))
             micro = std::max<int64_t>(1, std::min(micro, *most)), k.micro.erase(d);
         if (micro > 1 && !k.block.count(d)) add_tile(d, micro), tiled = true;
         if (!k.block.count(d)) continue;
@@ -69,16 +69,16 @@ void Nests::share_out(const Stage &stage, const Pieces &pieces, bool root) {
                 is_outer_of_ragged(algorithm, stage, *d))
                 continue;
             int64_t extent = left;
-            if (auto most = most_of(*d))
+            if (auto most = max_of(*d))
                 for (extent = 1; extent < *most && extent * 2 <= left;) extent *= 2;
             if (extent == 1) continue;
             add_tile(*d, extent);
             left /= extent, used *= extent;
         }
     }
-    if (std::max(used, threads) > target.most_threads)
-        refuse("a block of " + std::to_string(std::max(used, threads)) + " threads is more than the " +
-               std::to_string(target.most_threads) + " of " + target.name + "; make micro larger or block smaller.");
+    if (std::max(used, threads) > target.max_threads)
+        refuse("a block of " + std::to_string(std::max(used, threads)) + " threads is more than the " + std::to_string(target.max_threads) +
+               " of " + target.name + "; make micro larger or block smaller.");
     shared_out[stage.name] = k;
 }
 

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/text/hash.h"
 #include "schedules/knobs/knob_names.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 bool is_within(const std::string &name, const std::string &scope) { return name.starts_with(scope + "."); }
 

@@ -9,17 +9,17 @@ namespace tessera {
 struct Callee {
     std::string scope;
     Algorithm algorithm;  // with calls; dims and tensors that the caller binds alike are one
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::map<std::string, std::string> dims;     // of the algorithm -> of the caller
     std::map<std::string, std::string> tensors;  // inputs, states and outputs of the algorithm -> of the caller
     std::map<std::string, Expr> parameters;      // over the caller's
 };
 
 // Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope.
-KeepsCall emitted_once(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
+KeepsCall emitted_once(const Algorithm &algorithm, const KnobsByStage &stages);
 
 // The callees of the caller's calls; takes the knobs of their stages out of `stages`. UserError schedule.call where a place
 // leads into a call or out of it.
-std::vector<Callee> take_callees(const Algorithm &caller, std::map<std::string, Knobs> &stages);
+std::vector<Callee> take_callees(const Algorithm &caller, KnobsByStage &stages);
 
 }  // namespace tessera

@@ -11,7 +11,7 @@ namespace tessera {
 
 static bool is_inlined(const Knobs &knobs) { return knobs.place && knobs.place->kind == Place::Kind::inlined; }
 
-static int64_t size_of_loads(const Stage &stage, const std::map<std::string, int64_t> &sizes, int64_t each_other_node) {
+static int64_t size_of_loads(const Stage &stage, const Extents &sizes, int64_t each_other_node) {
     int64_t size = 0;
     for (const Expr &root : expressions_of(stage))
         walk(root, [&](const Expr &n) {
@@ -22,12 +22,12 @@ static int64_t size_of_loads(const Stage &stage, const std::map<std::string, int
     return size;
 }
 
-int64_t inlined_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 0); }
-int64_t whole_size(const Stage &stage, const std::map<std::string, int64_t> &sizes) { return size_of_loads(stage, sizes, 1); }
+int64_t inlined_size(const Stage &stage, const Extents &sizes) { return size_of_loads(stage, sizes, 0); }
+int64_t whole_size(const Stage &stage, const Extents &sizes) { return size_of_loads(stage, sizes, 1); }
 
-static void check_inlined(const Stage &stage, const std::map<std::string, int64_t> &sizes) {
+static void check_inlined(const Stage &stage, const Extents &sizes) {
     const int64_t size = inlined_size(stage, sizes);
-    if (size <= most_inlined) return;
+    if (size <= max_inlined) return;
     std::string largest;
     for (const Expr &root : expressions_of(stage))
         walk(root, [&](const Expr &n) {
@@ -39,14 +39,14 @@ static void check_inlined(const Stage &stage, const std::map<std::string, int64_
         fmt::format(
             "{}: what is inlined into it makes {} operations and operands of each of its points; expected at most {}. Place '{}' at one of "
             "its loops, or at root.",
-            stage.name, size, most_inlined, largest));
+            stage.name, size, max_inlined, largest));
 }
 
-Algorithm inline_stages(Algorithm result, const std::map<std::string, Knobs> &stages) {
+Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
     if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
     const std::vector<Stage> declared = std::exchange(result.stages, {});
     std::map<std::string, Stage> inlined;
-    std::map<std::string, int64_t> sizes;  // of those
+    Extents sizes;  // of those
     auto substitute_loads = [&](const Expr &root) {
         return rewrite(root, [&](const Expr &n) -> Expr {
             if (n.kind() != ExprKind::load || !inlined.count(n->name)) return {};

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/index/simplify.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -20,8 +20,7 @@ size_t position_before(size_t stage) { return 2 * stage; }
 
 class Order {
 public:
-    Order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages,
-          const std::vector<WritingCall> &calls)
+    Order(const Algorithm &algorithm, const Algorithm &declared, const KnobsByStage &stages, const std::vector<WritingCall> &calls)
         : algorithm_(algorithm), knobs_(stages) {
         for (size_t i = 0; i < algorithm.stages.size(); i++)
             if (auto *update = std::get_if<Update>(&algorithm.stages[i].body))
@@ -55,7 +54,7 @@ public:
 
 private:
     const Algorithm &algorithm_;
-    const std::map<std::string, Knobs> &knobs_;
+    const KnobsByStage &knobs_;
     std::vector<Write> writes_;
 
     const Place *place_of(const std::string &stage) const {
@@ -105,8 +104,7 @@ bool comes_of(const std::string &name, const std::set<std::string> &stages, cons
     return stages.count(origin) > 0;
 }
 
-void check_order(const Algorithm &algorithm, const Algorithm &declared, const std::map<std::string, Knobs> &stages,
-                 const std::vector<WritingCall> &calls) {
+void check_order(const Algorithm &algorithm, const Algorithm &declared, const KnobsByStage &stages, const std::vector<WritingCall> &calls) {
     Order(algorithm, declared, stages, calls).check();
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
-#include "support/text/sha256.h"
 #include "compiler/abi/c_names.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -77,8 +77,8 @@ PackedInput packed_input(const Algorithm &a, const std::string &stage, const std
             if (t.role == Role::input) inputs.push_back(t.name);
         const char *what = !tensor ? "it is computed by the kernel" : tensor->role == Role::state ? "it is a state" : "it is a constant";
         refuse_packing(stage, operand,
-               std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) +
-                   ". Pack it at a loop of the stage, or at root.");
+                       std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) +
+                           ". Pack it at a loop of the stage, or at root.");
     }
     PackedInput made{*tensor, {*tensor, complete(pack.layout, *tensor)}};
     made.tensor.name = packed_name(operand);
@@ -88,7 +88,8 @@ PackedInput packed_input(const Algorithm &a, const std::string &stage, const std
 }
 
 void check_dims(const Algorithm &a, const std::string &stage, const Tensor &operand) {
-    if (operand.dims.empty()) refuse_packing(stage, operand.name, "it is one element, of which there is nothing to pack. Delete the pack (null).");
+    if (operand.dims.empty())
+        refuse_packing(stage, operand.name, "it is one element, of which there is nothing to pack. Delete the pack (null).");
     for (size_t i = 0; i < operand.dims.size(); i++) {
         const Dim &d = a.dim(operand.dims[i]);
         bool varies = false;
@@ -96,14 +97,15 @@ void check_dims(const Algorithm &a, const std::string &stage, const Tensor &oper
             walk(d.size, [&](const Expr &n) {
                 varies |= n.kind() == ExprKind::load || n.kind() == ExprKind::variable || n.kind() == ExprKind::parameter;
             });
-        if (varies) refuse_packing(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + brief(d.size) + "). Pack it at root.");
+        if (varies)
+            refuse_packing(stage, operand.name, "the extent of its dim '" + d.name + "' is data (" + brief(d.size) + "). Pack it at root.");
         if (std::count(operand.dims.begin(), operand.dims.end(), d.name) > 1)
             refuse_packing(stage, operand.name, "its dim '" + d.name + "' stands in it twice. Pack it at root.");
     }
 }
 
 // Every use of the operand goes through such a pack, of one layout.
-void check_readers(const Algorithm &a, const std::map<std::string, Knobs> &stages, const std::string &stage, const Packing &packing) {
+void check_readers(const Algorithm &a, const KnobsByStage &stages, const std::string &stage, const Packing &packing) {
     const std::string &operand = packing.operand.name, layout = text_of(packing.layout);
     for (const Stage &reader : a.stages) {
         if (!loads(reader, operand)) continue;
@@ -113,12 +115,12 @@ void check_readers(const Algorithm &a, const std::map<std::string, Knobs> &stage
             if (auto it = knobs->second.pack.find(operand); it != knobs->second.pack.end()) pack = &it->second;
         if (!pack || !pack->is_ahead())
             refuse_packing(stage, operand,
-                   "the stage '" + reader.name + "' reads it too" + (pack ? ", and packs it at " + pack->at : ", unpacked") +
-                       "; state the same pack there (\"at\": \"prepack\", layout " + layout + "), or pack it at a loop here.");
+                           "the stage '" + reader.name + "' reads it too" + (pack ? ", and packs it at " + pack->at : ", unpacked") +
+                               "; state the same pack there (\"at\": \"prepack\", layout " + layout + "), or pack it at a loop here.");
         if (const std::vector<LayoutAxis> other = complete(pack->layout, packing.operand); other != packing.layout)
             refuse_packing(stage, operand,
-                   "the stage '" + reader.name + "' wants it in the layout " + text_of(other) + ", this one in " + layout +
-                       "; state one layout in both.");
+                           "the stage '" + reader.name + "' wants it in the layout " + text_of(other) + ", this one in " + layout +
+                               "; state one layout in both.");
     }
     for (const Dim &d : a.dims)
         if (d.size.defined() && loads(d.size, operand))
@@ -126,8 +128,9 @@ void check_readers(const Algorithm &a, const std::map<std::string, Knobs> &stage
     for (const Call &call : a.calls)
         for (const auto &[callee, caller] : call.tensors)
             if (caller == operand)
-                refuse_packing(stage, operand,
-                       "the call '" + call.scope + "', which is emitted once, reads it too; inline the call, or pack it at a loop here.");
+                refuse_packing(
+                    stage, operand,
+                    "the call '" + call.scope + "', which is emitted once, reads it too; inline the call, or pack it at a loop here.");
 }
 
 // The index of a packed tensor's element, given the index of the operand's.
@@ -171,10 +174,10 @@ static bool packs_ahead(const Knobs &knobs) {
     return std::any_of(knobs.pack.begin(), knobs.pack.end(), [](const auto &p) { return p.second.is_ahead(); });
 }
 
-Algorithm prepack(Algorithm algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed) {
+Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed) {
     if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return packs_ahead(s.second); })) return algorithm;
     Algorithm result = algorithm;
-    const std::map<std::string, Knobs> asked = stages;
+    const KnobsByStage asked = stages;
     for (const auto &[stage, knobs] : asked)
         for (const auto &[operand, pack] : knobs.pack) {
             if (!pack.is_ahead()) continue;
@@ -241,7 +244,7 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
     return a;
 }
 
-std::map<std::string, Knobs> packing_schedule(const PackedInput &input, const Target &target) {
+KnobsByStage packing_schedule(const PackedInput &input, const Target &target) {
     const std::vector<LayoutAxis> &layout = input.packing.layout;
     const std::vector<std::string> &dims = input.tensor.dims;
     const int64_t lanes = std::max(1, target.vector_bytes / 4);

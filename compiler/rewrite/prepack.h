@@ -20,12 +20,12 @@ struct PackedInput {
 // Replaces each input that a `pack` knob of `stages` wants packed ahead of time, and takes those knobs out of `stages`; `packed`
 // gets what came in their place. UserError schedule.prepack where the operand is no input, where something reads it otherwise
 // than through such a pack, or where packs differ.
-Algorithm prepack(Algorithm algorithm, std::map<std::string, Knobs> &stages, std::vector<PackedInput> &packed);
+Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed);
 
 // What packs `input`, an input of `algorithm`: named <algorithm>_pack_<operand>, over the operand's dims alone.
 Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input);
 // Its schedule: panels in parallel, vectors along what lies side by side in the operand.
-std::map<std::string, Knobs> packing_schedule(const PackedInput &input, const Target &target);
+KnobsByStage packing_schedule(const PackedInput &input, const Target &target);
 
 // Of the element type, the layout by the positions of dims, and the padding; nothing else counts, so what was packed stays good
 // when the rest of a schedule, extents or names change.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "schedules/knobs/pieces.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -42,7 +42,7 @@ std::vector<Expr> loads_of(const Stage &stage) {
 Monoid named_monoid(const std::string &name, DType type) {
     if (name == "sum") return sum_monoid(type);
     if (name == "max") return max_monoid(type);
-    if (name == "maximum") return maximum_monoid(type);
+    if (name == "nan_max") return nan_max_monoid(type);
     if (name == "min") return min_monoid(type);
     if (name == "product") return product_monoid(type);
     if (name == "dot") return dot_monoid(type);
@@ -274,7 +274,7 @@ std::vector<std::string> folded_dims(const Stage &stage) {
 
 }  // namespace
 
-Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &stages) {
+Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages) {
     // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
     // none applies; that of the first stage first, so that the order of stages decides whose pieces get a number.
     std::map<std::string, std::map<std::string, Split>> pending;
@@ -300,15 +300,16 @@ Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &
     while (!pending.empty() && apply_one()) {}
     for (auto &[name, splits] : pending) {
         const Stage *stage = algorithm.find_stage(name);
-        refuse_split(name, splits.begin()->first, stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
+        refuse_split(name, splits.begin()->first,
+                     stage ? "the stage folds over " + join(folded_dims(*stage)) + "." : "there is no such stage.");
     }
     return algorithm;
 }
 
 // So many vectors of a panel's row are copied without a loop.
-static constexpr int64_t most_copied = 16;
+static constexpr int64_t max_copied = 16;
 
-Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages, int lanes) {
+Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
     if (std::all_of(stages.begin(), stages.end(), [](const auto &s) { return s.second.pack.empty(); })) return algorithm;
     std::vector<Stage> made;
     for (const Stage &stage : algorithm.stages) {
@@ -353,7 +354,7 @@ Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages
                 if (lanes && k.block.empty() && k.micro.empty() && k.loops.empty() && !pack.layout.empty()) {
                     const LayoutAxis &last = pack.layout.back();
                     if (last.remainder) {
-                        const bool written_out = last.factor <= most_copied * lanes;
+                        const bool written_out = last.factor <= max_copied * lanes;
                         (written_out ? k.micro : k.levels["panel"])[last.dim] = last.factor;
                         k.loops.push_back((written_out ? "micro." : "panel.") + last.dim);
                         for (const LayoutAxis &axis : pack.layout)

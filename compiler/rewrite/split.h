@@ -19,11 +19,11 @@
 namespace tessera {
 
 // Applies every `split` knob, that of the first stage first. UserError schedule.split names the stage and the dim.
-Algorithm apply_splits(Algorithm algorithm, const std::map<std::string, Knobs> &stages);
+Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages);
 
 // Adds, for each `pack` knob of a stage S on an operand T, the identity stage "S.T.packed", and makes S load from it.
 // Its knobs (place, layout, loops) are added to `stages` unless they are there already; without lanes no loops, since threads
 // share out the copy.
-Algorithm insert_packs(Algorithm algorithm, std::map<std::string, Knobs> &stages, int lanes);
+Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes);
 
 }  // namespace tessera

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "support/text/error.h"
 #include "algorithms/ir/match.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -68,7 +68,7 @@ bool is_sum_of_products(const Monoid &m) {
     return equal(m.step[0], fma(input(0, type), input(1, type), left(0, type)));
 }
 
-Algorithm with_mul_add(Algorithm a, const std::map<std::string, Knobs> &stages) {
+Algorithm with_mul_add(Algorithm a, const KnobsByStage &stages) {
     for (Stage &stage : a.stages) {
         auto it = stages.find(stage.name);
         if (it == stages.end() || it->second.instruction != "mul_add") continue;

@@ -41,7 +41,7 @@ int instructions_of(const Instruction &family, const Target &target);
 bool is_sum_of_products(const Monoid &monoid);
 // The stages whose knob is mul_add, with a sum of products rounded twice. UserError schedule.instruction where a stage is no sum of
 // products of floats.
-Algorithm with_mul_add(Algorithm algorithm, const std::map<std::string, Knobs> &stages);
+Algorithm with_mul_add(Algorithm algorithm, const KnobsByStage &stages);
 // The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
 // the family's order; nothing where the fold is no such sum. A sum of integers is one of products with ones.
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);

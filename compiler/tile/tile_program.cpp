@@ -1,11 +1,11 @@
 #include "compiler/tile/tile_program.h"
 
-#include "support/text/error.h"
-#include "support/text/sha256.h"
 #include "algorithms/text/print.h"
 #include "algorithms/text/shared_text.h"
 #include "compiler/tile/instruction.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 

@@ -15,7 +15,6 @@ struct Feature {
 // The table, in the order of `features_of`.
 const std::vector<Feature> &feature_table();
 
-
 // What one candidate is judged by.
 struct Featured {
     std::vector<float> values;  // one for each row of the table

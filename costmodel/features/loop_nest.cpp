@@ -7,15 +7,14 @@ namespace tessera {
 
 namespace {
 
-constexpr double few_points = 64;         // of which a mean takes all
-constexpr double most_iterations = 4e18;  // that an integer counts
-constexpr size_t most_loops = 5;          // that a mean is taken over; the others stand at their middle
+constexpr double few_points = 64;        // of which a mean takes all
+constexpr double max_iterations = 4e18;  // that an integer counts
+constexpr size_t max_loops = 5;          // that a mean is taken over; the others stand at their middle
 
 }  // namespace
 
 void LoopNest::enter(const Loop &loop, double count) {
-    frames_.push_back(
-        {loop.variable, loop.kind, std::max<int64_t>(1, std::llround(std::min(count, most_iterations))) - 1, count, nodes_++});
+    frames_.push_back({loop.variable, loop.kind, std::max<int64_t>(1, std::llround(std::min(count, max_iterations))) - 1, count, nodes_++});
     at.loops[loop.variable] = frames_.back().last / 2;
     varies_[loop.variable] = {frames_.size() > 64 ? 0 : Mask{1} << (frames_.size() - 1), 0};
 }
@@ -103,7 +102,7 @@ double LoopNest::mean_of(const Expr &e) {
     const Mask used = loops_of(e);
     std::vector<size_t> loops;
     double points = 1;
-    for (size_t i = 0; i < frames_.size() && loops.size() < most_loops; i++)
+    for (size_t i = 0; i < frames_.size() && loops.size() < max_loops; i++)
         if (has(used, i) && frames_[i].last > 0) loops.push_back(i), points *= static_cast<double>(frames_[i].last + 1);
     const double mean = mean_over(e, loops, 0,
                                   points <= few_points ? static_cast<int64_t>(few_points)

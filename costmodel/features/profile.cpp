@@ -54,7 +54,7 @@ class Profiler {
 public:
     Profiler(const Target &target, int threads) : target_(target), threads_(threads) {}
 
-    Profile run(const TileProgram &program, const DimExtents &extents) {
+    Profile run(const TileProgram &program, const Extents &extents) {
         programs_ = &program.programs;
         enter(program, extents, Space::argument);
         finish();
@@ -79,7 +79,7 @@ private:
     const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
     // `space` is what its arguments are in.
-    void enter(const TileProgram &program, const DimExtents &extents, Space space) {
+    void enter(const TileProgram &program, const Extents &extents, Space space) {
         const LoopPositions saved = nest_.at;
         auto &known = nest_.at.extents;
         known.clear();
@@ -159,7 +159,7 @@ private:
     void visit(const Invoke &invoke) {
         for (const TileProgram &callee : *programs_) {
             if (callee.name != invoke.program) continue;
-            DimExtents extents;
+            Extents extents;
             for (const auto &[dim, e] : invoke.extents) extents[dim] = nest_.at.value(e);
             const std::map<std::string, size_t> names = buffer_ids_;
             enter(callee, extents, Space::workspace);
@@ -381,7 +381,7 @@ private:
 
 }  // namespace
 
-Profile profile_of(const TileProgram &program, const DimExtents &extents, const Target &target, int threads) {
+Profile profile_of(const TileProgram &program, const Extents &extents, const Target &target, int threads) {
     return Profiler(target, std::max(threads, 1)).run(program, extents);
 }
 

@@ -45,6 +45,6 @@ struct Profile {
 };
 
 // `extents` of all dims that no data decides. Dims that data decides count as 64.
-Profile profile_of(const TileProgram &program, const DimExtents &extents, const Target &target, int threads);
+Profile profile_of(const TileProgram &program, const Extents &extents, const Target &target, int threads);
 
 }  // namespace tessera

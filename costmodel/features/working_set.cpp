@@ -138,7 +138,8 @@ double WorkingSets::brought(const Holds &holds, const Amount &amount) const {
         stream.likely += access.likely * much, stream.always = std::max(stream.always, much);
     }
     double sum = 0;
-    for (const Stream &stream : streams) sum += std::min(stream.likely, stream.always);  // two branches bring what one would without the condition
+    for (const Stream &stream : streams)
+        sum += std::min(stream.likely, stream.always);  // two branches bring what one would without the condition
     return sum;
 }
 

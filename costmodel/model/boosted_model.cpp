@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "costmodel/model/counted_samples.h"
-#include "support/text/error.h"
-#include "support/text/sha256.h"
-#include "support/files/json_parse.h"
 #include "costmodel/model/boosted_trees.h"
 #include "costmodel/model/cost_model.h"
+#include "costmodel/model/counted_samples.h"
+#include "support/files/json_parse.h"
 #include "support/files/untrusted_file.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double failed_below = 1;  // how far below the slowest of its task a failure is ranked, in log2
-constexpr double most_below = 6;    // and how far below the fastest anything is
+constexpr double max_below = 6;     // and how far below the fastest anything is
 constexpr size_t fewest = 4;        // examples before anything is learnt
 constexpr size_t many = 100;        // examples from which on deeper trees order better than small ones
 
@@ -58,7 +58,7 @@ public:
             const std::vector<double> margins = before(features);
             for (size_t i = 0; i < all.size(); i++) {
                 const double speed = all[i]->seconds > 0 ? speed_of(*all[i]) : slowest.value_or(0) - failed_below;
-                rows.push_back({&all[i]->features, margins[i], std::max(speed - fastest.value_or(0), -most_below), group, 1});
+                rows.push_back({&all[i]->features, margins[i], std::max(speed - fastest.value_or(0), -max_below), group, 1});
             }
             group++;
         }

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -134,7 +134,7 @@ std::string train_trees(const std::vector<TreeRow> &rows, const TreeOptions &opt
     booster.set("objective", "rank:pairwise");
     booster.set("max_depth", std::to_string(options.depth));
     booster.set("eta", fmt::format("{}", options.rate));
-    booster.set("min_child_weight", fmt::format("{}", options.least_weight));
+    booster.set("min_child_weight", fmt::format("{}", options.min_weight));
     booster.set("lambda", fmt::format("{}", options.regularisation));
     booster.set("tree_method", "exact");
     booster.set("base_score", "0");

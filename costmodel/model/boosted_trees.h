@@ -22,7 +22,7 @@ struct TreeRow {
 
 struct TreeOptions {
     int rounds = 150, depth = 4;
-    double rate = 0.1, least_weight = 10, regularisation = 10;
+    double rate = 0.1, min_weight = 10, regularisation = 10;
 };
 
 // Trees that order each group's rows by their labels (LambdaMART's pairwise loss). The same rows give the same text.

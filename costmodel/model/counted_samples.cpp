@@ -6,8 +6,8 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
-#include "support/text/sha256.h"
 #include "compiler/lower/lower.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -31,7 +31,7 @@ Algorithm shares() {
 
 std::vector<Featured> counted_samples() {
     std::vector<Featured> all;
-    const auto add = [&](const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const std::string &name, int threads) {
+    const auto add = [&](const Algorithm &algorithm, const KnobsByStage &stages, const std::string &name, int threads) {
         const Target target = target_named(name);
         const TileProgram program = lower(algorithm, stages, target);
         all.push_back(features_of(profile_of(program, {}, target, threads), work_of(algorithm, program, all_extents(algorithm, {})), target,

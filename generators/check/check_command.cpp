@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "generators/check/checked_artifacts.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"
-#include "generators/check/checked_artifacts.h"
 
 namespace tessera {
 

@@ -6,13 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
+#include "generators/kernel/best_match.h"
+#include "schedules/artifact/merge.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
 #include "support/files/output_folder.h"
-#include "generators/kernel/best_match.h"
-#include "schedules/artifact/merge.h"
 #include "support/files/untrusted_file.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "bench/measure/evict.h"
 #include "bench/measure/work.h"
 #include "generators/kernel/comparison.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -68,7 +68,7 @@ std::vector<double> times(const std::function<void()> &call, double seconds, boo
     return all;
 }
 
-ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &extents, const BenchOptions &options) {
+ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const BenchOptions &options) {
     const LoadedKernel &kernel = loaded.kernel;
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, 1);
@@ -115,7 +115,7 @@ ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, cons
 }
 
 int report(const PreparedKernel &p, const BenchOptions &options) {
-    const DimExtents symbolic = parse_shape(options.extents, "--extents"), extents = all_extents(p.bound, symbolic);
+    const Extents symbolic = parse_shape(options.extents, "--extents"), extents = all_extents(p.bound, symbolic);
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, options.compile, folder);
     const OutputFolder out(folder.path());
@@ -125,7 +125,7 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
         out.write("result.json", measured(p, kernel, extents, options).dump());
     });
     const ordered_json r = ordered_json::parse(out.read("result.json"));
-    DimExtents shape = p.fixed;
+    Extents shape = p.fixed;
     shape.insert(symbolic.begin(), symbolic.end());
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
     if (options.json) {

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "costmodel/model/counted_samples.h"
-#include "support/text/error.h"
 #include "costmodel/model/examples.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

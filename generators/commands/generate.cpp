@@ -9,15 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
-#include "support/processes/owned_folder.h"
-#include "support/files/output_folder.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/header.h"
 #include "generators/commands/choice.h"
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/gpu_files.h"
 #include "generators/kernel/manifest.h"
+#include "support/files/output_folder.h"
+#include "support/processes/owned_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -1,9 +1,9 @@
 // generate: a kernel's static library, C header and manifest.
 #pragma once
-#include "support/processes/limited_process.h"
 #include "generators/commands/command.h"
 #include "generators/kernel/manifest.h"
 #include "generators/kernel/prepare.h"
+#include "support/processes/limited_process.h"
 
 namespace tessera {
 

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "generators/kernel/options.h"
 #include "generators/kernel/prepare.h"
 #include "schedules/artifact/explain.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

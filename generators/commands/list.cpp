@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "generators/kernel/manifest.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

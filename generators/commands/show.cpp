@@ -6,13 +6,13 @@
 #include <iostream>
 #include <memory>
 
-#include "support/text/error.h"
 #include "algorithms/text/print.h"
-#include "support/files/output_folder.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
 #include "schedules/artifact/merge.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -30,13 +30,13 @@ struct VerifyOptions {
     Limits compile, run{300};
 };
 
-bool runs_at(const KernelVariant &variant, const DimExtents &shape) {
+bool runs_at(const KernelVariant &variant, const Extents &shape) {
     return std::all_of(variant.when.begin(), variant.when.end(),
                        [&](const Condition &c) { return shape.count(c.dim) && holds(c, shape.at(c.dim)); });
 }
 
 struct Shapes {
-    std::vector<DimExtents> all;
+    std::vector<Extents> all;
     size_t empty = 0;
     std::vector<std::string> idle;  // variants that run at none of them that has points
 };
@@ -47,7 +47,7 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
     std::vector<std::vector<Condition>> conditions;
     for (const KernelVariant &v : p.kernel.variants) conditions.push_back(v.when);
     std::set<size_t> run;
-    for (const DimExtents &shape : shapes.all) {
+    for (const Extents &shape : shapes.all) {
         auto chosen =
             std::find_if(p.kernel.variants.begin(), p.kernel.variants.end(), [&](const KernelVariant &v) { return runs_at(v, shape); });
         if (is_empty(p.bound, shape)) shapes.empty++;
@@ -77,7 +77,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
         const LoadedKernels kernel(object, p);
         const Shapes shapes = shapes_of(p, options);
         ordered_json all = ordered_json::array();
-        for (const DimExtents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
+        for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
         out.write("results.json", ordered_json{{"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}}.dump());
     });
     return ordered_json::parse(out.read("results.json"));
@@ -108,7 +108,7 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
     for (const ordered_json &c : all) {
         error = std::max(error, c["error"].get<double>()), declared = std::max(declared, c["declared_error"].get<double>());
         if (c["difference"] != "")
-            std::cout << p.kernel.name << " at " << to_string(c["extents"].get<DimExtents>()) << ": " << c["difference"].get<std::string>()
+            std::cout << p.kernel.name << " at " << to_string(c["extents"].get<Extents>()) << ": " << c["difference"].get<std::string>()
                       << "\n";
     }
     std::cout << fmt::format("{} on {}, {}, schedule {}: {} of {} shapes right{}, with 1 and {} threads", p.kernel.name, p.target.name,

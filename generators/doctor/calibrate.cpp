@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 
-#include "support/text/error.h"
 #include "bench/measure/bandwidth.h"
 #include "bench/measure/peak.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "runtime/tessera.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/files/output_folder.h"
 #include "generators/doctor/calibrate.h"
 #include "generators/doctor/environment_checks.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "algorithms/build/builder.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
 #include "generators/kernel/devices.h"
 #include "generators/kernel/installed_program.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "generators/kernel/manifest.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -5,15 +5,15 @@
 #include <set>
 #include <tuple>
 
-#include "support/text/error.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/check/verify_tiles.h"
 #include "generators/kernel/prepare.h"
 #include "generators/kernel/tuning_record.h"
-#include "schedules/check/check.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
 #include "schedules/knobs/pattern.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -46,13 +46,13 @@ const char *name_of(Match::How how) {
 
 namespace {
 
-constexpr int64_t most_apart = 4;
+constexpr int64_t max_apart = 4;
 
 bool is_near(const Extents &a, const Extents &b) {
     if (a.size() != b.size()) return false;
     return std::all_of(a.begin(), a.end(), [&](const auto &dim) {
         const auto other = b.find(dim.first);
-        return other != b.end() && dim.second <= other->second * most_apart && other->second <= dim.second * most_apart;
+        return other != b.end() && dim.second <= other->second * max_apart && other->second <= dim.second * max_apart;
     });
 }
 

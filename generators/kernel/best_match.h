@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
 #include "algorithms/build/option.h"
+#include "algorithms/ir/algorithm.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/provenance.h"
 #include "schedules/target/target.h"

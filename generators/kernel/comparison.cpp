@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
 #include "algorithms/evaluate/reference.h"
 #include "compiler/interpret/interpret.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -48,9 +48,9 @@ private:
 using Packed = std::map<std::string, std::vector<std::byte>>;
 
 // What the arguments hold before a run.
-Arrays before(const TileProgram &program, const Inputs &inputs, const DimExtents &extents) {
+Arrays before(const TileProgram &program, const Inputs &inputs, const Extents &extents) {
     Arrays arrays;
-    const DimExtents all = all_extents(program, extents);
+    const Extents all = all_extents(program, extents);
     for (const Argument &a : program.arguments) {
         Array array(a.tensor.dtype, shape_of(a.tensor, all));
         std::fill(array.data.begin(), array.data.end(), poison);
@@ -59,7 +59,7 @@ Arrays before(const TileProgram &program, const Inputs &inputs, const DimExtents
     return arrays;
 }
 
-Arrays interpreted(const TileProgram &program, const Inputs &inputs, const DimExtents &extents) {
+Arrays interpreted(const TileProgram &program, const Inputs &inputs, const Extents &extents) {
     Arrays arrays = before(program, inputs, extents);
     std::map<std::string, TensorView> views;
     for (auto &[name, array] : arrays) views[name] = array.view(name);
@@ -68,7 +68,7 @@ Arrays interpreted(const TileProgram &program, const Inputs &inputs, const DimEx
 }
 
 // Takes operands from `packed`, and puts there what the kernel packs.
-Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const DimExtents &extents, int32_t threads,
+Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs &inputs, const Extents &extents, int32_t threads,
            Packed &packed, std::string &difference) {
     Arrays arrays = before(program, inputs, extents);
     std::vector<Guarded> memory;
@@ -178,10 +178,10 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
 
 }  // namespace
 
-Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const DimExtents &symbolic, uint64_t seed,
+Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &symbolic, uint64_t seed,
                    const std::vector<int32_t> &threads) {
     Comparison result{symbolic, "", 0, 0};
-    const DimExtents extents = all_extents(p.bound, symbolic);
+    const Extents extents = all_extents(p.bound, symbolic);
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, seed);
     Inputs given = inputs;  // and what is packed of them
@@ -215,7 +215,7 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const D
     return result;
 }
 
-std::string to_string(const DimExtents &extents) {
+std::string to_string(const Extents &extents) {
     std::string text;
     for (const auto &[dim, extent] : extents) text += (text.empty() ? "" : " ") + dim + "=" + std::to_string(extent);
     return text.empty() ? "its only shape" : text;

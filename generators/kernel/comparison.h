@@ -10,7 +10,7 @@ namespace tessera {
 
 // One shape's result.
 struct Comparison {
-    DimExtents extents;
+    Extents extents;
     std::string difference;     // "" when all is equal; otherwise where, expected and got
     double error = 0;           // largest distance from the exact result, relative to its largest element
     double declared_error = 0;  // the same of the declared order of operations in the policy's types
@@ -20,10 +20,10 @@ struct Comparison {
 //   with the tile program's interpreter   equal bits, any NaN equal to any other; the same for every thread count
 //   with the algorithm in double          at most 8 times as far off as the algorithm in its own types, plus 4 units in the
 //                                         last place of the largest element; integers equal; NaN and Inf alike
-Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const DimExtents &extents, uint64_t seed,
+Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const Extents &extents, uint64_t seed,
                    const std::vector<int32_t> &threads);
 
 // "M=7 N=33"
-std::string to_string(const DimExtents &extents);
+std::string to_string(const Extents &extents);
 
 }  // namespace tessera

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
-#include "support/processes/limited_process.h"
 #include "support/files/output_folder.h"
+#include "support/processes/limited_process.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -20,10 +20,10 @@ void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions
         run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
     } catch (const InternalError &) {
         // The back end ends its process where it cannot write, and leaves what it wrote.
-        constexpr uintmax_t least_bytes = 1 << 14;
+        constexpr uintmax_t min_bytes = 1 << 14;
         std::error_code unknown;
         const std::filesystem::space_info disk = std::filesystem::space(options.archive.parent_path(), unknown);
-        if (unknown || disk.available >= least_bytes) throw;
+        if (unknown || disk.available >= min_bytes) throw;
         throw UserError("output.write", prepared[0].kernel.name + ": compiling was stopped, since the disk of '" +
                                             options.archive.parent_path().parent_path().string() +
                                             "' is full; expected room for it. Make room, or choose another place.");

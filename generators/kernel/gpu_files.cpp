@@ -8,10 +8,10 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "support/text/error.h"
-#include "support/files/output_folder.h"
 #include "compiler/emit/emit_gpu.h"
 #include "generators/kernel/installed_program.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 extern char **environ;
 

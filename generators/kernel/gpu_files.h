@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "support/processes/limited_process.h"
 #include "generators/kernel/prepare.h"
+#include "support/processes/limited_process.h"
 
 namespace tessera {
 

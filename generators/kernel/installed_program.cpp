@@ -7,8 +7,8 @@
 #include <regex>
 #include <sstream>
 
-#include "support/processes/limited_process.h"
 #include "support/files/output_folder.h"
+#include "support/processes/limited_process.h"
 
 namespace tessera {
 

@@ -4,12 +4,12 @@
 
 #include <fstream>
 
-#include "support/text/error.h"
 #include "bench/measure/caller.h"
-#include "compiler/emit/spec.h"
 #include "compiler/emit/emit_library.h"
+#include "compiler/emit/spec.h"
 #include "generators/kernel/emitted.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -5,10 +5,10 @@
 #include <list>
 
 #include "algorithms/evaluate/array.h"
-#include "support/processes/limited_process.h"
-#include "support/files/output_folder.h"
 #include "generators/kernel/prepare.h"
 #include "runtime/tessera.h"
+#include "support/files/output_folder.h"
+#include "support/processes/limited_process.h"
 
 namespace tessera {
 

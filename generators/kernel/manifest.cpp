@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/text/sha256.h"
 #include "algorithms/text/hash.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/installed_program.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "support/text/sha256.h"
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/options.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <optional>
 
-#include "support/text/error.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -66,8 +66,8 @@ static std::optional<std::pair<std::string, int64_t>> assignment(const std::stri
     return {{text.substr(0, at), value}};
 }
 
-std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape, const std::string &option) {
-    std::map<std::string, int64_t> extents;
+Extents parse_shape(const std::vector<std::string> &shape, const std::string &option) {
+    Extents extents;
     for (const std::string &text : shape) {
         const auto given = assignment(text);
         if (!given || given->second < 0 || given->second > max_extent)
@@ -96,8 +96,8 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
     return all;
 }
 
-std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options) {
-    std::map<std::string, int64_t> values;
+Options parse_options(const std::vector<std::string> &options) {
+    Options values;
     for (const std::string &text : options) {
         const auto given = assignment(text);
         if (!given)
@@ -110,7 +110,7 @@ std::map<std::string, int64_t> parse_options(const std::vector<std::string> &opt
     return values;
 }
 
-std::vector<std::string> assignments(const std::map<std::string, int64_t> &values) {
+std::vector<std::string> assignments(const Extents &values) {
     std::vector<std::string> all;
     for (const auto &[name, value] : values) all.push_back(name + "=" + std::to_string(value));
     return all;

@@ -36,13 +36,13 @@ CLI::Option *add_seconds(CLI::App &line, const std::string &name, double &second
 std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules);
 
 // UserError command.shape: not "<dim>=<extent>", or a dim twice. `option` is what took them.
-std::map<std::string, int64_t> parse_shape(const std::vector<std::string> &shape, const std::string &option = "--shape");
+Extents parse_shape(const std::vector<std::string> &shape, const std::string &option = "--shape");
 
 // UserError command.option: not "<name>=<integer>", or a name twice.
-std::map<std::string, int64_t> parse_options(const std::vector<std::string> &options);
+Options parse_options(const std::vector<std::string> &options);
 
 // What both read: "stride=2", by name.
-std::vector<std::string> assignments(const std::map<std::string, int64_t> &values);
+std::vector<std::string> assignments(const Extents &values);
 
 // The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
 // that this one was built from.

@@ -4,18 +4,18 @@
 #include <iostream>
 #include <set>
 
-#include "support/text/error.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/check/code_size.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/specialize.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/check/verify_tiles.h"
+#include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
-#include "schedules/artifact/merge.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pattern.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -72,7 +72,7 @@ static std::string knob_of(const std::string &id, const Knobs &k) {
 
 // Lowering knows stages and knobs, not whose they are: what it refuses ("<stage>: …") is said with the schedule's name and place.
 template <typename Work>
-static void with_place(const ResolvedSchedule &schedule, int variant, const std::map<std::string, Knobs> &stages, Work work) {
+static void with_place(const ResolvedSchedule &schedule, int variant, const KnobsByStage &stages, Work work) {
     try {
         work();
     } catch (const UserError &error) {
@@ -90,7 +90,7 @@ static void with_place(const ResolvedSchedule &schedule, int variant, const std:
 Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
     Kernel kernel{name, {}};
     const ResolvedSchedule &schedule = p.resolved;
-    auto lower_one = [&](int variant, const std::map<std::string, Knobs> &stages, const std::vector<Condition> &when) {
+    auto lower_one = [&](int variant, const KnobsByStage &stages, const std::vector<Condition> &when) {
         with_place(schedule, variant, stages, [&] {
             check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
             kernel.variants.push_back({when, lower_variant(p.bound, when, stages, p.target)});
@@ -113,7 +113,7 @@ Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vec
 static std::vector<Kernel> packing_kernels(const PreparedKernel &p) {
     std::vector<Kernel> kernels;
     if (packed_operands(p.kernel.general()) == "nothing") return kernels;
-    const std::map<std::string, Knobs> *stages = &p.resolved.stages;
+    const KnobsByStage *stages = &p.resolved.stages;
     for (const Variant &v : p.resolved.variants)
         if (undecided(v.when, p.bound, p.target)) {
             stages = &v.stages;
@@ -255,7 +255,7 @@ std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOp
     return all;
 }
 
-const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents) {
+const KernelVariant &variant_for(const Kernel &kernel, const Extents &extents) {
     for (const KernelVariant &variant : kernel.variants) {
         const bool taken =
             std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); });
@@ -264,7 +264,7 @@ const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::strin
     throw InternalError("the last variant of a kernel has no condition");
 }
 
-std::map<std::string, Knobs> knobs_for(const PreparedKernel &p, const std::map<std::string, int64_t> &extents) {
+KnobsByStage knobs_for(const PreparedKernel &p, const Extents &extents) {
     for (const Variant &variant : p.resolved.variants) {
         const auto when = undecided(variant.when, p.bound, p.target);
         if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))

@@ -12,7 +12,7 @@ namespace tessera {
 struct PreparedKernel {
     Algorithm declared;  // as its author wrote it, in the policy
     Options options;     // a value for each that the algorithm has
-    std::map<std::string, int64_t> fixed;
+    Extents fixed;
     Algorithm bound;  // with the fixed dims
     Target target;
     std::optional<Schedule> schedule;            // none: every stage at root, in plain loops
@@ -46,10 +46,10 @@ std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOp
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options);
 
 // The variant that the library runs for these extents.
-const KernelVariant &variant_for(const Kernel &kernel, const std::map<std::string, int64_t> &extents);
+const KernelVariant &variant_for(const Kernel &kernel, const Extents &extents);
 
 // The schedule's knobs for these extents: those of the first variant whose conditions hold, or its own.
-std::map<std::string, Knobs> knobs_for(const PreparedKernel &prepared, const std::map<std::string, int64_t> &extents);
+KnobsByStage knobs_for(const PreparedKernel &prepared, const Extents &extents);
 
 // "M <= 16 and N % 16 == 0", or "otherwise".
 std::string condition_text(const std::vector<Condition> &when);

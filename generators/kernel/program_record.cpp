@@ -1,12 +1,12 @@
 #include "generators/kernel/program_record.h"
 
-#include "costmodel/model/counted_samples.h"
-#include "support/text/error.h"
-#include "support/text/sha256.h"
 #include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
+#include "costmodel/model/counted_samples.h"
 #include "generators/kernel/manifest.h"
 #include "generators/kernel/model_choice.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -16,7 +16,7 @@ Prediction Judge::predict(const Featured &features, const Target &target) {
     return {features.draft, known->second.model->predict({features}).front(), known->second.hash, feature_hash()};
 }
 
-KernelTask task_of(const PreparedKernel &p, const DimExtents &extents, int64_t threads) {
+KernelTask task_of(const PreparedKernel &p, const Extents &extents, int64_t threads) {
     return {p.declared.name, p.declared.numerics.name, p.options, p.fixed, extents, p.target.name, threads};
 }
 
@@ -27,7 +27,7 @@ static std::string hash_of(const Kernel &kernel) {
     return sha256(all);
 }
 
-static DimExtents with_nominal(const Algorithm &bound, DimExtents extents) {
+static Extents with_nominal(const Algorithm &bound, Extents extents) {
     for (const Dim &d : bound.dims)
         if (d.kind == DimKind::symbolic) extents.emplace(d.name, 128);
     return extents;
@@ -50,7 +50,7 @@ static std::map<std::string, double> counts_of(const Profile &p) {
             {"parallel", p.parallel}};
 }
 
-Provenance provenance_of(const PreparedKernel &p, const DimExtents &extents, int64_t threads, Judge &judge) {
+Provenance provenance_of(const PreparedKernel &p, const Extents &extents, int64_t threads, Judge &judge) {
     Provenance all;
     all.task = task_of(p, extents, threads);
     all.resolved = hash_of(p.kernel);
@@ -61,7 +61,7 @@ Provenance provenance_of(const PreparedKernel &p, const DimExtents &extents, int
         else all.ancestors.emplace_back(s.name(), stated_hash(s));
     if (p.target.is_gpu()) return all;  // whose blocks the model does not know
     try {
-        const DimExtents symbolic = with_nominal(p.bound, extents), every = all_extents(p.bound, symbolic);
+        const Extents symbolic = with_nominal(p.bound, extents), every = all_extents(p.bound, symbolic);
         const int threads_of = static_cast<int>(threads);
         const Profile profile = profile_of(variant_for(p.kernel, symbolic).program, every, p.target, threads_of);
         const Work work = work_of(p.bound, lower(p.bound, {}, p.target), every);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/algorithm.h"
-#include "support/text/error.h"
 #include "algorithms/build/option.h"
+#include "algorithms/ir/algorithm.h"
 #include "schedules/artifact/library.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
-#include "support/files/json_reader.h"
 #include "generators/kernel/options.h"
 #include "schedules/knobs/notation.h"
+#include "support/files/json_reader.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

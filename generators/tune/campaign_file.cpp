@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
+#include "generators/kernel/tuning_record.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
-#include "generators/kernel/tuning_record.h"
 #include "support/files/untrusted_file.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
-#include "support/files/json_reader.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/program_record.h"
 #include "generators/kernel/tuning_record.h"
+#include "support/files/json_reader.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -23,7 +23,7 @@ static bool is_for(const TuneRun &run, const KernelTask &task, const TuningRecor
 }
 
 // What `measured` says of the shape, with what it says once for all of several; nothing where nobody measured this one.
-static std::optional<json> choice_of(const Schedule &schedule, const DimExtents &extents) {
+static std::optional<json> choice_of(const Schedule &schedule, const Extents &extents) {
     const json measured = schedule.document()["measured"];
     if (!measured.contains("shapes")) return measured;
     for (json one : measured["shapes"]) {

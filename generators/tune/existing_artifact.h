@@ -9,7 +9,7 @@
 namespace tessera {
 
 struct StandingCase {
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::string resolved;   // the hash of its program
     nlohmann::json choice;  // how it was chosen, as the artifact says it of this shape
 };

@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "algorithms/text/hash.h"
-#include "support/files/json_parse.h"
 #include "autotune/measure/metric.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/prepare.h"
+#include "support/files/json_parse.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -18,7 +18,7 @@ namespace tessera {
 static Algorithm algorithm_in(const Registry &registry, const nlohmann::json &document) {
     const std::string name = document.at("algorithm");
     const Algorithm declared = registry.make(name, numerics_named(document.at("numerics")), document.at("options").get<Options>());
-    Algorithm bound = bind_extents(declared, document.at("fixed").get<DimExtents>());
+    Algorithm bound = bind_extents(declared, document.at("fixed").get<Extents>());
     if (document.at("semantic") != semantic_hash(bound))
         throw UserError("records.algorithm", "the algorithm '" + name + "' is not the one that was measured");
     return bound;
@@ -53,7 +53,7 @@ static SearchSpace space_in(const Registry &registry, const nlohmann::json &docu
         throw UserError("records.cold", "they were measured with cold caches, which features do not tell");
     SearchSpace space;
     space.algorithm = algorithm_in(registry, document), space.target = target_in(document),
-    space.extents = document.at("extents").get<DimExtents>();
+    space.extents = document.at("extents").get<Extents>();
     if (document.value("metric", "") != name_of(Metric::throughput))
         space.threads = static_cast<int>(count_in(document.at("threads"), 4096));
     return space;

@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "autotune/search/campaign.h"
 #include "autotune/records/records.h"
+#include "autotune/search/campaign.h"
 #include "costmodel/model/examples.h"
 #include "generators/commands/choice.h"
 #include "generators/tune/recorded_features.h"
 #include "generators/tune/tune_progress.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -141,7 +141,7 @@ Command records_command(CLI::App &app, const Registry &registry) {
     line->add_option("file", options->file, "The database")->required();
     line->add_option("others", options->others, "For merge: databases of other machines");
     line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")
-        ->check(integer_in(1, most_trials))
+        ->check(integer_in(1, max_trials))
         ->capture_default_str();
     return {line, [=, &registry] {
                 options->says_fewest = line->count("--fewest") > 0;

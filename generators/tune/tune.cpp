@@ -9,17 +9,17 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
 #include "autotune/search/model_choice.h"
 #include "bench/measure/machine.h"
-#include "generators/tune/campaign_file.h"
 #include "generators/commands/choice.h"
-#include "support/processes/interruption.h"
+#include "generators/tune/campaign_file.h"
 #include "generators/tune/tune_many.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
 #include "generators/tune/tune_shapes.h"
 #include "generators/tune/tune_space.h"
+#include "support/processes/interruption.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -185,7 +185,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")
-        ->check(integer_in(1, most_trials))
+        ->check(integer_in(1, max_trials))
         ->default_str("64, or as many as --budget-s allows");
     add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
     line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
@@ -245,7 +245,7 @@ Command tune_command(CLI::App &app, const Registry &registry) {
     return {line, [=, &registry] {
                 for (const CLI::Option *option : line->get_options())
                     if (option->count() > 0) asked->given.insert(option->get_name());
-                if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = most_trials;
+                if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = max_trials;
                 return tune(registry, *asked);
             }};
 }

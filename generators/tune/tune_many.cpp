@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "autotune/search/trial_allocation.h"
-#include "support/text/time_text.h"
 #include "generators/commands/command.h"
-#include "support/processes/interruption.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
+#include "support/processes/interruption.h"
+#include "support/text/error.h"
+#include "support/text/time_text.h"
 
 namespace tessera {
 
@@ -72,7 +72,7 @@ class SharedSearch {
 public:
     SharedSearch(const Registry &registry, const TuneOptions &options, const CampaignFile &file)
         : options_(options), records_(options.records), seconds_(file.seconds.value_or(0)) {
-        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : seconds_ > 0 ? size_t{most_trials} : 64 * file.tasks.size();
+        const size_t trials = file.trials ? static_cast<size_t>(*file.trials) : seconds_ > 0 ? size_t{max_trials} : 64 * file.tasks.size();
         options_.campaign.trials = static_cast<int>(trials), options_.campaign.seconds = 0;
         options_.campaign.stop = options_.campaign.measure.stop = interruption_.asked();
         options_.campaign.measure.abandon = interruption_.asked_again(), options_.campaign.measure.warn = warn;

@@ -6,28 +6,28 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "algorithms/text/hash.h"
 #include "autotune/report/report.h"
 #include "autotune/search/shape_cases.h"
 #include "autotune/search/tuned_schedule.h"
-#include "support/files/output_folder.h"
-#include "support/text/shell_words.h"
-#include "support/text/time_text.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/program_record.h"
 #include "generators/tune/tune_progress.h"
-#include "schedules/knobs/canonical.h"
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/knobs/canonical.h"
 #include "schedules/knobs/pattern.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
+#include "support/text/shell_words.h"
+#include "support/text/time_text.h"
 
 namespace tessera {
 
 using nlohmann::ordered_json;
 
 // A schedule for the kernel that resolves to these stages.
-static Schedule schedule_of(const TuneRun &run, const std::map<std::string, Knobs> &stages) {
+static Schedule schedule_of(const TuneRun &run, const KnobsByStage &stages) {
     const PreparedKernel &p = run.prepared;
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
@@ -110,14 +110,14 @@ void keep_standing(std::vector<TunedShape> &shapes) {
     for (TunedShape &s : shapes) s.stands = standing_case(*s.run, s.result);
 }
 
-static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const DimExtents &extents) {
+static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const Extents &extents) {
     return *std::find_if(cases.begin(), cases.end(), [&](const ShapeCase &c) {
         return std::all_of(c.when.begin(), c.when.end(), [&](const Condition &w) { return extents.at(w.dim) <= w.bound; });
     });
 }
 
 // Where nothing was measured, what a campaign begins with.
-static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
+static KnobsByStage stages_of(const TunedShape &s) {
     if (s.stands) return s.stands->stages;
     if (s.result) return winner_of(*s.result).stages;
     return first_stages(s.run->task);
@@ -125,8 +125,8 @@ static std::map<std::string, Knobs> stages_of(const TunedShape &s) {
 
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
     if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
-    std::vector<DimExtents> extents;
-    std::vector<std::map<std::string, Knobs>> stages;
+    std::vector<Extents> extents;
+    std::vector<KnobsByStage> stages;
     for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(stages_of(s));
     const std::vector<ShapeCase> cases =
         shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
@@ -138,7 +138,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     const PreparedKernel prepared = prepared_with(tuned, run);
     Judge judge(run.options.model);
     const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
-    const DimExtents &recorded =
+    const Extents &recorded =
         is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
     ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
     ordered_json each = ordered_json::array(), unreached = ordered_json::array();

@@ -2,8 +2,8 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "support/text/error.h"
 #include "generators/tune/existing_artifact.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -13,7 +13,7 @@
 namespace tessera {
 
 std::string trials_text(int trials, int budget) {
-    return budget == most_trials ? fmt::format("{:4} trials", trials) : fmt::format("{:4} of {} trials", trials, budget);
+    return budget == max_trials ? fmt::format("{:4} trials", trials) : fmt::format("{:4} of {} trials", trials, budget);
 }
 
 std::string verdicts_text(const std::map<Verdict, int> &verdicts) {
@@ -27,7 +27,7 @@ std::string bound_text(double bound, double seconds, bool calibrated) {
 }
 
 std::string stopped_text(size_t trials, size_t budget) {
-    const std::string of = budget == most_trials ? "" : fmt::format(" of {}", std::max(trials, budget));
+    const std::string of = budget == max_trials ? "" : fmt::format(" of {}", std::max(trials, budget));
     return fmt::format("stopped after {}{} trials; ", trials, of) +
            (trials > 0 ? "--resume goes on from here" : "the same command begins again");
 }

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/text/time_text.h"
 #include "generators/commands/command.h"
-#include "support/processes/interruption.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
 #include "generators/tune/tune_space.h"
+#include "support/processes/interruption.h"
+#include "support/text/error.h"
+#include "support/text/time_text.h"
 
 namespace tessera {
 
@@ -35,7 +35,7 @@ Assignments by_dim(const std::vector<std::string> &texts, const std::string &opt
     return all;
 }
 
-std::string text_of(const DimExtents &extents) {
+std::string text_of(const Extents &extents) {
     std::vector<std::string> all;
     for (const auto &[dim, extent] : extents) all.push_back(fmt::format("{}={}", dim, extent));
     return join(all);
@@ -49,7 +49,7 @@ public:
             throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} shapes, got {}. Raise "
                                                            "--trials, or tune for fewer shapes.",
                                                            all.size(), options.campaign.trials));
-        std::vector<DimExtents> extents;
+        std::vector<Extents> extents;
         for (const TuneOptions &one : all) {
             shapes_.push_back({prepare_run(registry, one), std::nullopt, "", std::nullopt});
             extents.push_back(shapes_.back().run->extents);

@@ -6,20 +6,20 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "costmodel/model/counted_samples.h"
-#include "support/text/error.h"
-#include "support/text/sha256.h"
 #include "algorithms/text/hash.h"
-#include "support/text/printable.h"
 #include "bench/measure/machine.h"
-#include "support/files/output_folder.h"
+#include "costmodel/model/counted_samples.h"
 #include "generators/kernel/devices.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "generators/kernel/manifest.h"
-#include "generators/tune/warm_starts.h"
 #include "generators/tune/tune_space.h"
+#include "generators/tune/warm_starts.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/pattern.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
+#include "support/text/printable.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 
@@ -29,13 +29,13 @@ static std::string short_hash(const std::string &text) { return sha256(text).sub
 
 // "M512_N768_K3072"; of several shapes, "M1-16_N768_K3072". Where the i-th extents of the dims that vary are not the i-th shape's, since
 // some repeat, a hash of all shapes follows: others have the same extents in each dim.
-static std::string shape_name(const Algorithm &algorithm, const std::vector<DimExtents> &shapes) {
+static std::string shape_name(const Algorithm &algorithm, const std::vector<Extents> &shapes) {
     std::string name;
     size_t varying = 0;
     bool repeats = false;
     for (const Dim &d : algorithm.dims) {
         std::vector<std::string> extents;
-        for (const DimExtents &shape : shapes)
+        for (const Extents &shape : shapes)
             if (auto e = shape.find(d.name); e != shape.end() && (extents.empty() || extents.back() != std::to_string(e->second)))
                 extents.push_back(std::to_string(e->second));
         if (!extents.empty()) name += fmt::format("{}{}{}", name.empty() ? "" : "_", d.name, join(extents, "-"));
@@ -47,9 +47,9 @@ static std::string shape_name(const Algorithm &algorithm, const std::vector<DimE
 }
 
 // All that makes it another kernel than its algorithm: shape, options, threads.
-static std::string variety_of(const PreparedKernel &p, std::vector<DimExtents> shapes, int threads) {
+static std::string variety_of(const PreparedKernel &p, std::vector<Extents> shapes, int threads) {
     const bool is_dynamic = !shapes[0].empty();
-    for (DimExtents &shape : shapes) shape.insert(p.fixed.begin(), p.fixed.end());
+    for (Extents &shape : shapes) shape.insert(p.fixed.begin(), p.fixed.end());
     std::string name = shape_name(p.declared, shapes);
     for (const auto &[option, value] : p.options) name += fmt::format("_{}{}", option, value);
     if (is_dynamic && !p.fixed.empty()) name += "_partly_fixed";
@@ -83,7 +83,7 @@ std::vector<std::string> packed_ahead(const TuneOptions &options, const Prepared
     return {all.begin(), all.end()};
 }
 
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const std::vector<DimExtents> &shapes) {
+std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, const std::vector<Extents> &shapes) {
     if (!options.name.empty()) return options.name;
     const Metric metric = options.campaign.goal.metric;
     const std::string chosen = options.deterministic ? "_predicted" : metric == Metric::latency ? "" : std::string("_") + name_of(metric);
@@ -92,9 +92,9 @@ std::string artifact_name(const TuneOptions &options, const PreparedKernel &p, c
                        packed, chosen);
 }
 
-void check_size(const PreparedKernel &p, const DimExtents &extents, int callers) {
+void check_size(const PreparedKernel &p, const Extents &extents, int callers) {
     constexpr double most = 2e9;
-    const DimExtents all = all_extents(p.bound, extents);
+    const Extents all = all_extents(p.bound, extents);
     const Algorithm inlined = inline_calls(p.bound);
     std::vector<Tensor> arguments = inlined.tensors;
     for (const Stage &stage : inlined.stages)
@@ -116,7 +116,7 @@ void check_size(const PreparedKernel &p, const DimExtents &extents, int callers)
 }
 
 // There is nothing to measure of an empty kernel.
-static void check_not_empty(const PreparedKernel &p, const DimExtents &extents) {
+static void check_not_empty(const PreparedKernel &p, const Extents &extents) {
     for (const auto *all : {&p.fixed, &extents})
         for (const auto &[dim, extent] : *all)
             if (extent < 1)
@@ -133,7 +133,7 @@ static std::vector<std::string> printable_all(std::vector<std::string> texts) {
     return texts;
 }
 
-CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const DimExtents &extents) {
+CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const Extents &extents) {
     CampaignTask task;
     const std::vector<std::string> ahead = packed_ahead(options, p);
     const int threads = options.campaign.goal.metric == Metric::throughput ? 1 : options.threads;  // of one call

@@ -28,12 +28,12 @@ std::vector<std::string> packed_ahead(const TuneOptions &options, const Prepared
 // The artifact's name: <algorithm>/<numerics>/<target>/<shape, options and threads>, followed by "prepacked" where operands may be packed
 // ahead of time, by the metric where that is not time, and by "predicted" where nothing is measured; or the name that was asked for.
 // `shapes` are the extents of the dynamic dims, once for each shape that it is tuned for.
-std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const std::vector<DimExtents> &shapes);
+std::string artifact_name(const TuneOptions &options, const PreparedKernel &prepared, const std::vector<Extents> &shapes);
 
 // UserError tune.size: more than tuning can hold in memory, once for each caller.
-void check_size(const PreparedKernel &prepared, const DimExtents &extents, int callers = 1);
+void check_size(const PreparedKernel &prepared, const Extents &extents, int callers = 1);
 
-CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const DimExtents &extents);
+CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const Extents &extents);
 
 // The schedules of the folders that are given, and over them those of the folder that artifacts are written to.
 Library library_with_artifacts(const Registry &registry, const TuneOptions &options);
@@ -43,7 +43,7 @@ Library library_with_artifacts(const Registry &registry, const TuneOptions &opti
 struct TuneRun {
     TuneOptions options;
     PreparedKernel prepared;
-    DimExtents extents;
+    Extents extents;
     Library library;
     std::unique_ptr<CostModel> model;
     CampaignTask task;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <tuple>
 
-#include "support/text/error.h"
 #include "algorithms/text/hash.h"
 #include "bench/measure/inputs.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

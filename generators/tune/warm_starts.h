@@ -10,7 +10,7 @@ namespace tessera {
 
 struct Relative {
     std::string name;
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     double distance = 0;
 };
 

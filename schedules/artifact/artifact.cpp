@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/text/sha256.h"
-#include "support/files/json_parse.h"
+#include "schedules/artifact/read.h"
 #include "schedules/knobs/canonical.h"
 #include "schedules/knobs/notation.h"
-#include "schedules/artifact/read.h"
+#include "support/files/json_parse.h"
+#include "support/text/error.h"
+#include "support/text/sha256.h"
 
 namespace tessera {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
-#include "schedules/knobs/canonical.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/knobs/canonical.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

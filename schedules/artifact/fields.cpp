@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "schedules/artifact/read.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

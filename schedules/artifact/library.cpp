@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/untrusted_file.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

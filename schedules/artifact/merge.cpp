@@ -45,9 +45,9 @@ void order(std::vector<Directive> &directives, const FieldPlace &where) {
     directives = done;
 }
 
-std::map<std::string, Knobs> read_stages(const Fields &fields, const FieldPlace &where) {
+KnobsByStage read_stages(const Fields &fields, const FieldPlace &where) {
     const json document = document_of(fields);
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     if (!document.contains("stages")) return stages;
     std::set<std::string> names;
     for (const auto &[name, knobs] : document["stages"].items()) names.insert(name);

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "schedules/knobs/canonical.h"
+#include "support/files/json_reader.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
-#include "support/files/json_reader.h"
-#include "schedules/knobs/canonical.h"
 
 namespace tessera {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
-#include "support/text/printable.h"
 #include "schedules/knobs/canonical.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 

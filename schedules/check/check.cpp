@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "algorithms/text/hash.h"
 #include "schedules/check/check_stage.h"
 #include "schedules/knobs/condition.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/target/target.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 std::vector<std::string> stage_names(const Algorithm &algorithm) {
     std::vector<std::string> names;
@@ -60,12 +60,12 @@ void check_variant(const Variant &variant, const Algorithm &algorithm, const Fie
             where.fail("schedule.condition", "no extent of " + c.dim + " meets " + join(all, " and ") +
                                                  ", so that the variant would never run; " + c.dim + " is a multiple of " +
                                                  std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) +
-                                                 " ..= " + std::to_string(dim.max) + ". Mend the conditions, or remove the variant.");
+                                                 " ..= " + std::to_string(dim.max) + ". Fix the conditions, or remove the variant.");
         }
     }
     if (always)
         where.fail("schedule.condition",
-                   "these conditions hold at all extents, so that nothing behind the variant would ever run. Mend them, or state its knobs "
+                   "these conditions hold at all extents, so that nothing behind the variant would ever run. Fix them, or state its knobs "
                    "in the schedule itself.");
 }
 

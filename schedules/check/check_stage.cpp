@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "support/containers/contains.h"
-#include "support/text/error.h"
 #include "schedules/check/check_effect.h"
 #include "schedules/knobs/directives.h"
+#include "support/containers/contains.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -56,7 +56,7 @@ Names loops_of(const Addressable &stage, const Knobs &k) {
 
 class StageCheck {
 public:
-    StageCheck(const std::map<std::string, Knobs> &stages, const Algorithm &algorithm) : stages_(stages), algorithm_(algorithm) {}
+    StageCheck(const KnobsByStage &stages, const Algorithm &algorithm) : stages_(stages), algorithm_(algorithm) {}
 
     void run(const std::string &name, const FieldPlace &where) const {
         const std::optional<Addressable> found = find(name);
@@ -101,7 +101,7 @@ public:
     }
 
 private:
-    const std::map<std::string, Knobs> &stages_;
+    const KnobsByStage &stages_;
     const Algorithm &algorithm_;
 
     std::string subject(const Addressable &stage) const { return algorithm_.name + "." + stage.name; }
@@ -310,7 +310,7 @@ private:
 
 }  // namespace
 
-void check_stage(const std::string &name, const std::map<std::string, Knobs> &stages, const Algorithm &algorithm, const FieldPlace &where) {
+void check_stage(const std::string &name, const KnobsByStage &stages, const Algorithm &algorithm, const FieldPlace &where) {
     StageCheck(stages, algorithm).run(name, where);
 }
 

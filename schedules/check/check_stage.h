@@ -7,6 +7,6 @@
 namespace tessera {
 
 // Every address in the knobs of `name`. A stage that a pack will add ("acc.w.packed") counts as there. Errors as in check.h.
-void check_stage(const std::string &name, const std::map<std::string, Knobs> &stages, const Algorithm &algorithm, const FieldPlace &where);
+void check_stage(const std::string &name, const KnobsByStage &stages, const Algorithm &algorithm, const FieldPlace &where);
 
 }  // namespace tessera

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "support/text/error.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -23,7 +23,7 @@ bool matches(const std::string &pattern, const std::string &name) {
 
 namespace {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 // The dims of `dims` that a knob's address stands for.
 std::vector<std::string> meant(const std::string &address, const std::vector<std::string> &dims) {

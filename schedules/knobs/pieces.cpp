@@ -80,9 +80,9 @@ Algorithm as_addressed(const Algorithm &after_splits) {
     return result;
 }
 
-std::map<std::string, Knobs> with_dims_of(const Algorithm &after_splits, const std::map<std::string, Knobs> &stages) {
+KnobsByStage with_dims_of(const Algorithm &after_splits, const KnobsByStage &stages) {
     if (!has_numbered_pieces(after_splits)) return stages;
-    std::map<std::string, Knobs> result;
+    KnobsByStage result;
     for (const auto &[stage, knobs] : stages) {
         const Names own = dims_of(stage, after_splits);
         auto called = [&](const std::string &name, const Names &dims) { return dim_called(name, dims, after_splits); };

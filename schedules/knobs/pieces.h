@@ -29,6 +29,6 @@ std::string dim_called(const std::string &name, const std::vector<std::string> &
 Algorithm as_addressed(const Algorithm &after_splits);
 
 // The knobs with the dims called as the algorithm calls them. What no dim is called stays.
-std::map<std::string, Knobs> with_dims_of(const Algorithm &after_splits, const std::map<std::string, Knobs> &stages);
+KnobsByStage with_dims_of(const Algorithm &after_splits, const KnobsByStage &stages);
 
 }  // namespace tessera

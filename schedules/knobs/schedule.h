@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/ir/extents.h"
+
 namespace tessera {
 
 // Kernels count in 32 bits, and the last tile of a dim may end beyond the largest extent that a dim may have.
 constexpr int64_t max_tile = 65536;
 constexpr int64_t max_extent = INT32_MAX - max_tile;  // TESS_MAX_ELEMENTS of runtime/tessera.h
-
-using Extents = std::map<std::string, int64_t>;  // dim -> extent of one tile, > 0
 
 // Where a stage is computed: in full before its consumers (root), substituted into them (inlined), or inside a
 // consumer's loop, in the region that the loop's body needs. `loop` is a level ("micro": inside its innermost loop) or a
@@ -88,7 +88,7 @@ struct Directive {
 
 struct Knobs {
     std::optional<Place> place;
-    Extents block, k, micro;
+    Extents block, k, micro;                       // of one tile, > 0
     std::map<std::string, Extents> levels;         // further tile levels by name; `loops` orders them
     std::vector<std::string> loops;                // "block.N", "k.K", "micro.M", "K" (point loop)
     Extents vector, unroll;                        // dim -> lanes; dim -> iterations
@@ -105,6 +105,7 @@ struct Knobs {
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;
 };
+using KnobsByStage = std::map<std::string, Knobs>;
 
 // "M <= 16", "N % 16 == 0" over extents, or a CPU feature's name.
 struct Condition {
@@ -117,8 +118,8 @@ struct Condition {
 };
 
 struct Variant {
-    std::vector<Condition> when;          // all must hold
-    std::map<std::string, Knobs> stages;  // whole: what the variant states, merged over the schedule's own stages
+    std::vector<Condition> when;  // all must hold
+    KnobsByStage stages;          // whole: what the variant states, merged over the schedule's own stages
     friend bool operator==(const Variant &, const Variant &) = default;
 };
 
@@ -126,7 +127,7 @@ struct Variant {
 struct ResolvedSchedule {
     std::string name;
     std::vector<std::string> requires_features;  // CPU features, as in tess_cpu_feature_name
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::vector<Variant> variants;   // tried in order; none holds: `stages` alone
     std::string algorithm, surface;  // the algorithm it was made for and that one's surface hash; "" if not said
     std::vector<std::string> chain;  // itself, its parent, …: for messages, no part of its meaning

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "support/text/error.h"
 #include "runtime/tessera.h"
 #include "schedules/target/target_file.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -56,10 +56,10 @@ const std::vector<Target> &built_in() {
         // What every OpenCL 1.2 device for graphics has. The vectors of a GPU are four elements: one access to memory.
         Target opencl;
         opencl.name = opencl.arch = "opencl";
-        opencl.shared_bytes = 32 << 10, opencl.most_threads = 256;
+        opencl.shared_bytes = 32 << 10, opencl.max_threads = 256;
         Target sm80 = opencl;
         sm80.name = "cuda-sm80", sm80.arch = "cuda";
-        sm80.shared_bytes = 48 << 10, sm80.most_threads = 1024;
+        sm80.shared_bytes = 48 << 10, sm80.max_threads = 1024;
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
         sm86.name = "cuda-sm86", sm86.l2_bytes = 6 << 20;

@@ -41,11 +41,11 @@ struct Target {
     int vector_registers = 16;
     int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 8 << 20;  // data caches; l3: all of it
     int64_t shared_bytes = 0;                                               // GPU: memory that the threads of a block share
-    int64_t most_threads = 0;                                               // GPU: of a block
+    int64_t max_threads = 0;                                                // GPU: of a block
     std::optional<Measured> measured;
 
     bool has(const std::string &feature) const;
-    bool is_gpu() const { return most_threads > 0; }
+    bool is_gpu() const { return max_threads > 0; }
     friend bool operator==(const Target &, const Target &) = default;
 };
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
 #include "support/files/untrusted_file.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -14,12 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t most_bytes = int64_t{1} << 40;
-constexpr double most_rate = 1e18;
+constexpr int64_t max_bytes = int64_t{1} << 40;
+constexpr double max_rate = 1e18;
 
 Rate read_rate(const JsonReader &r) {
     r.only({"one_thread", "all_threads", "spread"});
-    return {r.at("one_thread").real(1, most_rate), r.at("all_threads").real(1, most_rate), r.at("spread").real(0, 100)};
+    return {r.at("one_thread").real(1, max_rate), r.at("all_threads").real(1, max_rate), r.at("spread").real(0, 100)};
 }
 
 std::map<std::string, Rate> read_rates(const JsonReader &r, const std::vector<std::string> &names) {
@@ -93,9 +93,9 @@ Target parse_target(std::string_view text, const std::string &subject) {
     }
     if (const auto caches = r.find("caches")) {
         caches->only({"l1", "l2", "l3"});
-        target.l1_bytes = caches->at("l1").integer(1024, most_bytes);
-        target.l2_bytes = caches->at("l2").integer(target.l1_bytes, most_bytes);
-        target.l3_bytes = caches->at("l3").integer(target.l2_bytes, most_bytes);
+        target.l1_bytes = caches->at("l1").integer(1024, max_bytes);
+        target.l2_bytes = caches->at("l2").integer(target.l1_bytes, max_bytes);
+        target.l3_bytes = caches->at("l3").integer(target.l2_bytes, max_bytes);
     }
     if (const auto measured = r.find("measured")) target.measured = read_measured(*measured);
     return target;

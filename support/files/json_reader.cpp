@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

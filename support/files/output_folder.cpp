@@ -52,9 +52,9 @@ std::string OutputFolder::read(const std::string &file) const { return read_file
 void OutputFolder::publish(const std::string &file) const { publish(file, destination_ / file); }
 
 fs::path behind_links(fs::path place) {
-    constexpr int most_links = 40;  // as Linux follows
+    constexpr int max_links = 40;  // as Linux follows
     std::error_code error;
-    for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(place, error)); i++) {
+    for (int i = 0; i < max_links && fs::is_symlink(fs::symlink_status(place, error)); i++) {
         const fs::path next = fs::read_symlink(place, error);
         if (error) break;
         place = next.is_absolute() ? next : place.parent_path() / next;

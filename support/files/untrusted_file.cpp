@@ -49,9 +49,9 @@ std::string read_open(const Descriptor &file, const std::string &name, const Han
         if (got < 0) refuse(handed, name, std::string("reading it failed: ") + std::strerror(errno), "Check the file system.");
         if (got == 0) return text;
         text.append(part, static_cast<size_t>(got));
-        if (text.size() > handed.most_bytes)
+        if (text.size() > handed.max_bytes)
             throw UserError(handed.id + ".too-large", handed.what + " '" + name + "': expected at most " +
-                                                          std::to_string(handed.most_bytes) + " bytes; got more. " + handed.remedy);
+                                                          std::to_string(handed.max_bytes) + " bytes; got more. " + handed.remedy);
     }
 }
 

@@ -10,7 +10,7 @@ struct Handed {
     std::string id;      // of the UserErrors: "schedule" gives schedule.file and schedule.too-large
     std::string what;    // "schedule file"
     std::string remedy;  // for one that is too large
-    size_t most_bytes = 1 << 20;
+    size_t max_bytes = 1 << 20;
 };
 
 // The bytes of a regular file. UserError <id>.file when it cannot be opened or is something else, <id>.too-large.

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include <fmt/format.h>
 

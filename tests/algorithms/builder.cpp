@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/text/error.h"
-#include "algorithms/text/print.h"
-#include "algorithms/evaluate/reference.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/text/print.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -6,9 +6,9 @@
 #include <complex>
 #include <numbers>
 
-#include "support/text/error.h"
-#include "algorithms/evaluate/reference.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "support/text/error.h"
 #include "algorithms/text/shared_text.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -6,10 +6,10 @@
 #include <complex>
 #include <numbers>
 
-#include "support/text/error.h"
-#include "algorithms/library/library.h"
-#include "algorithms/evaluate/reference.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/library/library.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

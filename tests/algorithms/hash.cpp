@@ -1,5 +1,5 @@
-#include "support/text/sha256.h"
 #include "algorithms/text/hash.h"
+#include "support/text/sha256.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 
-#include "algorithms/ir/functions.h"
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/ir/functions.h"
 
 using namespace tessera;
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "support/files/json_parse.h"
+#include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

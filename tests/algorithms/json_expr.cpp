@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
-#include "support/files/json_parse.h"
 #include "algorithms/ir/value_numbering.h"
+#include "support/files/json_parse.h"
+#include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
 using namespace tessera;

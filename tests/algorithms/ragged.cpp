@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "algorithms/library/library.h"
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/library/library.h"
 
 namespace tessera::test {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

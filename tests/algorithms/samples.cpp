@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "support/text/error.h"
 #include "algorithms/ir/functions.h"
 #include "algorithms/ir/value_numbering.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 

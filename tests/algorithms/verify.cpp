@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -11,7 +11,7 @@ using namespace tessera::test;
 
 namespace {
 
-std::map<std::string, Knobs> product(const Extents &tile, const std::vector<std::string> &parallel, int64_t unroll) {
+KnobsByStage product(const Extents &tile, const std::vector<std::string> &parallel, int64_t unroll) {
     Knobs y;
     y.micro = tile, y.vector = {{"N", 8}}, y.parallel = parallel, y.unroll = {{"K", unroll}};
     return {{"y", y}};
@@ -23,7 +23,7 @@ struct Winner {
     const Search search{space, {}, *model};
     const Candidate base = made(product({{"N", 16}}, {}, 1)), best = made(product({{"M", 6}, {"N", 16}}, {"micro.M"}, 4));
 
-    Candidate made(const std::map<std::string, Knobs> &stages) const {
+    Candidate made(const KnobsByStage &stages) const {
         const std::optional<Candidate> one = search.candidate_of(stages, "mutation");
         REQUIRE(one.has_value());
         return *one;

@@ -6,8 +6,8 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
-#include "support/files/output_folder.h"
 #include "compiler/lower/lower.h"
+#include "support/files/output_folder.h"
 #include "tests/autotune/kernels.h"
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
@@ -29,7 +29,7 @@ static CampaignTask task() {
     t.identity = {{"task", t.name}};
     Knobs again;
     again.place = Place{Place::Kind::inlined, "", ""};
-    t.base = std::map<std::string, Knobs>{{"active", again}};
+    t.base = KnobsByStage{{"active", again}};
     return t;
 }
 
@@ -229,10 +229,10 @@ TEST_CASE("a recorded trial that cannot have been measured is measured again") {
     const Resumed again = resume(records, quick(5));
     CHECK(again.warnings.empty());
     CHECK(hashes(again.result) == hashes(first));
-    const std::vector<Trial> mended = records.trials(id);
-    CHECK(mended.size() == 5);
-    CHECK(is_credible(mended.at(2)));
-    CHECK(mended.at(1).measurement.seconds == first.trials[1].measurement.seconds);
+    const std::vector<Trial> repaired = records.trials(id);
+    CHECK(repaired.size() == 5);
+    CHECK(is_credible(repaired.at(2)));
+    CHECK(repaired.at(1).measurement.seconds == first.trials[1].measurement.seconds);
 }
 
 TEST_CASE("a base that cannot be measured ends the campaign, which then goes on from there") {
@@ -242,7 +242,7 @@ TEST_CASE("a base that cannot be measured ends the campaign, which then goes on 
     CampaignOptions options = quick(5);
     options.measure.runners = {"false"};
     check_words([&] { run_campaign(task(), options, *model, records, {}); },
-                {"error[tune.runner]: active: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend "
+                {"error[tune.runner]: active: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Fix "
                  "it and go on with --resume"});
     CHECK(records.campaigns().at(0).trials == 0);
 }

@@ -28,10 +28,10 @@ TEST_CASE("the interval of processes is Student's, at each of its looks") {
 }
 
 // What so many looks at processes say that see a gain with that deviation.
-static ConfidenceInterval seen(RandomNumbers &random, double gain, double deviation, size_t comparisons, size_t most_looks) {
+static ConfidenceInterval seen(RandomNumbers &random, double gain, double deviation, size_t comparisons, size_t max_looks) {
     std::vector<double> ratios;
     ConfidenceInterval interval;
-    for (size_t look = 0; look < most_looks && (look == 0 || is_undecided(interval)); look++) {
+    for (size_t look = 0; look < max_looks && (look == 0 || is_undecided(interval)); look++) {
         for (size_t i = 0; i < processes; i++) {
             double sum = 0;  // of variance 4
             for (int k = 0; k < 12; k++) sum += random.signed_unit();
@@ -60,9 +60,9 @@ TEST_CASE("the intervals of several comparisons hold together, looked at twice")
 
 TEST_CASE("a second look finds a gain of two hundredths that the first leaves open") {
     RandomNumbers random(5);
-    const auto found = [&](size_t most_looks) {
+    const auto found = [&](size_t max_looks) {
         int surely = 0;
-        for (int i = 0; i < 1000; i++) surely += seen(random, 1.02, 0.01, 5, most_looks).lower > 1;
+        for (int i = 0; i < 1000; i++) surely += seen(random, 1.02, 0.01, 5, max_looks).lower > 1;
         return surely;
     };
     CHECK(found(1) < 600);

@@ -12,7 +12,7 @@ namespace tessera::test {
 struct SmallKernel {
     std::string name;
     Algorithm algorithm;
-    DimExtents extents;
+    Extents extents;
 };
 
 inline std::vector<SmallKernel> small_kernels() {
@@ -21,9 +21,9 @@ inline std::vector<SmallKernel> small_kernels() {
     Options same = window;
     same["pad"] = 1;
     const Numerics f32 = numerics_named("f32"), bf16 = numerics_named("bf16");
-    const DimExtents gemm = {{"M", 37}, {"N", 70}, {"K", 53}}, rows = {{"M", 19}, {"N", 75}},
-                     image = {{"N", 1}, {"H", 11}, {"W", 13}, {"C", 18}, {"R", 3}, {"S", 3}};
-    auto with = [](DimExtents e, const DimExtents &more) {
+    const Extents gemm = {{"M", 37}, {"N", 70}, {"K", 53}}, rows = {{"M", 19}, {"N", 75}},
+                  image = {{"N", 1}, {"H", 11}, {"W", 13}, {"C", 18}, {"R", 3}, {"S", 3}};
+    auto with = [](Extents e, const Extents &more) {
         e.insert(more.begin(), more.end());
         return e;
     };

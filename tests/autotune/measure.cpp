@@ -10,16 +10,16 @@
 #include "algorithms/library/library.h"
 #include "autotune/measure/worker_client.h"
 #include "autotune/space/search_space.h"
-#include "support/files/output_folder.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
+#include "support/files/output_folder.h"
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
 
-static const DimExtents shape = {{"M", 60}, {"N", 96}, {"K", 64}};
+static const Extents shape = {{"M", 60}, {"N", 96}, {"K", 64}};
 
 static Subject subject(const std::string &target) { return {bind_extents(library::matmul({}), shape), target_named(target), {}, 1, 5}; }
 
@@ -139,7 +139,7 @@ TEST_CASE("kernels for OpenCL are measured on a device of this machine, and are 
 
 // A scan of one row is nothing that blocks could be sampled of, and too long to interpret; its first elements are small beside its last.
 TEST_CASE("what is compared with the base is compared with what lies around it") {
-    const DimExtents row = {{"M", 1}, {"N", 40000000}};
+    const Extents row = {{"M", 1}, {"N", 40000000}};
     const Subject s = {bind_extents(library::cumulative_sum({}), row), target_named("x86-64"), {}, 1, 5};
     const TileProgram plain = lower(s.algorithm, {}, s.target);
     const TemporaryFolder folder;
@@ -315,7 +315,7 @@ TEST_CASE("a runner on which the base fails too is given up, and its trials are 
     MeasureOptions options = quick();
     options.runners = {"false"};
     check_words([&] { measured(s, options, {program(s, 4, 8)}); },
-                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Mend "
+                {"error[tune.runner]: matmul: expected a runner that runs the schedule to beat; runner 'false': it ended with code 1. Fix "
                  "it and go on with --resume, or name another with --runner."});
 }
 
@@ -414,7 +414,7 @@ TEST_CASE("what compiles or runs is ended at once when the measuring is stopped"
     }
 }
 
-TEST_CASE("a base that takes too long to compile, or whose compiler is missing, is the user's to mend") {
+TEST_CASE("a base that takes too long to compile, or whose compiler is missing, is the user's to fix") {
     const Subject s = subject("x86-64");
     MeasureOptions hasty = quick(), missing = quick();
     hasty.compile.seconds = 0.01, missing.cc = "no-such-compiler";

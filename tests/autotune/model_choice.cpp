@@ -14,7 +14,7 @@ TEST_CASE("the model alone chooses the same schedule every time, also for machin
     for (const char *target : {"x86-64", "arm64"}) {
         CampaignTask t;
         t.space = {bind_extents(library::matmul({}), {{"M", 64}, {"N", 96}, {"K", 64}}), target_named(target), {}, 1, {}, {}};
-        t.base = std::map<std::string, Knobs>{{"y", Knobs()}};
+        t.base = KnobsByStage{{"y", Knobs()}};
         CampaignOptions o;
         o.trials = 25, o.batch = 6, o.search.population = 24;
         const auto model = roofline_model();

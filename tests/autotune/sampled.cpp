@@ -5,17 +5,17 @@
 #include <cstring>
 #include <optional>
 
-#include "support/text/error.h"
 #include "autotune/space/search_space.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/check/verify_tiles.h"
+#include "support/text/error.h"
 #include "tests/autotune/kernels.h"
 
 using namespace tessera;
 using namespace tessera::test;
 
-static std::map<std::string, Array> interpreted(const TileProgram &program, const DimExtents &extents) {
+static std::map<std::string, Array> interpreted(const TileProgram &program, const Extents &extents) {
     const Inputs inputs = random_inputs(program, extents, 3);
     std::map<std::string, Array> arrays;
     std::map<std::string, TensorView> views;
@@ -44,12 +44,12 @@ TEST_CASE("what a sampled program computes is what the whole one computes there"
     RandomNumbers random(9);
     double all = 0, some = 0;
     for (const SmallKernel &k : small_kernels()) {
-        DimExtents symbolic;
+        Extents symbolic;
         for (const Dim &d : k.algorithm.dims)
             if (d.kind == DimKind::symbolic)
                 symbolic[d.name] = k.extents.count(d.name) ? k.extents.at(d.name) : k.extents.count(d.equals) ? k.extents.at(d.equals) : 1;
         const Algorithm a = bind_extents(k.algorithm, symbolic);
-        const DimExtents extents = all_extents(a, {});
+        const Extents extents = all_extents(a, {});
         for (int i = 0; i < 3; i++) {
             const std::optional<TileProgram> found = lowered(a, target, random);
             if (!found) continue;

@@ -68,7 +68,7 @@ TEST_CASE("code that would take minutes to compile is not proposed") {
         parse_restrictions({"split.K=none", "block=none", "k=none", "pack=none", "vector=none", "parallel=1", "unroll.K=1"});
     for (const bool much : {false, true}) {
         SearchSpace s = scalar;
-        s.mutators.push_back([much](const Algorithm &, const DimExtents &, const auto &, std::map<std::string, Knobs> &stages) {
+        s.mutators.push_back([much](const Algorithm &, const Extents &, const auto &, KnobsByStage &stages) {
             stages["y"].micro = {{"M", 8}, {"N", 16}}, stages["y"].unroll["K"] = much ? 8 : 2;
         });
         const auto model = roofline_model();

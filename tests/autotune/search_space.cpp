@@ -8,26 +8,26 @@
 #include <regex>
 
 #include "algorithms/build/builder.h"
-#include "support/text/error.h"
-#include "algorithms/evaluate/reference.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
 #include "bench/measure/inputs.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
-#include "compiler/check/verify_tiles.h"
-#include "schedules/check/check.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
 
 using namespace tessera;
 using namespace tessera::test;
 
-static DimExtents fitting(const Algorithm &a, const DimExtents &extents) {
-    DimExtents symbolic;
+static Extents fitting(const Algorithm &a, const Extents &extents) {
+    Extents symbolic;
     for (const Dim &d : a.dims)
         if (d.kind == DimKind::symbolic) {
             auto e = extents.find(d.equals.empty() ? d.name : d.equals);
@@ -37,7 +37,7 @@ static DimExtents fitting(const Algorithm &a, const DimExtents &extents) {
     return symbolic;
 }
 
-static TileProgram lowered(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target) {
+static TileProgram lowered(const Algorithm &a, const KnobsByStage &stages, const Target &target) {
     ResolvedSchedule schedule;
     schedule.name = "sampled";
     schedule.stages = stages;
@@ -49,8 +49,8 @@ static TileProgram lowered(const Algorithm &a, const std::map<std::string, Knobs
 }
 
 // The outputs differ from the reference by no more than another order of additions explains.
-static std::string difference(const Algorithm &a, const TileProgram &program, const DimExtents &symbolic) {
-    const DimExtents extents = all_extents(a, symbolic);
+static std::string difference(const Algorithm &a, const TileProgram &program, const Extents &symbolic) {
+    const Extents extents = all_extents(a, symbolic);
     const Inputs inputs = random_inputs(program, extents, 7);
     EvaluationOptions exact;
     exact.precision = Precision::f64, exact.extents = symbolic;
@@ -105,7 +105,7 @@ TEST_CASE("every schedule of a space that lowers computes what the algorithm say
     int refused = 0, made = 0;
     for (const char *target : {"avx2", "avx512"})
         for (const SmallKernel &k : small_kernels()) {
-            const DimExtents symbolic = fitting(k.algorithm, k.extents);
+            const Extents symbolic = fitting(k.algorithm, k.extents);
             refused += check_space({bind_extents(k.algorithm, symbolic), target_named(target), {}, 1, {}, {}}, 4, seed++);
             refused += check_space({k.algorithm, target_named(target), symbolic, 2, {}, {}}, 1, seed++);
             made += 5;
@@ -118,7 +118,7 @@ TEST_CASE("every schedule of a GPU's space that lowers computes what the algorit
     uint64_t seed = 101;
     int refused = 0, made = 0;
     for (const SmallKernel &k : small_kernels()) {
-        const DimExtents symbolic = fitting(k.algorithm, k.extents);
+        const Extents symbolic = fitting(k.algorithm, k.extents);
         refused += check_space({bind_extents(k.algorithm, symbolic), target_named("opencl"), {}, 1, {}, {}}, 4, seed++);
         refused += check_space({k.algorithm, target_named("cuda-sm80"), symbolic, 1, {}, {}}, 1, seed++);
         made += 5;
@@ -132,7 +132,7 @@ TEST_CASE("nearly all samples of a GPU's space lower at real sizes, and are prov
         for (const SmallKernel &k : small_kernels()) {
             if (k.name != "matmul" && k.name != "softmax" && k.name != "linear_gelu" && k.name != "conv2d_nhwc" && k.name != "column_sum")
                 continue;
-            DimExtents large = fitting(k.algorithm, k.extents);
+            Extents large = fitting(k.algorithm, k.extents);
             for (auto &[dim, extent] : large)
                 if (extent > 3) extent = 480;
             const SearchSpace space{bind_extents(k.algorithm, large), target_named(target), {}, 1, {}, {}};
@@ -196,7 +196,7 @@ TEST_CASE("a schedule's answers make it again") {
 TEST_CASE("a number of lanes that the space has not becomes the nearest") {
     const SearchSpace space{bind_extents(library::gemv({}), {{"M", 64}, {"K", 512}}), target_named("avx512"), {}, 1, {}, {}};
     for (const auto &[asked, nearest] : {std::pair<int64_t, int64_t>{8, 16}, {16, 16}, {48, 64}, {4096, 128}}) {
-        std::map<std::string, Knobs> stages;
+        KnobsByStage stages;
         stages["y"].split["K"] = {Split::How::lanes, asked};
         const auto image = realize(space, as_in(stages, most_likely));
         REQUIRE(image.count("y"));
@@ -224,7 +224,7 @@ static std::string without_loop_names(const std::string &text) {
 }
 
 // Extents at which the variant is the one that runs: those of its conditions that `large` does not meet decide theirs.
-static DimExtents meeting(const Variant &variant, DimExtents large) {
+static Extents meeting(const Variant &variant, Extents large) {
     for (const Condition &c : variant.when) {
         int64_t &extent = large.at(c.dim);
         if (c.modulus) extent = extent / c.modulus * c.modulus + c.bound;
@@ -247,11 +247,11 @@ TEST_CASE("a space has the schedules that ship") {
         for (const char *target : {"avx2", "avx512", "opencl"}) {
             for (const std::string &name : {k.name + "/" + target, k.name + "/prepacked_" + target}) {
                 if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-                DimExtents large = fitting(k.algorithm, k.extents);
+                Extents large = fitting(k.algorithm, k.extents);
                 for (auto &[dim, extent] : large)
                     if (extent > 3) extent = 1536;
                 const ResolvedSchedule schedule = resolve(library.find(name), library);
-                auto is_there = [&](const std::map<std::string, Knobs> &stages, const DimExtents &extents) {
+                auto is_there = [&](const KnobsByStage &stages, const Extents &extents) {
                     const SearchSpace space{bind_extents(k.algorithm, extents), target_named(target), {}, 1, {}, {}, {"w"}};
                     const TileProgram program = lower(space.algorithm, stages, space.target),
                                       image = lower(space.algorithm, realize(space, as_in(stages, most_likely)), space.target);
@@ -325,7 +325,7 @@ TEST_CASE("restrictions leave only what they allow") {
 TEST_CASE("a mutator of a user's own asks and changes knobs like any other decision") {
     const Algorithm a = bind_extents(library::column_sum({}), {{"M", 64}, {"N", 64}});
     SearchSpace space{a, target_named("avx2"), {}, 1, {}, {}};
-    space.mutators.push_back([](const Algorithm &, const DimExtents &, const auto &ask, std::map<std::string, Knobs> &stages) {
+    space.mutators.push_back([](const Algorithm &, const Extents &, const auto &ask, KnobsByStage &stages) {
         if (ask({"y", "serial", {{"yes", 1}}}) == "yes") stages["y"].parallel.clear();
     });
     RandomNumbers random(2);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "support/text/error.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 
-static std::string text_of(const std::vector<DimExtents> &shapes, const std::vector<int> &schedules) {
+static std::string text_of(const std::vector<Extents> &shapes, const std::vector<int> &schedules) {
     std::string text;
     for (const ShapeCase &c : shape_cases(shapes, [&](size_t a, size_t b) { return schedules[a] == schedules[b]; })) {
         for (const Condition &when : c.when) text += to_string(when) + " ";
@@ -27,13 +27,12 @@ TEST_CASE("extents go to the shape that is near them") {
 }
 
 TEST_CASE("several dims are cut where shapes are furthest apart") {
-    const std::vector<DimExtents> shapes = {
-        {{"M", 1}, {"N", 64}}, {{"M", 64}, {"N", 64}}, {{"M", 64}, {"N", 4096}}, {{"M", 1}, {"N", 4096}}};
+    const std::vector<Extents> shapes = {{{"M", 1}, {"N", 64}}, {{"M", 64}, {"N", 64}}, {{"M", 64}, {"N", 4096}}, {{"M", 1}, {"N", 4096}}};
     CHECK(text_of(shapes, {0, 1, 2, 3}) == "M <= 8 N <= 512 -> 0; M <= 8 -> 3; N <= 512 -> 1; -> 2; ");
 }
 
 TEST_CASE("neighbours with one schedule are one case") {
-    const std::vector<DimExtents> shapes = {{{"M", 1}}, {{"M", 16}}, {{"M", 256}}};
+    const std::vector<Extents> shapes = {{{"M", 1}}, {{"M", 16}}, {{"M", 256}}};
     CHECK(text_of(shapes, {0, 0, 0}) == "-> 2; ");
     CHECK(text_of(shapes, {0, 0, 1}) == "M <= 64 -> 1; -> 2; ");
     CHECK(text_of(shapes, {0, 1, 1}) == "M <= 4 -> 0; -> 2; ");
@@ -43,9 +42,9 @@ TEST_CASE("neighbours with one schedule are one case") {
 TEST_CASE("each shape has a case of its own, in any order") {
     RandomNumbers random(3);
     for (int round = 0; round < 50; round++) {
-        std::vector<DimExtents> shapes;
+        std::vector<Extents> shapes;
         for (int i = 0; i < 6; i++) {
-            const DimExtents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
+            const Extents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
             if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) shapes.push_back(one);
         }
         const auto cases = shape_cases(shapes, [](size_t, size_t) { return false; });

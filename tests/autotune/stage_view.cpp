@@ -14,7 +14,7 @@ TEST_CASE("a stage is seen with its dims and how each operand moves with them") 
     CHECK(v.pure == std::vector<std::string>{"M", "N"});
     CHECK(v.reduced == std::vector<std::string>{"K"});
     REQUIRE(v.operands.size() == 2);
-    const DimExtents extents = {{"M", 8}, {"N", 9}, {"K", 10}};
+    const Extents extents = {{"M", 8}, {"N", 9}, {"K", 10}};
     CHECK(stride_of(v.operands[0], "K", extents) == Stride::one);
     CHECK(stride_of(v.operands[0], "M", extents) == Stride::other);
     CHECK(stride_of(v.operands[0], "N", extents) == Stride::none);

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "algorithms/build/builder.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "schedules/knobs/notation.h"
 #include "tests/support/words.h"
@@ -15,9 +15,9 @@ using namespace tessera;
 using namespace tessera::test;
 
 TEST_CASE("extents follow from those of the symbolic dims") {
-    const DimExtents extents = all_extents(library::segmented_sum({}), {{"B", 4}, {"T", 10}, {"N", 3}});
-    CHECK(extents == DimExtents{{"B", 4}, {"B1", 5}, {"T", 10}, {"N", 3}});
-    CHECK(all_extents(bind_extents(library::matmul({}), {{"N", 8}}), {{"M", 1}, {"K", 2}}) == DimExtents{{"M", 1}, {"N", 8}, {"K", 2}});
+    const Extents extents = all_extents(library::segmented_sum({}), {{"B", 4}, {"T", 10}, {"N", 3}});
+    CHECK(extents == Extents{{"B", 4}, {"B1", 5}, {"T", 10}, {"N", 3}});
+    CHECK(all_extents(bind_extents(library::matmul({}), {{"N", 8}}), {{"M", 1}, {"K", 2}}) == Extents{{"M", 1}, {"N", 8}, {"K", 2}});
 }
 
 TEST_CASE("extents' errors") {
@@ -42,27 +42,26 @@ TEST_CASE("extents' errors") {
 TEST_CASE("awkward shapes have empty dims and ones, obey constraints and stay small") {
     const auto shapes = awkward_shapes(library::matmul({}), 12, 1);
     CHECK(shapes.size() == 12);
-    CHECK(shapes[0] == DimExtents{{"M", 1}, {"N", 1}, {"K", 1}});
+    CHECK(shapes[0] == Extents{{"M", 1}, {"N", 1}, {"K", 1}});
     CHECK(shapes[2].at("M") == 0);
     CHECK(shapes[4].at("N") == 0);
     CHECK(shapes[6].at("K") == 0);
     CHECK(shapes == awkward_shapes(library::matmul({}), 12, 1));
-    CHECK(std::set<DimExtents>(shapes.begin(), shapes.end()).size() == 12);
-    CHECK(awkward_shapes(bind_extents(library::matmul({}), {{"M", 1}, {"N", 8}, {"K", 9}}), 12, 1) == std::vector<DimExtents>{{}});
+    CHECK(std::set<Extents>(shapes.begin(), shapes.end()).size() == 12);
+    CHECK(awkward_shapes(bind_extents(library::matmul({}), {{"M", 1}, {"N", 8}, {"K", 9}}), 12, 1) == std::vector<Extents>{{}});
 
     // Windows fit into images, but where an extent is 0.
     const Algorithm windows = library::conv2d_nhwc({}, {{"stride", 2}, {"padding", 1}, {"dilation", 2}});
     int points = 0;
-    for (const DimExtents &shape : awkward_shapes(windows, 16, 1)) points += !is_empty(windows, shape);
+    for (const Extents &shape : awkward_shapes(windows, 16, 1)) points += !is_empty(windows, shape);
     CHECK(points >= 9);
 
     Builder f("f");
     Dim N = symbolic_dim("N");
     N.multiple_of = 8, N.min = 8;
     Tile x = f.input("x", {f.dim(N)});
-    for (const DimExtents &shape : awkward_shapes(f.output("y", x + x).build(), 6, 1))
-        CHECK((shape.at("N") >= 8 && shape.at("N") % 8 == 0));
-    for (const DimExtents &shape : awkward_shapes(library::attention({}), 40, 2)) {
+    for (const Extents &shape : awkward_shapes(f.output("y", x + x).build(), 6, 1)) CHECK((shape.at("N") >= 8 && shape.at("N") % 8 == 0));
+    for (const Extents &shape : awkward_shapes(library::attention({}), 40, 2)) {
         double points = 1;
         for (const auto &[dim, extent] : shape) points *= static_cast<double>(extent);
         CHECK(points <= 1 << 22);
@@ -91,7 +90,7 @@ TEST_CASE("a shape is found at which a variant is the first that runs") {
 
 TEST_CASE("random inputs have ascending offsets, floats in a unit and are the same in every run") {
     const Algorithm algorithm = library::segmented_sum({});
-    const DimExtents extents = all_extents(algorithm, {{"B", 20}, {"T", 50}, {"N", 3}});
+    const Extents extents = all_extents(algorithm, {{"B", 20}, {"T", 50}, {"N", 3}});
     const TileProgram program = lower(algorithm, {}, target_named("x86-64"));
     const Inputs inputs = random_inputs(program, extents, 7);
     const std::vector<double> offsets = inputs.tensors.at("offsets").values(), x = inputs.tensors.at("x").values();

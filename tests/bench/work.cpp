@@ -2,13 +2,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 
 using namespace tessera;
 
-static Work work(const Algorithm &algorithm, const DimExtents &symbolic) {
+static Work work(const Algorithm &algorithm, const Extents &symbolic) {
     return work_of(algorithm, lower(algorithm, {}, target_named("x86-64")), all_extents(algorithm, symbolic));
 }
 
@@ -21,7 +21,7 @@ TEST_CASE("an fma counts two operations, and arguments are moved once") {
 }
 
 TEST_CASE("operations with a peak of their own are told apart") {
-    const DimExtents shape = {{"M", 2}, {"N", 3}, {"K", 5}};
+    const Extents shape = {{"M", 2}, {"N", 3}, {"K", 5}};
     const auto of = [&](const Algorithm &a) {
         const Work w = work(a, shape);
         return std::vector<double>{w.f64, w.bf16, w.u8s8};

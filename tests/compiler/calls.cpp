@@ -4,15 +4,15 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/build/builder.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
 namespace tessera::test {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 static Stages inlined(Stages stages) {
     for (auto &[name, k] : stages) k.call.reset();

@@ -3,14 +3,14 @@
 #include <filesystem>
 
 #include "algorithms/build/convolution.h"
-#include "support/text/error.h"
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 #include "algorithms/text/print.h"
-#include "algorithms/build/tile_functions.h"
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/pattern.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 
@@ -475,7 +475,7 @@ private:
 
 std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
 
-std::map<std::string, Knobs> for_gpu(std::map<std::string, Knobs> stages) {
+KnobsByStage for_gpu(KnobsByStage stages) {
     for (auto &[stage, knobs] : stages) {
         knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear(), knobs.levels.clear(), knobs.call.reset();
         auto outside = [](std::string &loop) {

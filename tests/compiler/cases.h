@@ -10,6 +10,6 @@ std::vector<Case> library_cases(int64_t lanes);
 // The same for targets that are GPUs.
 std::vector<Case> gpu_cases();
 // A CPU's schedule without what only CPUs have: threads share out what was in vectors and in register tiles.
-std::map<std::string, Knobs> for_gpu(std::map<std::string, Knobs> stages);
+KnobsByStage for_gpu(KnobsByStage stages);
 
 }  // namespace tessera::test

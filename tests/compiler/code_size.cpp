@@ -16,7 +16,7 @@ static Knobs tile(int64_t m, int64_t n, int64_t lanes = 16) {
     return k;
 }
 
-static std::vector<std::string> checked(const Algorithm &a, const std::map<std::string, Knobs> &stages, const Target &target = avx512) {
+static std::vector<std::string> checked(const Algorithm &a, const KnobsByStage &stages, const Target &target = avx512) {
     return check_code_size(lower(a, stages, target), stages, target);
 }
 

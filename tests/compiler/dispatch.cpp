@@ -13,7 +13,7 @@ static uint64_t bit(TessCpuFeature feature) { return uint64_t{1} << feature; }
 
 // Folds split in as many lanes as `lanes` says, so that the bits of a result tell which target's program ran.
 static TileProgram gemv(const Target &target, int64_t lanes) {
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     if (lanes > 1) {
         stages["y"].split["K"] = {Split::How::lanes, lanes};
         stages["y.partial"].micro = {{"K.i", lanes}}, stages["y.partial"].vector = {{"K.i", lanes}};
@@ -24,7 +24,7 @@ static TileProgram gemv(const Target &target, int64_t lanes) {
 
 // Packs a panel of `width` columns in the workspace.
 static TileProgram matmul(const Target &target, int64_t width) {
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     stages["y"].micro = {{"M", 4}, {"N", width}}, stages["y"].vector = {{"N", 4}};
     stages["y"].loops = {"micro.N", "micro.M"}, stages["y"].parallel = {"micro.N"};
     stages["y"].pack["w"] = {"micro.N", {{"N", width, false}, {"K", 0, false}, {"N", width, true}}};

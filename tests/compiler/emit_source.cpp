@@ -8,9 +8,8 @@
 #include <sstream>
 
 #include "algorithms/build/builder.h"
-#include "support/text/error.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/c/names.h"
 #include "compiler/emit/emit_source.h"
@@ -18,6 +17,7 @@
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {

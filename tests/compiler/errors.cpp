@@ -1,8 +1,8 @@
 // The words of what the compiler refuses.
 #include <catch2/catch.hpp>
 
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
@@ -12,7 +12,7 @@
 
 namespace tessera::test {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 static void refused(const Algorithm &a, const Stages &stages, const std::vector<std::string> &parts) {
     check_words([&] { lower(a, stages, target_named("avx2")); }, parts);
@@ -198,7 +198,7 @@ TEST_CASE("places that are none") {
                                    })}},
             {"y: cannot be inlined: it is an output"});
     const Algorithm transform = library::fft({}, {{"points", 262144}});
-    std::map<std::string, Knobs> inlined;
+    KnobsByStage inlined;
     for (const Stage &stage : transform.stages)
         if (stage.name != transform.outputs[0]) inlined[stage.name].place = Place{Place::Kind::inlined, "", ""};
     refused(transform, inlined,

@@ -30,7 +30,7 @@ static void check(const Target &target, const Build &build = {}) {
     const Algorithm a = products();
     std::vector<TileProgram> programs;
     for (const int64_t lanes : {1, 4, 8, 16}) {
-        std::map<std::string, Knobs> stages;
+        KnobsByStage stages;
         if (lanes > 1) stages["y"].vector = {{"N", lanes}};
         programs.push_back(lowered("by_" + std::to_string(lanes), a, stages, target));
     }

@@ -12,18 +12,18 @@
 #include <memory>
 #include <random>
 
-#include "support/text/error.h"
 #include "algorithms/evaluate/reference.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/emit_source.h"
 #include "compiler/emit/header.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/prepack.h"
 #include "compiler/lower/specialize.h"
-#include "compiler/check/verify_tiles.h"
+#include "compiler/rewrite/prepack.h"
 #include "runtime/tessera.h"
+#include "support/text/error.h"
 #include "tests/compiler/foreign.h"
 
 namespace tessera::test {
@@ -148,7 +148,7 @@ std::string differ(const Arrays &got, const Arrays &expected, double tolerance) 
     });
 }
 
-bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages) {
+bool keeps_order(const Algorithm &algorithm, const KnobsByStage &stages) {
     for (auto &[name, knobs] : stages) {
         if (!knobs.split.empty() || knobs.instruction == "mul_add") return false;
         const Stage *stage = algorithm.find_stage(name);
@@ -179,11 +179,11 @@ TileProgram lowered(const Case &c, const Target &target) {
     return program;
 }
 
-TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target) {
+TileProgram lowered(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages, const Target &target) {
     return lowered({name, algorithm, stages, {}}, target);
 }
 
-std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages,
                                           const Target &target) {
     std::vector<TileProgram> programs = lower_packings(algorithm, stages, target);
     for (TileProgram &program : programs) {

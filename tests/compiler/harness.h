@@ -15,7 +15,6 @@
 
 namespace tessera::test {
 
-using Extents = std::map<std::string, int64_t>;
 using Arrays = std::map<std::string, Array>;
 using Parameters = std::map<std::string, Scalar>;
 
@@ -23,7 +22,7 @@ using Parameters = std::map<std::string, Scalar>;
 struct Case {
     std::string name;  // a C identifier
     Algorithm algorithm;
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::vector<Extents> shapes;
     std::vector<Condition> when = {};  // of a variant: all of the shapes meet them
 };
@@ -43,7 +42,7 @@ Arrays run_interpreter(const TileProgram &program, const Extents &symbolic, cons
 std::string differ_in_bits(const Arrays &got, const Arrays &expected);
 std::string differ(const Arrays &got, const Arrays &expected, double tolerance);
 // Whether a schedule leaves the order and the roundings of every fold as the algorithm declares them.
-bool keeps_order(const Algorithm &algorithm, const std::map<std::string, Knobs> &stages);
+bool keeps_order(const Algorithm &algorithm, const KnobsByStage &stages);
 
 struct Layout {
     bool at_end = true;  // data ends, or starts, where a page that nobody may touch begins
@@ -105,9 +104,9 @@ std::vector<Target> targets();
 bool can_emulate(const Target &target);
 // The case's program under its name, verified.
 TileProgram lowered(const Case &c, const Target &target);
-TileProgram lowered(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages, const Target &target);
+TileProgram lowered(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages, const Target &target);
 // The same for what packs its operands ahead of time: "<name>_pack_<operand>".
-std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
+std::vector<TileProgram> lowered_packings(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages,
                                           const Target &target);
 
 }  // namespace tessera::test

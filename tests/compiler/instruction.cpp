@@ -6,12 +6,12 @@
 #include <cmath>
 #include <random>
 
-#include "algorithms/library/library.h"
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
-#include "schedules/knobs/canonical.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/knobs/canonical.h"
 #include "tests/compiler/harness.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -89,8 +89,8 @@ TEST_CASE("vdpbf16ps does what dot2 means") {
 }
 #endif
 
-static std::map<std::string, Knobs> grouped(const std::string &fold, const Instruction &family, int64_t unrolled, int64_t lanes) {
-    std::map<std::string, Knobs> stages;
+static KnobsByStage grouped(const std::string &fold, const Instruction &family, int64_t unrolled, int64_t lanes) {
+    KnobsByStage stages;
     Knobs &k = stages[fold];
     k.instruction = family.name, k.unroll = {{"K", unrolled}};
     k.micro = {{"M", 3}, {"N", 32}}, k.vector = {{"N", lanes}}, k.loops = {"micro.N", "micro.M"};

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/evaluate/array.h"
-#include "support/text/error.h"
 #include "compiler/interpret/interpret.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -6,17 +6,16 @@
 #include <fstream>
 
 #include "algorithms/build/builder.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/check/verify_tiles.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {
 
-static void check_golden(const std::string &name, const Algorithm &algorithm, const std::map<std::string, Knobs> &stages,
-                         const Extents &fixed = {}) {
+static void check_golden(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages, const Extents &fixed = {}) {
     std::string text = to_text(lowered(name, bind_extents(algorithm, fixed), stages, target_named("avx2")));
     std::filesystem::path file = std::filesystem::path(TESSERA_SOURCE_DIR) / "tests/golden" / (name + ".txt");
     if (std::getenv("TESSERA_UPDATE_GOLDEN")) std::ofstream(file) << text;
@@ -131,7 +130,7 @@ TEST_CASE("that a producer's tiles have points is forgotten after them") {
     const Expr before = variable("M") - Expr(2);
     Expr value = load_or("copy", DType::f32, {before, variable("N")}, Expr(0) <= before && before < extent("M"), constant(DType::f32, 0));
     const Algorithm a = f.output("y", f.tile(value, {M, N}).named("moved")).build();
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     stages["copy"].block = {{"M", 6}, {"N", 1}}, stages["copy"].place = Place{Place::Kind::at, "moved", "N"};
     const TileProgram program = lowered("shifted", a, stages, target_named("avx2"));
     for (int64_t m : {1, 2, 3, 9}) {

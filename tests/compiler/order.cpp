@@ -13,7 +13,7 @@ using namespace tessera::test;
 
 namespace {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 Knobs placed(const std::string &stage, const std::string &loop) {
     Knobs k;

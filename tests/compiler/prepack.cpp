@@ -7,8 +7,8 @@
 #include <array>
 #include <functional>
 
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/library/library.h"
 #include "algorithms/verify/verify.h"
 #include "compiler/emit/header.h"
 #include "compiler/lower/lower.h"
@@ -19,7 +19,7 @@
 
 namespace tessera::test {
 
-using Stages = std::map<std::string, Knobs>;
+using Stages = KnobsByStage;
 
 static std::vector<LayoutAxis> layout(const std::vector<std::string> &axes) {
     std::vector<LayoutAxis> result;

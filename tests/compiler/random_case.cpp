@@ -4,9 +4,9 @@
 #include <numeric>
 #include <set>
 
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 
@@ -67,8 +67,8 @@ private:
             if (over.empty()) return;
             switch (s.choice / 8 % 4) {
             case 0: return named(sum(a, dim(over)), "sum(" + ta + ", " + over + ")");
-            case 1: return named(maximum(a, dim(over)), "maximum(" + ta + ", " + over + ")");
-            case 2: return named(minimum(a, dim(over)), "minimum(" + ta + ", " + over + ")");
+            case 1: return named(max(a, dim(over)), "max(" + ta + ", " + over + ")");
+            case 2: return named(min(a, dim(over)), "minimum(" + ta + ", " + over + ")");
             default: return named(product(a * 0.75, dim(over)), "product(" + ta + " * 0.75, " + over + ")");
             }
         case 7: {  // a matrix product over N or K, where the operands have it in common
@@ -169,8 +169,8 @@ class Scheduler {
 public:
     Scheduler(std::mt19937 &r, int64_t l) : random(r), L(l) {}
 
-    std::map<std::string, Knobs> of(const Algorithm &a) {
-        std::map<std::string, Knobs> all;
+    KnobsByStage of(const Algorithm &a) {
+        KnobsByStage all;
         for (const Stage &s : a.stages)
             if (below(4)) stage(a, s, all);
         return all;
@@ -186,7 +186,7 @@ private:
         return list[below(static_cast<uint32_t>(list.size()))];
     }
 
-    void stage(const Algorithm &a, const Stage &s, std::map<std::string, Knobs> &all) {
+    void stage(const Algorithm &a, const Stage &s, KnobsByStage &all) {
         Knobs &k = all[s.name];
         std::vector<std::string> folded = reduced_dims(s);
         if (auto *scan = std::get_if<Scan>(&s.body)) folded = {scan->dim};
@@ -287,7 +287,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t la
 }
 
 std::string to_cpp(const RandomCase &c) {
-    std::string t = Maker(c).text + "std::map<std::string, Knobs> k;\n";
+    std::string t = Maker(c).text + "KnobsByStage k;\n";
     for (auto &[stage, k] : c.stages) {
         std::string at = "k[\"" + stage + "\"].";
         auto extents = [&](const char *what, const Extents &e) {

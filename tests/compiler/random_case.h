@@ -17,7 +17,7 @@ struct Step {
 struct RandomCase {
     std::string name;
     std::vector<Step> steps;
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::vector<Extents> shapes;
     std::set<std::string> known;  // dims of whose extents in `shapes` the program knows the range and what divides them
 };

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "schedules/check/check.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
 #include "tests/compiler/cases.h"
 
 namespace tessera::test {
@@ -41,13 +41,13 @@ static std::vector<Shipped> shipped(const Target &target, const Library &library
 }
 
 // The avx2 schedule, which does the same operations in the same order, gives the same bits too.
-static void check_shipped(const Target &target, size_t least, size_t least_with_fma) {
+static void check_shipped(const Target &target, size_t least, size_t min_with_fma) {
     if (!can_emulate(target)) return;
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules");
     const std::vector<Shipped> all = shipped(target, library);
     CHECK(all.size() >= least);
-    CHECK(static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Shipped &s) { return s.with_fma; })) >= least_with_fma);
+    CHECK(static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Shipped &s) { return s.with_fma; })) >= min_with_fma);
     std::vector<TileProgram> programs;
     for (const Shipped &s : all) programs.push_back(s.program);
     const Loaded loaded(programs, target);

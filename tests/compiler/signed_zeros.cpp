@@ -32,7 +32,7 @@ static void check(const Target &target, const std::vector<Build> &builds = {{}})
         for (const int64_t lanes : {1, 2, 4, 8}) {
             const std::string name = std::string(name_of(type)) + "_by_" + std::to_string(lanes);
             const Algorithm &algorithm = algorithms.emplace_back(chosen(name, type));
-            std::map<std::string, Knobs> stages;
+            KnobsByStage stages;
             if (lanes > 1)
                 for (const Stage &s : algorithm.stages) stages[s.name].vector = {{"N", lanes}};
             programs.push_back(lowered(name, algorithm, stages, target));

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "algorithms/build/builder.h"
-#include "algorithms/library/library.h"
 #include "algorithms/build/tile_functions.h"
-#include "compiler/lower/lower.h"
+#include "algorithms/library/library.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
 #include "schedules/knobs/condition.h"
 #include "tests/compiler/harness.h"
 
@@ -29,7 +29,7 @@ static Knobs windows() {
     return k;
 }
 
-static std::map<std::string, Knobs> convolution() {
+static KnobsByStage convolution() {
     Knobs inlined;
     inlined.place = Place{Place::Kind::inlined, "", ""};
     return {{"padded", inlined}, {"y", windows()}};
@@ -38,7 +38,7 @@ static std::map<std::string, Knobs> convolution() {
 struct VariantCase {
     std::string name;
     Algorithm algorithm;
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     std::vector<std::vector<Condition>> variants;  // a last one without conditions is added
     std::vector<Extents> shapes;
 };

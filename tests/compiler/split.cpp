@@ -5,8 +5,8 @@
 
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
-#include "schedules/check/check.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
@@ -44,7 +44,7 @@ TEST_CASE("pieces of another size have dims of their own, in the order of stages
 }
 
 TEST_CASE("lanes exist whole, so their pieces are those of chunks only where these are whole too") {
-    const std::map<std::string, Knobs> stages = {{"max", split("N", How::chunks, 4)}, {"sum", split("N", How::lanes, 4)}};
+    const KnobsByStage stages = {{"max", split("N", How::chunks, 4)}, {"sum", split("N", How::lanes, 4)}};
     CHECK(dims_of(apply_splits(library::softmax({}), stages)) == Names{"M", "N", "N.o", "N.i", "N.o2", "N.i2"});
     CHECK(dims_of(apply_splits(bind_extents(library::softmax({}), {{"N", 32}}), stages)) == Names{"M", "N", "N.o", "N.i"});
 }
@@ -90,7 +90,7 @@ TEST_CASE("a schedule calls the pieces of every stage by the plain names") {
 
 TEST_CASE("a split of another stage changes no address and no bit of a stage") {
     const Target target = target_named("avx2");
-    std::map<std::string, Knobs> stages = {{"sum", split("N", How::lanes, 8)}};
+    KnobsByStage stages = {{"sum", split("N", How::lanes, 8)}};
     stages["sum.partial"].vector = {{"N.i", 8}};
     const Algorithm a = library::softmax({});
     const TileProgram alone = lowered("alone", a, stages, target);

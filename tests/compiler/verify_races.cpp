@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
-#include "compiler/lower/lower.h"
 #include "compiler/check/verify_races.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

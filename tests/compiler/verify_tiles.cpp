@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "support/text/error.h"
 #include "compiler/check/verify_tiles.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/abi/wasm_object.h"
+#include "support/text/error.h"
 #include "tests/compiler/harness.h"
 
 namespace tessera::test {

@@ -1,15 +1,15 @@
-#include "costmodel/model/counted_samples.h"
 #include "costmodel/features/features.h"
+#include "costmodel/model/counted_samples.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <set>
 
-#include "support/text/sha256.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/counted_samples.h"
+#include "support/text/sha256.h"
 
 using namespace tessera;
 
@@ -22,8 +22,8 @@ TEST_CASE("every feature has a name of its own, a unit and a sentence, and a fin
     }
     CHECK(feature_hash().starts_with("sha256:"));
     const Target target = target_named("avx2");
-    for (const DimExtents &shape : {DimExtents{{"M", 0}, {"N", 0}, {"K", 0}}, DimExtents{{"M", 1}, {"N", 1}, {"K", 1}},
-                                    DimExtents{{"M", 4096}, {"N", 4096}, {"K", 4096}}}) {
+    for (const Extents &shape :
+         {Extents{{"M", 0}, {"N", 0}, {"K", 0}}, Extents{{"M", 1}, {"N", 1}, {"K", 1}}, Extents{{"M", 4096}, {"N", 4096}, {"K", 4096}}}) {
         const Algorithm a = bind_extents(library::matmul({}), shape);
         const TileProgram program = lower(a, {}, target);
         const Featured f = features_of(profile_of(program, {}, target, 1), work_of(a, program, all_extents(a, {})), target, 1);

@@ -165,7 +165,7 @@ TEST_CASE("calls inside of calls count, and the arguments are the program's own"
     const Algorithm net = bind_extents(f.output("y", y).build(), {{"M", 64}, {"D", 64}, {"F", 256}});
     const Target target = target_named("avx512");
     const Profile inlined = profile_of(lower(net, {}, target), {}, target, 1);
-    std::map<std::string, Knobs> once;
+    KnobsByStage once;
     for (const char *scope : {"ffn", "ffn.up", "ffn.down", "ffn.norm"}) once[scope].call = "once";
     const TileProgram called = lower(net, once, target);
     REQUIRE(called.programs.size() > 1);

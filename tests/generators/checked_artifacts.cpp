@@ -4,9 +4,9 @@
 #include <set>
 
 #include "algorithms/build/builder.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
 #include "generators/kernel/prepare.h"
+#include "support/text/error.h"
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 

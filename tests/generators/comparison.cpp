@@ -14,7 +14,7 @@ static PreparedKernel prepared(const std::string &algorithm) {
 }
 
 TEST_CASE("a kernel equals its tile program, with parameters, states and ragged dims") {
-    for (const auto &[name, extents] : {std::pair<std::string, DimExtents>{"layernorm", {{"M", 3}, {"N", 17}}},
+    for (const auto &[name, extents] : {std::pair<std::string, Extents>{"layernorm", {{"M", 3}, {"N", 17}}},
                                         {"ring_append", {{"B", 2}, {"W", 5}, {"T", 3}, {"D", 4}}},
                                         {"segmented_sum", {{"B", 4}, {"T", 20}, {"N", 3}}},
                                         {"matmul", {{"M", 0}, {"N", 3}, {"K", 4}}}}) {
@@ -47,6 +47,6 @@ TEST_CASE("a kernel that computes something else is found out") {
 }
 
 TEST_CASE("shapes in words") {
-    CHECK(to_string(DimExtents{{"N", 4}, {"M", 0}}) == "M=0 N=4");
-    CHECK(to_string(DimExtents{}) == "its only shape");
+    CHECK(to_string(Extents{{"N", 4}, {"M", 0}}) == "M=0 N=4");
+    CHECK(to_string(Extents{}) == "its only shape");
 }

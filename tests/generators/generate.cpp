@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/build/builder.h"
-#include "support/text/sha256.h"
-#include "algorithms/text/hash.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/text/hash.h"
 #include "support/processes/owned_folder.h"
+#include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/sha256.h"
 #include "generators/kernel/installed_program.h"
+#include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;

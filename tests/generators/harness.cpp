@@ -3,9 +3,9 @@
 #include <iostream>
 #include <sstream>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "generators/generator.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "support/files/output_folder.h"
 #include "generators/kernel/registry.h"
 #include "schedules/knobs/schedule.h"
+#include "support/files/output_folder.h"
 #include "tests/support/shell.h"
 
 namespace tessera::test {

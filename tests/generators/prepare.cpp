@@ -4,9 +4,9 @@
 
 #include "algorithms/library/library.h"
 
-#include "support/text/error.h"
 #include "generators/check/checked_artifacts.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 

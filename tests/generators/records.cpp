@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/text/hash.h"
 #include "algorithms/library/library.h"
+#include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/examples.h"
 #include "tests/generators/harness.h"

@@ -1,8 +1,8 @@
 #include "generators/kernel/registry.h"
 
 #include "algorithms/build/convolution.h"
-#include "algorithms/text/hash.h"
 #include "algorithms/library/library.h"
+#include "algorithms/text/hash.h"
 #include "generators/kernel/prepare.h"
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/shell_words.h"
 #include "generators/tune/tune_shapes.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/target/target_file.h"
+#include "support/text/shell_words.h"
 #include "tests/generators/harness.h"
 
 using namespace tessera;
@@ -642,9 +642,9 @@ TEST_CASE("a shape that cannot be tuned keeps the base, and the others are tuned
     CHECK_THAT(left_out["shapes"][1].value("message", ""), Catch::Contains("error[tune.runner]"));
     CHECK(left_out["shapes"][2].contains("trials"));
     write_file(seen, "another\nand another\n");
-    const Outcome mended = generator(words);
-    CHECK(mended.code == 0);
-    for (const nlohmann::json &one : nlohmann::json::parse(mended.out)["shapes"]) CHECK(one.contains("trials"));
+    const Outcome repaired = generator(words);
+    CHECK(repaired.code == 0);
+    for (const nlohmann::json &one : nlohmann::json::parse(repaired.out)["shapes"]) CHECK(one.contains("trials"));
 }
 
 TEST_CASE("different sets of shapes have artifacts of different names") {
@@ -652,7 +652,7 @@ TEST_CASE("different sets of shapes have artifacts of different names") {
     const auto name = [&](const std::vector<std::string> &shape) {
         TuneOptions options;
         options.kernel.algorithm = "matmul", options.kernel.target = "avx2", options.kernel.shape = shape, options.dry_run = true;
-        std::vector<DimExtents> extents;
+        std::vector<Extents> extents;
         std::unique_ptr<TuneRun> run;
         for (const TuneOptions &one : options_by_shape(options)) {
             run = prepare_run(registry, one);

@@ -11,10 +11,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "support/text/error.h"
-#include "algorithms/text/print.h"
-#include "algorithms/evaluate/reference.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/text/print.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

@@ -10,14 +10,14 @@
 #include <cstdio>
 #include <cstring>
 
-#include "support/text/error.h"
-#include "algorithms/library/library.h"
 #include "algorithms/evaluate/reference.h"
+#include "algorithms/library/library.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/check/verify_tiles.h"
-#include "schedules/check/check.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

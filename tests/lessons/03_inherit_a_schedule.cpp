@@ -5,11 +5,11 @@
 // file: what a person wrote by hand, what a program made, and what is checked in are one form.
 #include <cstdio>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

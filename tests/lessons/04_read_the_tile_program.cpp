@@ -9,13 +9,13 @@
 // rewrite of the algorithm, and the reduction tree that results can be read in the tile program.
 #include <cstdio>
 
-#include "algorithms/evaluate/array.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/array.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
-#include "compiler/check/verify_tiles.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

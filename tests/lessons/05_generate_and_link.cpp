@@ -15,13 +15,13 @@
 #include <cstring>
 #include <fstream>
 
-#include "algorithms/evaluate/array.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
-#include "support/files/output_folder.h"
+#include "algorithms/evaluate/array.h"
 #include "compiler/interpret/interpret.h"
 #include "generators/commands/generate.h"
 #include "runtime/tessera.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

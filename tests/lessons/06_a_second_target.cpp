@@ -8,13 +8,13 @@
 #include <cstdio>
 #include <cstring>
 
-#include "algorithms/evaluate/array.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
-#include "support/files/output_folder.h"
-#include "compiler/interpret/interpret.h"
+#include "algorithms/evaluate/array.h"
 #include "compiler/abi/object_file.h"
+#include "compiler/interpret/interpret.h"
 #include "generators/commands/generate.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

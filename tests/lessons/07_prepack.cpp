@@ -14,11 +14,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
-#include "support/files/output_folder.h"
 #include "generators/commands/generate.h"
 #include "runtime/tessera.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

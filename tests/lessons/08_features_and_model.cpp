@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/cost_model.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 

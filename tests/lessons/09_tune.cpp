@@ -6,12 +6,12 @@
 #include <cstdio>
 
 #include "algorithms/build/builder.h"
-#include "support/text/error.h"
 #include "algorithms/build/tile_functions.h"
 #include "autotune/search/campaign.h"
 #include "autotune/search/tuned_schedule.h"
-#include "support/files/output_folder.h"
 #include "compiler/lower/lower.h"
+#include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 
@@ -39,7 +39,7 @@ int main() {
     for (const auto &[decision, answer] : trace) std::printf("%s = %s\n", decision.c_str(), answer.c_str());
 
     // The schedule to beat: plain loops. Every trial goes into the records as it is made, so a campaign that is killed goes on.
-    task.base = std::map<std::string, Knobs>{};
+    task.base = KnobsByStage{};
     CampaignOptions options;
     options.trials = 6, options.batch = 3, options.ablations = 0, options.search.population = 24, options.measure.seconds = 0.05;
     Records records(folder.path() / "tune.db");

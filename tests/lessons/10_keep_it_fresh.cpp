@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text/error.h"
 #include "algorithms/library/library.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
+#include "support/text/error.h"
 
 using namespace tessera;
 
@@ -33,7 +33,7 @@ int main() {
     const Schedule base = library.find("matmul/base");
 
     // What a search found, as a child that states what differs. `measured` is free-form, and says where the figure is from.
-    std::map<std::string, Knobs> found = resolve(base, library).stages;
+    KnobsByStage found = resolve(base, library).stages;
     found["y"].micro["N"] = 12;
     Schedule tuned = tuned_schedule("matmul/tuned", found, base, library, {});
     tuned = tuned.with_measured({{"resolved", program_of(tuned, library)}, {"seconds", 1.9e-5}, {"machine", "one of ours"}});

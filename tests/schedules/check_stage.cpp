@@ -1,7 +1,7 @@
 #include "schedules/check/check_stage.h"
 
-#include "schedules/check/check.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/check/check.h"
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 

@@ -44,7 +44,7 @@ TEST_CASE("addresses are checked against plain names") {
 }
 
 TEST_CASE("every address of a stage means its own pieces, behind another stage's or operand's name that one's") {
-    std::map<std::string, Knobs> stages;
+    KnobsByStage stages;
     Knobs &k = stages["s"];
     k.block = {{"N.o", 4}}, k.k = {{"N.i", 2}}, k.levels["tile"] = {{"N.o", 2}}, k.tail = {{"N.o", Tail::mask}};
     k.loops = {"block.N.o", "tile.N.o", "k.N.i", "N.o"}, k.parallel = {"block"};
@@ -55,7 +55,7 @@ TEST_CASE("every address of a stage means its own pieces, behind another stage's
     t.block = {{"N.o", 4}}, t.prefetch["s"] = {"y", "N.o", 1};
     stages["y"].pack["s"] = {"N.o", {{"N.o", 4, false}, {"M", 0, false}, {"N.o", 4, true}}};
     stages["y.s.packed"].vector = {{"N.o", 4}};
-    const std::map<std::string, Knobs> named = with_dims_of(pieces(), stages);
+    const KnobsByStage named = with_dims_of(pieces(), stages);
     const Knobs &s = named.at("s");
     CHECK(s.block == Extents{{"N.o2", 4}});
     CHECK(s.k == Extents{{"N.i2", 2}});

@@ -8,9 +8,9 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-#include "support/text/error.h"
 #include "schedules/artifact/artifact.h"
 #include "schedules/knobs/canonical.h"
+#include "support/text/error.h"
 #include "tests/schedules/samples.h"
 
 using namespace tessera;

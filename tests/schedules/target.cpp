@@ -55,7 +55,7 @@ TEST_CASE("GPUs have blocks, and no features of processors") {
     for (const char *name : {"opencl", "cuda-sm80", "cuda-sm86"}) {
         const Target target = target_named(name);
         CHECK(target.is_gpu());
-        CHECK((target.shared_bytes >= 32 << 10 && target.most_threads >= 256));
+        CHECK((target.shared_bytes >= 32 << 10 && target.max_threads >= 256));
         CHECK(target.features.empty());
     }
     CHECK_FALSE(target_named("avx512").is_gpu());

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <thread>
 
-#include "support/text/error.h"
 #include "support/files/output_folder.h"
+#include "support/text/error.h"
 #include "tests/support/shell.h"
 
 using namespace tessera;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "support/text/error.h"
 #include "support/files/output_folder.h"
+#include "support/text/error.h"
 
 namespace tessera::test {
 

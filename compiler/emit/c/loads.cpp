@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/text/error.h"
 #include "compiler/emit/c/expressions.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_c {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "support/text/error.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_c {
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/c/statements.h"
 #include "compiler/emit/header.h"
+#include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -5,20 +5,20 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
+#include "compiler/abi/workspace.h"
 #include "compiler/emit/c/storage.h"
 #include "compiler/emit/c/writer.h"
 #include "compiler/emit/emit_library.h"
-#include "compiler/abi/workspace.h"
+#include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_c {
 
 namespace {
 
-constexpr int64_t most_statements = 1 << 14;  // of one run of straight-line code
-constexpr int64_t most_named = 256;           // variables for one buffer
+constexpr int64_t max_statements = 1 << 14;  // of one run of straight-line code
+constexpr int64_t max_named = 256;           // variables for one buffer
 constexpr size_t comment_width = 360;
 
 using Known = std::map<std::string, Expr>;  // unrolled variables
@@ -193,11 +193,11 @@ private:
 
     void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard, const Around &around,
                Pending &pending) {
-        if (++pending.statements > most_statements)
+        if (++pending.statements > max_statements)
             throw UserError("emit.unrolled", fmt::format("{}: it has more than {} unrolled statements in a row around '{}'; expected "
                                                          "fewer, so that a C compiler can be given them. "
                                                          "Choose a smaller 'micro' tile.",
-                                                         program_.name, most_statements, buffer));
+                                                         program_.name, max_statements, buffer));
         if (!pending.run) pending.run = std::make_unique<Run>(writer_.run());
         std::string indices;
         auto text = [](const Expr &e) { return brief(e, comment_width); };
@@ -255,7 +255,7 @@ private:
                 count *= e->value.integer;
             }
             const int lanes = named_lanes(b, n.body, known).value_or(-1);
-            if (lanes >= 0 && count / std::max(1, lanes) <= most_named) named(b, lanes);
+            if (lanes >= 0 && count / std::max(1, lanes) <= max_named) named(b, lanes);
             else
                 writer_.line(fmt::format("{} {}[{}] __attribute__((aligned(64)));", element, writer_.declare_pointer(b),
                                          std::max<int64_t>(1, count)));

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
 #include "compiler/emit/emit_library.h"
+#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_c {
 

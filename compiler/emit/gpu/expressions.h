@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "algorithms/ir/value_numbering.h"
-#include "compiler/tile/data_positions.h"
 #include "compiler/emit/gpu/names.h"
+#include "compiler/tile/data_positions.h"
 #include "compiler/tile/tile_program.h"
 
 namespace tessera::emit_gpu {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
+#include "compiler/emit/spec.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_gpu {
 

@@ -2,8 +2,8 @@
 
 #include <cctype>
 
-#include "support/text/error.h"
 #include "compiler/abi/c_names.h"
+#include "support/text/error.h"
 
 namespace tessera::emit_gpu {
 

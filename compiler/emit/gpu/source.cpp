@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/gpu/kernels.h"
+#include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

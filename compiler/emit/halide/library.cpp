@@ -7,14 +7,14 @@
 #include <list>
 #include <set>
 
-#include "compiler/emit/spec.h"
-#include "support/text/error.h"
+#include "compiler/abi/object_file.h"
+#include "compiler/emit/emit_library.h"
 #include "compiler/emit/halide/exact_fma.h"
 #include "compiler/emit/halide/processes.h"
 #include "compiler/emit/halide/statements.h"
-#include "compiler/emit/emit_library.h"
-#include "compiler/abi/object_file.h"
+#include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

@@ -10,8 +10,8 @@
 #include <new>
 #include <string>
 
-#include "support/text/error.h"
 #include "runtime/tessera.h"
+#include "support/text/error.h"
 
 namespace tessera::emit {
 

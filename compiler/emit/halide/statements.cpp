@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "support/text/error.h"
+#include "compiler/abi/workspace.h"
+#include "compiler/emit/emit_library.h"
 #include "compiler/emit/halide/sharing.h"
 #include "compiler/emit/halide/store_run.h"
 #include "compiler/emit/halide/vector_loops.h"
-#include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
-#include "compiler/abi/workspace.h"
 #include "runtime/kernel.h"
+#include "support/text/error.h"
 
 namespace tessera::emit {
 

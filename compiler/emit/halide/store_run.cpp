@@ -15,7 +15,7 @@ using HExpr = Halide::Expr;
 
 namespace {
 
-constexpr int64_t most_interleaved = 16, most_strided = 4;
+constexpr int64_t max_interleaved = 16, max_strided = 4;
 
 struct LaneStore {
     std::string lane, buffer;  // lane "": a store of one element
@@ -189,7 +189,7 @@ private:
             const HExpr first = lane_of(position, 0);
             auto is_at = [&](int lane, int64_t distance) { return is_const(simplify(lane_of(position, lane) - first), distance); };
             auto stride = as_const_int(simplify(lane_of(position, 1) - first));
-            if (!stride || *stride < 2 || *stride > most_strided || !is_at(lanes() - 1, *stride * (lanes() - 1))) return;
+            if (!stride || *stride < 2 || *stride > max_strided || !is_at(lanes() - 1, *stride * (lanes() - 1))) return;
             for (size_t g = 0; g < groups.size(); g++) {
                 if (groups[g].buffer != e->name || strides[g] != *stride) continue;
                 auto offset = as_const_int(simplify(first - groups[g].first));
@@ -220,7 +220,7 @@ private:
         if (stores[0].lane.empty()) return 0;
         const HExpr start = at_lane(stores[i], 0);
         auto distance = as_const_int(simplify(at_lane(stores[i], 1) - start));
-        if (!distance || *distance < 2 || *distance > most_interleaved) return 0;
+        if (!distance || *distance < 2 || *distance > max_interleaved) return 0;
         if (i + static_cast<size_t>(*distance) > stores.size()) return 0;
         for (int64_t row = 0; row < *distance; row++) {
             const LaneStore &s = stores[i + static_cast<size_t>(row)];

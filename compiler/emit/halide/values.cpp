@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
-#include "support/text/error.h"
 #include "algorithms/index/simplify.h"
+#include "support/text/error.h"
 
 namespace tessera::emit {
 
@@ -273,9 +273,9 @@ static HExpr below_or_equal(const HExpr &a, const HExpr &b) {  // strict_le has 
 // the same question about the greatest number below 0.
 static HExpr choose(const HExpr &condition, const HExpr &x, const HExpr &otherwise) {
     const Call *below = condition.as<Call>();
-    const bool least_of_0 = x.type().is_float() && is_const_zero(otherwise) && below && below->is_intrinsic(Call::strict_lt) &&
-                            equal(below->args[0], x) && is_const_zero(below->args[1]);
-    if (!least_of_0) return Select::make(condition, x, otherwise);
+    const bool min_of_0 = x.type().is_float() && is_const_zero(otherwise) && below && below->is_intrinsic(Call::strict_lt) &&
+                          equal(below->args[0], x) && is_const_zero(below->args[1]);
+    if (!min_of_0) return Select::make(condition, x, otherwise);
     const double least = x.type().bits() == 32 ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min();
     return Select::make(below_or_equal(x, make_const(x.type(), -least)), x, otherwise);
 }
