@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/build/option.h"
+#include "algorithms/ir/extents.h"
+
 namespace CLI {
 class App;
 class Option;
