@@ -183,10 +183,27 @@ struct Algorithm {
 std::vector<Tensor> results_of(const Stage &stage);
 // The stage and part that define a tensor, or null.
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor);
-// Every expression of a stage (values, inputs, where, at, indices).
+
+// Reaching through stages. A pass that gives their bodies a meaning uses std::visit with a case for each (support/containers/alternatives.h).
+
+using ChangeExpr = std::function<Expr(const Expr &)>;
+// Every expression of a stage (values, inputs, where, at, indices). Its monoid's are not: they are over elements, not over points.
 std::vector<Expr> expressions_of(const Stage &stage);
-Stage with_expressions(const Stage &stage, const std::function<Expr(const Expr &)> &change);
+// The stage with each of these changed.
+Stage map_expressions(Stage stage, const ChangeExpr &change);
+// The monoid with each expression of lift, combine, step and batch changed.
+Monoid map_expressions(Monoid monoid, const ChangeExpr &change);
+// The algorithm with the sizes of its dims, the expressions of its stages and the parameters of its calls changed.
+Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
+// The stage with its monoid changed, where it has one.
+Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change);
+
+bool is_fold(const Stage &stage);                           // Reduce or Scan
+const Monoid &monoid_of(const Stage &fold);                 // InternalError where it is none
+const std::vector<Expr> &inputs_of(const Stage &fold);      // likewise
 std::vector<std::string> reduced_dims(const Stage &stage);  // Reduce: its dims; otherwise none
+std::string scanned_dim(const Stage &stage);                // Scan: its dim; otherwise ""
+std::vector<std::string> folded_dims(const Stage &stage);   // those of both
 // Replaces every call by the callee's stages under the call's scope.
 Algorithm inline_calls(const Algorithm &algorithm);
 
