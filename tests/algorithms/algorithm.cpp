@@ -7,7 +7,8 @@
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_algorithm {
+
 using namespace tessera::test;
 
 namespace {
@@ -277,3 +278,5 @@ TEST_CASE("algorithm: derived dims say their sizes") {
     CHECK(fixed_dim("K", 7).value == 7);
     CHECK(symbolic_dim("M").kind == DimKind::symbolic);
 }
+
+}  // namespace tessera::test_algorithm

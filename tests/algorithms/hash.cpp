@@ -11,7 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace tessera;
+namespace tessera::test_hash {
+
 using namespace tessera::test;
 
 static Expr v(const std::string &name) { return variable(name); }
@@ -190,3 +191,5 @@ TEST_CASE("hash: hashes stay what they are") {
           "s0 = map [d0 ] e3\n"
           "results s0.0\n");
 }
+
+}  // namespace tessera::test_hash

@@ -7,7 +7,8 @@
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_json {
+
 using namespace tessera::test;
 using nlohmann::json;
 
@@ -130,3 +131,5 @@ TEST_CASE("json: any field replaced by another kind of value is read or refused"
             }
     }
 }
+
+}  // namespace tessera::test_json

@@ -6,7 +6,7 @@
 #include "algorithms/library/library.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_verify {
 
 namespace {
 
@@ -421,3 +421,5 @@ TEST_CASE("calls") {
         },
         "unknown-tensor]: caller.out: there is no tensor 'up.y'; there are out, p, q, r, s, up.z. Did you mean 'up.z'?");
 }
+
+}  // namespace tessera::test_verify

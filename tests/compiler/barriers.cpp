@@ -2,6 +2,8 @@
 
 #include "compiler/check/barriers.h"
 
+namespace tessera::test_barriers {
+
 namespace tessera {
 
 static const Expr t = variable("t"), u = variable("u"), k = variable("k"), N = extent("N");
@@ -60,3 +62,5 @@ TEST_CASE("an iteration waits for the one before, and for what is before the loo
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_barriers

@@ -20,7 +20,9 @@
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_emit_source {
+
+using namespace tessera::test;
 
 static std::string source(const TileProgram &p, const std::string &target = "avx2") {
     return source_of({{p.name, {{{}, p}}}}, target_named(target));
@@ -255,4 +257,4 @@ TEST_CASE("a kernel in C is clean under the address and undefined behaviour sani
     std::filesystem::remove_all(folder);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_emit_source

@@ -3,6 +3,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
+#include "compiler/emit/spec.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
@@ -10,7 +11,9 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_errors {
+
+using namespace tessera::test;
 
 using Stages = KnobsByStage;
 
@@ -340,4 +343,4 @@ TEST_CASE("a kernel for a GPU whose constant has no values: the words") {
         {"error[emit.constant]: k: the constant 'c' has no values; pass it as an input."});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_errors

@@ -7,7 +7,9 @@
 #include "tests/compiler/hostile.h"
 #include "tests/compiler/laws.h"
 
-namespace tessera::test {
+namespace tessera::test_guarded_loads {
+
+using namespace tessera::test;
 
 // What is loaded: from x through the places p, of which there are fewer than points; where `inside` says so.
 struct Gather {
@@ -213,4 +215,4 @@ TEST_CASE("what a guarded load's index loads is guarded too: wasm32", "[.][wasm3
     if (const Target target = target_named("wasm32"); can_emulate(target)) check(target);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_guarded_loads

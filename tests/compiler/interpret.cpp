@@ -4,6 +4,8 @@
 #include "compiler/interpret/interpret.h"
 #include "support/text/error.h"
 
+namespace tessera::test_interpret {
+
 namespace tessera {
 
 static Tensor tensor(const std::string &name, std::vector<std::string> dims, DType type = DType::f32) {
@@ -114,3 +116,5 @@ TEST_CASE("padding may be made of elements never written while nothing comes of 
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_interpret

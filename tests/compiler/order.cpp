@@ -8,7 +8,8 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_order {
+
 using namespace tessera::test;
 
 namespace {
@@ -126,3 +127,5 @@ TEST_CASE("what is placed in an update's loops reads nothing that earlier iterat
     blocked.block = {{"M", 4}}, blocked.loops = {"block.M", "M", "N"};
     check_same(normalized(), {{"total", placed("up", "block.M")}, {"up", blocked}});
 }
+
+}  // namespace tessera::test_order

@@ -5,7 +5,7 @@
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 
-using namespace tessera;
+namespace tessera::test_tile_identity {
 
 static TileBody body_of(const Expr &value, LoopKind kind = LoopKind::serial) {
     return {tile_node(Loop{"i", Expr(4), kind, 0, {tile_node(Compute{"y", {variable("i")}, value, Expr()})}})};
@@ -52,3 +52,5 @@ TEST_CASE("programs of one hash have one identity, whatever they are called") {
     for (const TileProgram &p : all)
         for (const TileProgram &q : all) CHECK((identity_of(p) == identity_of(q)) == (resolved_hash(p) == resolved_hash(q)));
 }
+
+}  // namespace tessera::test_tile_identity

@@ -2,6 +2,8 @@
 
 #include "compiler/tile/tile_program.h"
 
+namespace tessera::test_tile_program {
+
 namespace tessera {
 
 static TileProgram sample() {
@@ -88,3 +90,5 @@ TEST_CASE("the hash is of everything but the name") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_tile_program

@@ -3,6 +3,8 @@
 #include "compiler/check/verify_tiles.h"
 #include "support/text/error.h"
 
+namespace tessera::test_verify_tiles {
+
 namespace tessera {
 
 static const Expr i = variable("i"), j = variable("j"), N = extent("N");
@@ -130,3 +132,5 @@ TEST_CASE("threads of a block") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_verify_tiles

@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_artifact {
+
 using nlohmann::json;
 using test::check_words;
 
@@ -104,3 +105,5 @@ TEST_CASE("a name that is none: the words") {
                 {"error[schedule.outside]: schedule 'a' at /extends: expected a schedule's name inside the schedule folders",
                  "got \"/etc/passwd\""});
 }
+
+}  // namespace tessera::test_artifact

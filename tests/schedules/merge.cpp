@@ -3,7 +3,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_merge {
+
 using nlohmann::json;
 using test::check_words;
 
@@ -182,3 +183,5 @@ TEST_CASE("a directive on a loop that a knob owns, even an inherited one: the wo
             {"error[schedule.directive]: schedule 'c' (extends p) at /stages/acc/directives: directive 'd' changes the loop '" +
              std::string(loop) + "', which the knob '" + knob + "' owns. Change the knob or delete"});
 }
+
+}  // namespace tessera::test_merge

@@ -7,7 +7,7 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_pattern {
 
 TEST_CASE("patterns match any characters, or none") {
     CHECK(matches("fft.pass*", "fft.pass12"));
@@ -129,3 +129,5 @@ TEST_CASE("patterns that match nothing are told") {
                                    "'z*' in vector of 'pass.b' matches no dim there; the dims are M, n4",
                                    "'zzz*' matches no stage of two; its stages are pass.a, pass.b, y"});
 }
+
+}  // namespace tessera::test_pattern

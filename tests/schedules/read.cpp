@@ -6,7 +6,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_read {
+
 using nlohmann::json;
 using test::check_words;
 using test::words;
@@ -266,3 +267,5 @@ TEST_CASE("a layout's factor out of range is called that") {
     refused(R"({"layout": ["N/-1"]})", {"error[schedule.syntax]"});
     refused(R"({"layout": ["N/4/4"]})", {"error[schedule.syntax]"});
 }
+
+}  // namespace tessera::test_read

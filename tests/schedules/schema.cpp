@@ -13,7 +13,8 @@
 #include "support/text/error.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_schema {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -203,3 +204,5 @@ TEST_CASE("what is broken is refused by the schema and by the parser") {
         CHECK_FALSE(parser_accepts(document));
     }
 }
+
+}  // namespace tessera::test_schema
