@@ -99,13 +99,13 @@ TEST_CASE("what C for a CPU cannot hold") {
     not_in_c(p,
              "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the "
              "knob 'call' of that scope, or emit a library.");
-    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
+    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, {}})};
     not_in_c(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
     not_in_c(p, "k: shared memory is not for a CPU target.");
     const TileNode store = Compute{"b", {variable("i")}, constant(DType::f32, 1), {}};
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(20000)}, Space::registers},
-                              {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, 0, {tile_node(store)}})}})};
+                              {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, {tile_node(store)}})}})};
     not_in_c(p,
              "error[emit.unrolled]: k: it has more than 16384 unrolled statements in a row around 'b'; expected fewer, so that a C "
              "compiler can be given them. "
@@ -128,7 +128,7 @@ TEST_CASE("constants are tables of C") {
     Tensor y{"y", DType::f32, {"N"}, Role::input, {}};
     p.arguments = {{y, true, false}};
     p.body = {tile_node(
-        Loop{"i", Expr(3), LoopKind::serial, 0, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
+        Loop{"i", Expr(3), LoopKind::serial, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
     for (const Build &build : c_builds("-O2")) {
         Loaded library({p}, target, build);
         CHECK(differ_in_bits(library.run(p, {}, {}, {}, Layout{}), run_interpreter(p, {}, {}, {})) == "");

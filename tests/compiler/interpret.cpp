@@ -24,7 +24,7 @@ static TileProgram over_n(TileBody body) {
 }
 
 static std::shared_ptr<const TileNode> loop(const std::string &v, const Expr &n, TileBody body, LoopKind kind = LoopKind::serial) {
-    return tile_node(Loop{v, n, kind, 0, std::move(body)});
+    return tile_node(Loop{v, n, kind, std::move(body)});
 }
 
 static std::shared_ptr<const TileNode> set(const std::string &buffer, std::vector<Expr> index, const Expr &value, const Expr &guard = {}) {

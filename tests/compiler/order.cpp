@@ -35,7 +35,6 @@ Algorithm late() {
     const Tile s = f.state("s", {M, N}), x = f.input("x", {M, N});
     const Tile old = (s * 2.0).named("old");
     f.update("up", s, {f.index(M), f.index(N)}, x);
-    f.effect(Effect::memory);
     return f.output("y", old + x).build();
 }
 
@@ -49,7 +48,6 @@ Algorithm shifted() {
                {M, N})
             .named("above");
     f.update("up", s, {f.index(M), f.index(N)}, above);
-    f.effect(Effect::memory);
     return f.build();
 }
 
@@ -60,7 +58,6 @@ Algorithm normalized() {
     const Tile s = f.state("s", {M, N});
     const Tile total = sum(s, N).named("total");
     f.update("up", s, {f.index(M), f.index(N)}, s / total);
-    f.effect(Effect::memory);
     return f.build();
 }
 
@@ -70,14 +67,12 @@ Algorithm called() {
     const Dim P = g.dim("P");
     const Tile t = g.state("t", {P}), v = g.input("v", {P});
     g.update("put", t, {g.index(P)}, v);
-    g.effect(Effect::memory);
     const Algorithm callee = g.output("q", v + v).build();
     Builder f("caller");
     const Dim M = f.dim("M");
     const Tile s = f.state("s", {M}), x = f.input("x", {M});
     const Tile before = (s * 3.0).named("before");
     const Tile result = f.call("k", callee, {s, x})[0];
-    f.effect(Effect::memory);
     return f.output("y", result + before).build();
 }
 

@@ -40,8 +40,6 @@ TEST_CASE("C++ and JSON say the same") {
                        .instruction("fma")
                        .call("once")
                        .warps(4)
-                       .stages(2)
-                       .swizzle("xor")
                        .directive({"p", "q", "parallel", "k.K", 2})
                        .without_directive("q")
                        .place("y.micro"))

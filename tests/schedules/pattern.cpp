@@ -45,8 +45,6 @@ TEST_CASE("a schedule without patterns stays as it is, and a pattern brings ever
                                .instruction("fma")
                                .call("once")
                                .warps(4)
-                               .stages(2)
-                               .swizzle("xor")
                                .directive({"p", "", "parallel", "k.K", 2})
                                .place("y.M");
     const ResolvedSchedule named = resolve(Schedule("s").stage("acc", all), Library());
