@@ -285,7 +285,8 @@ TEST_CASE("what like kernels were given is among the first that are proposed") {
     Knobs like;
     like.micro = {{"M", 2}, {"N", 24}}, like.vector = {{"N", 4}}, like.loops = {"micro.N", "micro.M"};
     t.relatives = {{{"y", like}}};
-    const std::string image = resolved_hash(lower(t.space.algorithm, realize(t.space, as_in(t.relatives[0], most_likely)), t.space.target));
+    const std::string image =
+        resolved_hash(lower(t.space.algorithm, realize(t.space, decisions_from_schedule(t.relatives[0], most_likely)), t.space.target));
     auto model = boosted_model();
     const CampaignResult first = run_campaign(t, quick(4), *model, records, {});
     const std::vector<std::string> proposed = hashes(first);
