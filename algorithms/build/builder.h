@@ -84,8 +84,8 @@ public:
     // it is used after the update, it reads what the update wrote. One that was `named` before keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims. Gives its
-    // outputs. Stages of the callee are named scope.stage.
+    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims.
+    // Gives its outputs. Stages of the callee are named scope.stage.
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                            const std::map<std::string, Tile> &parameters = {});
 

@@ -22,7 +22,8 @@ TEST_CASE("a campaign file says tasks, weights and a budget") {
     const TemporaryFolder folder;
     const CampaignFile c = read(folder, R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 40, "seconds": 1.5},
         "tasks": [{"algorithm": "matmul", "fixed": {"M": 64, "N": 96, "K": 32}, "target": "avx2", "weight": 12},
-                  {"algorithm": "conv1d", "numerics": "bf16", "options": {"stride": 2}, "extents": {"L": 100}, "threads": 2, "schedule": "none"}]})");
+                  {"algorithm": "conv1d", "numerics": "bf16", "options": {"stride": 2}, "extents": {"L": 100},
+                   "threads": 2, "schedule": "none"}]})");
     CHECK(c.trials == 40);
     CHECK(c.seconds == 1.5);
     REQUIRE(c.tasks.size() == 2);

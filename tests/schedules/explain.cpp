@@ -34,7 +34,8 @@ TEST_CASE("explain as JSON") {
     CHECK(
         explained["fields"][0] ==
         json::parse(
-            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf", "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
+            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf",
+                "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
     CHECK(explained["fields"].size() == 4);
 }
 
