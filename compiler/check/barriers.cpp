@@ -177,7 +177,7 @@ private:
     }
 
     void visit(Loop &loop, Touched &since, TileBody &out) {
-        if (loop.kind == LoopKind::thread || loop.kind == LoopKind::warp) {
+        if (loop.kind == LoopKind::thread) {
             separate(touched_in(loop.body), since, out);
         } else if (loop.kind == LoopKind::block) {
             Touched none;  // blocks do not wait for one another, and a kernel ends where they end

@@ -98,8 +98,7 @@ private:
             return For::make(loop.variable, 0, name_shared(values.count(loop.count)), type, Partition::Never, DeviceAPI::None, body);
         };
         switch (loop.kind) {
-        case LoopKind::serial:
-        case LoopKind::pipelined: return make(ForType::Serial, emit(loop.body));
+        case LoopKind::serial: return make(ForType::Serial, emit(loop.body));
         case LoopKind::unrolled: {
             Stmt one = interleaved_copy(loop, addresses, values);
             return one.defined() ? one : make(ForType::Unrolled, emit(loop.body));
@@ -122,7 +121,6 @@ private:
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
         case LoopKind::block:
-        case LoopKind::warp:
         case LoopKind::thread: break;
         }
         throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");
