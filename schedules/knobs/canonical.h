@@ -9,8 +9,6 @@
 
 namespace tessera {
 
-// The knobs, in the order of the format.
-const std::vector<std::string> &knob_names();
 // What the knob `instruction` may name (compiler/instruction.h says what each does).
 const std::vector<std::string> &instruction_families();
 // The fields of a document, in the order of the format.
