@@ -13,7 +13,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_campaign {
+
 using namespace tessera::test;
 
 // A base that computes each activation for every column again: it is tens of times slower than nearly all of the space, so that no
@@ -319,3 +320,5 @@ TEST_CASE("a campaign is taken further in parts") {
     while (campaign.step()) {}
     CHECK(campaign.finish().trials.size() == 8);
 }
+
+}  // namespace tessera::test_campaign

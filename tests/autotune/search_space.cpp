@@ -24,7 +24,8 @@
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_search_space {
+
 using namespace tessera::test;
 
 static Extents fitting(const Algorithm &a, const Extents &extents) {
@@ -333,3 +334,5 @@ TEST_CASE("a mutator of a user's own asks and changes knobs like any other decis
     RandomNumbers random(2);
     for (int i = 0; i < 10; i++) CHECK(realize(space, sampling(random)).at("y").parallel.empty());
 }
+
+}  // namespace tessera::test_search_space

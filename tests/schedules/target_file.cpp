@@ -10,7 +10,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_target_file {
+
 using nlohmann::json;
 using test::check_words;
 namespace fs = std::filesystem;
@@ -172,3 +173,5 @@ TEST_CASE("the errors of target files: the words") {
     check_words([] { parse_target("", "t.json"); }, {"error[json.syntax]"});
     check_words([] { parse_target("[]", "t.json"); }, {"error[json.type]: t.json: the whole value: expected an object, got an array."});
 }
+
+}  // namespace tessera::test_target_file
