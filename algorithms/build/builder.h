@@ -91,7 +91,6 @@ public:
 
     // Declares an output, in the policy's storage type unless one is given.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
-    Builder &effect(Effect effect);
     // The finished, verified algorithm.
     Algorithm build() const;
 

@@ -17,7 +17,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "autotune/measure/measure.h"
+#include "autotune/measure/measurement.h"
+#include "autotune/measure/measurement_task.h"
 
 namespace tessera {
 

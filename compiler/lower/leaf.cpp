@@ -275,7 +275,7 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
         }
         TileBody body = inside();
         for (auto it = loops.rbegin(); it != loops.rend(); ++it)
-            body = {tile_node(Loop{it->first, it->second, LoopKind::serial, 0, std::move(body)})};
+            body = {tile_node(Loop{it->first, it->second, LoopKind::serial, std::move(body)})};
         return body;
     };
     Point everywhere, element;
@@ -298,7 +298,7 @@ TileBody Nests::scatter(const Stage &stage, const Reduce &reduce) {
         return {tile_node(Guard{simplify(inside, facts), {tile_node(Compute{where.buffer.name, index, value, Expr()})}, {}})};
     });
     body.insert(body.end(), fold.begin(), fold.end());
-    if (target.is_gpu()) body = {tile_node(Loop{unique("thread"), Expr(1), LoopKind::thread, 0, std::move(body)})};
+    if (target.is_gpu()) body = {tile_node(Loop{unique("thread"), Expr(1), LoopKind::thread, std::move(body)})};
     return body;
 }
 

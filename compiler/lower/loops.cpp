@@ -42,7 +42,7 @@ std::string Nests::open_loop(const State &state, const LoopName &loop) {
 // A loop of `count` iterations around `body`; of one iteration the body alone, which does without the variable.
 static TileBody loop_of(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) {
     if (count.is_constant(1)) return body;
-    return {tile_node(Loop{variable, count, kind, 0, std::move(body)})};
+    return {tile_node(Loop{variable, count, kind, std::move(body)})};
 }
 
 LoopKind Nests::kind_at(const State &state, size_t position) const {
@@ -201,7 +201,7 @@ TileBody Nests::repeat(const State &state, const LoopName &loop, const Expr &fir
         std::string u = unique(v + ".u");
         facts.set(u, Expr(0), Expr(unrolled - 1));
         TileBody body = at(from + index * Expr(unrolled) + variable(u));
-        return loop_of(v, n, kind, {tile_node(Loop{u, Expr(unrolled), LoopKind::unrolled, 0, std::move(body)})});
+        return loop_of(v, n, kind, {tile_node(Loop{u, Expr(unrolled), LoopKind::unrolled, std::move(body)})});
     };
     auto stated = state.knobs->unroll.find(loop.dim);
     // With every point's guards and addresses side by side, registers would not do.

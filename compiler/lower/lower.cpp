@@ -162,7 +162,7 @@ static TileBody fuse_parallel(const TileBody &body, LoopKind kind) {
         TileBody both = {tile_node(Let{inner->variable, variable(pair) % inner->count, inner->body})};
         for (auto it = lets.rbegin(); it != lets.rend(); ++it) both = {tile_node(Let{(*it)->variable, (*it)->value, std::move(both)})};
         both = {tile_node(Let{outer->variable, variable(pair) / inner->count, std::move(both)})};
-        Loop fused{pair, outer->count * inner->count, kind, 0, std::move(both)};
+        Loop fused{pair, outer->count * inner->count, kind, std::move(both)};
         TileBody again = fuse_parallel({tile_node(std::move(fused))}, kind);
         result.insert(result.end(), again.begin(), again.end());
     }
@@ -177,7 +177,7 @@ static TileBody in_blocks(const TileBody &body, const std::string &variable) {
         return loop && loop->kind == LoopKind::block;
     });
     if (all) return fused;
-    return {tile_node(Loop{variable, Expr(1), LoopKind::block, 0, serial_within(fused, LoopKind::block)})};
+    return {tile_node(Loop{variable, Expr(1), LoopKind::block, serial_within(fused, LoopKind::block)})};
 }
 
 static Algorithm rewrite_stages(const Algorithm &algorithm, KnobsByStage &stages, const Target &target, std::vector<PackedInput> &packed,
@@ -224,8 +224,6 @@ static void expand_directives(KnobsByStage &stages, const Algorithm &a, const Ta
             throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
         };
         if (k.warps && !target.is_gpu()) refuse("'warps'");
-        if (k.swizzle) refuse("'swizzle'");
-        if (k.stages) refuse("'stages'");
         k = with_directives(
             k, [&](const std::string &d) { return a.find_dim(d) != nullptr; },
             [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });

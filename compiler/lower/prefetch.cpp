@@ -91,7 +91,7 @@ TileBody Nests::prefetches(const State &state) {
             if (!moves) continue;
             TileBody one = {tile_node(Prefetch{where.buffer.name, axes})};
             for (auto it = steps.rbegin(); it != steps.rend(); ++it)
-                one = {tile_node(Loop{it->first, Expr(it->second), LoopKind::unrolled, 0, std::move(one)})};
+                one = {tile_node(Loop{it->first, Expr(it->second), LoopKind::unrolled, std::move(one)})};
             body.insert(body.end(), one.begin(), one.end());
         }
     }

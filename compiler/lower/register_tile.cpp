@@ -101,13 +101,13 @@ TileBody Nests::over_tile(const State &state, const std::vector<std::string> &ex
         if (guarded) lane_guard = point.at[d] < n;
     }
     TileBody body = {make(point, lane_guard)};
-    if (!lane.variable.empty()) body = {tile_node(Loop{lane.variable, lane.count, lane.kind, 0, std::move(body)})};
+    if (!lane.variable.empty()) body = {tile_node(Loop{lane.variable, lane.count, lane.kind, std::move(body)})};
     for (size_t i = axes.size() + 1; i-- > 0;) {
         if (guards[i].defined()) body = {tile_node(Guard{guards[i], std::move(body), {}})};
         if (i == 0) break;
         const Axis &axis = axes[i - 1];
         if (!axis.written_out) {
-            body = {tile_node(Loop{axis.variable, axis.count, axis.kind, 0, std::move(body)})};
+            body = {tile_node(Loop{axis.variable, axis.count, axis.kind, std::move(body)})};
             continue;
         }
         TileBody all;
@@ -218,7 +218,7 @@ std::shared_ptr<const TileNode> Nests::store(const Tensor &result, const Point &
     std::vector<Expr> index;
     for (const std::string &d : result.dims) index.push_back(point.at.at(d));
     index = locate(where, index);
-    if (copy && value.kind() == ExprKind::load) return tile_node(Copy{where.buffer.name, index, value, guard, false, 0});
+    if (copy && value.kind() == ExprKind::load) return tile_node(Copy{where.buffer.name, index, value, guard});
     return tile_node(Compute{where.buffer.name, index, value, guard});
 }
 

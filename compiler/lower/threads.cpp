@@ -138,7 +138,7 @@ TileBody Nests::by_threads(const Team &team, TileBody body) const {
         body = {tile_node(Let{team.rests[i], rest % Expr(below), std::move(body)})};
         body = {tile_node(Let{team.digits.at(team.along[i - 1].first)->name, rest / Expr(below), std::move(body)})};
     }
-    return {tile_node(Loop{team.thread, Expr(team.threads), LoopKind::thread, 0, std::move(body)})};
+    return {tile_node(Loop{team.thread, Expr(team.threads), LoopKind::thread, std::move(body)})};
 }
 
 }  // namespace tessera

@@ -5,7 +5,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_campaign_file {
+
 using namespace tessera::test;
 
 static CampaignFile read(const TemporaryFolder &folder, const std::string &text) {
@@ -83,3 +84,5 @@ TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     CHECK(tasks[0].task.threads == 1);
     CHECK(tasks[1].task.threads == 2);
 }
+
+}  // namespace tessera::test_campaign_file

@@ -13,7 +13,8 @@
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_generate {
+
 using namespace tessera::test;
 
 TEST_CASE("generate writes a library, a header and a manifest, and on request more") {
@@ -409,3 +410,5 @@ int main(void) {
         CHECK(run.out == "ok\n" + place + "4\n" + place + "0\n" + place + "the one that the kernel fixes\n");
     }
 }
+
+}  // namespace tessera::test_generate

@@ -6,7 +6,8 @@
 #include "schedules/artifact/artifact.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_canonical {
+
 using nlohmann::json;
 
 TEST_CASE("printing what was parsed from canonical text gives that text") {
@@ -48,3 +49,5 @@ TEST_CASE("one line of JSON") {
     CHECK(one_line(json::parse(R"({"N": 384, "M": 96, "how": "lanes", "list": [1, 2.5, null, "a\"b"]})")) ==
           R"({"how": "lanes", "M": 96, "N": 384, "list": [1, 2.5, null, "a\"b"]})");
 }
+
+}  // namespace tessera::test_canonical

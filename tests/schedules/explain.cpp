@@ -6,7 +6,8 @@
 #include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_explain {
+
 using nlohmann::json;
 
 namespace {
@@ -54,3 +55,5 @@ TEST_CASE("a schedule and its flattened form do not differ") {
         CHECK(diff(s, flatten(s, library), library).empty());
     }
 }
+
+}  // namespace tessera::test_explain
