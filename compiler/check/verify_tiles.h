@@ -1,7 +1,7 @@
 // Proves that a tile program is safe to run in any order that its loops allow, before anything is emitted.
 //
 //   names       every variable, extent, parameter and buffer is defined where it is used; one index for each axis
-//   memory      every index is inside its buffer, for all shapes, by algorithms/prove.h
+//   memory      every index is inside its buffer, for all shapes, by algorithms/index/prove.h
 //   races       iterations of vector, parallel, block and thread loops never write what another one
 //               writes or reads, unless the buffer is the iteration's own
 //   order       a buffer is stored to before it is read; a state that a store reads is read where it is stored;

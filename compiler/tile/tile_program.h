@@ -117,7 +117,7 @@ struct Argument {
 
 struct TileProgram {
     std::string name;
-    std::string target;                 // of schedules/target.h
+    std::string target;                 // of schedules/target/target.h
     std::vector<std::string> features;  // CPU features the code may use
     std::vector<Dim> dims;              // every dim of the arguments and what their sizes need
     std::vector<Parameter> parameters;
