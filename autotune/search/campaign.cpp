@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/search/tuned_schedule.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
 #include "support/text/sha256.h"
@@ -151,7 +152,7 @@ private:
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
         if (options_.resume && !last.empty()) { relatives_ = relatives_in(seeds, last_id); }
-        id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
+        id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(json_text(document)), document);
         claim_ = std::make_unique<Claim>(records_, id_);
         for (const Trial &t : records_.trials(id_))
             if (is_credible(t)) recorded_[t.number] = t;
@@ -188,7 +189,7 @@ private:
 
     Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {
         Trial t;
-        t.number = number, t.schedule = document_of(c.stages).dump(), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
+        t.number = number, t.schedule = json_text(document_of(c.stages)), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
         t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
         return t;
     }

@@ -1,7 +1,5 @@
 #include "generators/doctor/doctor.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "generators/doctor/environment_checks.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 
@@ -97,7 +96,7 @@ int examine(const DoctorOptions &options) {
     const Machine machine = this_machine();
     const Target host = target_named("host");
     const std::vector<Finding> all = findings();
-    std::cout << (options.json ? json_of(machine, host, all).dump(2) + "\n" : text(machine, host, all));
+    std::cout << (options.json ? json_text(json_of(machine, host, all), 2) + "\n" : text(machine, host, all));
     return complete(all) ? exit_ok : exit_check_failed;
 }
 
@@ -145,18 +144,16 @@ int calibrate(const DoctorOptions &options) {
 
 }  // namespace
 
-Command doctor_command(CLI::App &app, const Registry &) {
+Command doctor_command(ProgramLine &program, const Registry &) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App *line =
-        app.add_subcommand("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
-    CLI::Option *json = line->add_flag("--json", options->json, "For programs");
-    CLI::Option *calibrating =
-        line->add_flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file")->excludes(json);
-    line->add_option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout")
-        ->needs(calibrating)
-        ->type_name("FILE");
-    line->add_option("--target", options->target, "The target whose vectors are measured")->needs(calibrating)->capture_default_str();
-    add_seconds(*line, "--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less")->needs(calibrating);
+    const CommandLine line =
+        program.command("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
+    const CommandOption json = line.flag("--json", options->json, "For programs");
+    const CommandOption calibrating =
+        line.flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file").excludes(json);
+    line.option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout").needs(calibrating).takes("FILE");
+    line.option("--target", options->target, "The target whose vectors are measured").needs(calibrating).shows_default();
+    line.seconds("--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less").needs(calibrating);
     return {line, [=] { return options->calibrate ? calibrate(*options) : examine(*options); }};
 }
 

@@ -37,7 +37,7 @@ static std::optional<json> choice_of(const Schedule &schedule, const Extents &ex
 
 // Whether it still is the program that its figures are of.
 static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const Schedule &schedule) {
-    Judge judge("roofline");  // whose predictions nobody asks for
+    Judge judge(*run.registry, "roofline");  // whose predictions nobody asks for
     return provenance_of(with, run.extents, run.options.threads, judge).resolved == provenance_of(schedule)->resolved;
 }
 

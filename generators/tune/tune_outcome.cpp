@@ -17,6 +17,7 @@
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/canonical.h"
 #include "schedules/knobs/pattern.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"
@@ -94,7 +95,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
     if (!r.improved) return std::nullopt;
     const Schedule tuned = schedule_of(run, r.best.stages);
-    Judge judge(run.options.model);
+    Judge judge(*run.registry, run.options.model);
     const Provenance provenance = provenance_of(prepared_with(tuned, run), run.extents, run.options.threads, judge);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
@@ -136,7 +137,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     const TuneRun &run = *shapes[last].run;
     const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
     const PreparedKernel prepared = prepared_with(tuned, run);
-    Judge judge(run.options.model);
+    Judge judge(*run.registry, run.options.model);
     const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
     const Extents &recorded =
         is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
@@ -213,7 +214,7 @@ std::string written_text(const TuneRun &run, const Written &written) {
     const std::string text = "wrote " + written.file.string() + "\n";
     if (!is_found)
         return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
-    if (is_own_folder(run.options.out)) return text + "kernels that name no schedule take it from now on\n";
+    if (is_own_folder(*run.registry, run.options.out)) return text + "kernels that name no schedule take it from now on\n";
     return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n",
                               shell_word(run.options.out));
 }
@@ -334,10 +335,10 @@ void write_page(const TuneRun &run, const CampaignResult &r, const std::optional
     const ordered_json &id = task.identity;
     auto text = [](const ordered_json &value) {
         std::string all;
-        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : value.dump();
+        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : json_text(value);
         for (const auto &[name, part] : value.items())
             all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") +
-                   (part.is_string() ? part.get<std::string>() : part.dump());
+                   (part.is_string() ? part.get<std::string>() : json_text(part));
         return all.empty() ? std::string("none") : all;
     };
     for (const char *name :
