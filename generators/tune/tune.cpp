@@ -199,9 +199,10 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
                 "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")
         .separated_by(',')
         .takes("OPERAND");
-    line.option("--model", options->model,
-                "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")
-        .takes("FILE");
+    std::string models =
+        "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target";
+    for (const auto &model : registry.cost_models()) models += "; " + model.name + ": " + model.summary;
+    line.option("--model", options->model, models).takes("FILE");
     line.option("--records", options->records, "The database of measurements").shows_default().takes("FILE");
     line.flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
     line.option("--out", options->out, "The folder of schedules to write to").shows_default().takes("DIR");
@@ -217,7 +218,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.seconds("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
     line.flag("--cold-caches", c.measure.cold,
               "Time calls that find nothing of their data in the caches, as when other work runs between them");
-    line.flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
+    line.flag("!--unseeded", c.seeded, "Compare with the base schedule, but do not begin the search from it");
     line.choice("--metric", c.goal.metric,
                 {name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)},
                 "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "

@@ -33,9 +33,7 @@ std::string stopped_text(size_t trials, size_t budget) {
            (trials > 0 ? "--resume goes on from here" : "the same command begins again");
 }
 
-std::string document_text(const nlohmann::ordered_json &document) {
-    return lossy_json_text(document, 2) + "\n";
-}
+std::string document_text(const nlohmann::ordered_json &document) { return lossy_json_text(document, 2) + "\n"; }
 
 void warn(const std::string &text) { std::cerr << "warning: " << text << "\n"; }
 

@@ -243,9 +243,9 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     run->task = task_of(registry, run->prepared, options, run->extents);
     check_restrictions(run->task);
     run->library = registry.library(registry.schedule_folders(options.kernel.schedule_dirs));
-    if (!options.campaign.plant || options.deterministic) return run;
-    for (const Relative &r : relatives_of(run->prepared, run->extents, library_with_artifacts(registry, options)))
-        run->task.relatives.push_back(r.stages), run->task.relative_names.push_back(r.name);
+    if (!options.campaign.seeded || options.deterministic) return run;
+    for (const WarmStart &w : warm_starts_for(run->prepared, run->extents, library_with_artifacts(registry, options)))
+        run->task.warm_starts.push_back(w.stages), run->task.warm_start_names.push_back(w.name);
     return run;
 }
 

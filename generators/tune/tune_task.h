@@ -38,7 +38,7 @@ CampaignTask task_of(const Registry &registry, const PreparedKernel &prepared, c
 // The schedules of the folders that are given, and over them those of the folder that artifacts are written to.
 Library library_with_artifacts(const Registry &registry, const TuneOptions &options);
 
-// One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them; there are
+// One kernel to tune. The task's warm starts are of the schedule folders, the one that artifacts are written to among them; there are
 // none where one seed has to give one artifact.
 struct TuneRun {
     const Registry *registry = nullptr;  // outlives it
