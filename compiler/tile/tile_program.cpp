@@ -127,7 +127,7 @@ constexpr int shared_nodes = 16;
 static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign,
                               const Expr &value, const Expr &guard) {
     std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
-    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
+    // A step of an instruction family is named; its meaning is in compiler/tile/instruction.h.
     for (const Instruction &family : instructions())
         if (std::vector<Expr> operands = match(family, value); !operands.empty())
             return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";

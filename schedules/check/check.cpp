@@ -5,6 +5,7 @@
 #include "algorithms/text/hash.h"
 #include "schedules/check/check_stage.h"
 #include "schedules/knobs/condition.h"
+#include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/target/target.h"
@@ -109,10 +110,10 @@ void check_declared(const Stages &stages, const Algorithm &declared, const Algor
     }
 }
 
-bool is_only_for_declared(Knobs k) {
-    k.split.clear();
-    k.call.reset();
-    return k == Knobs{};
+bool is_only_for_declared(const Knobs &k) {
+    bool only = true;
+    for_each_knob(k, [&](Knob knob, const auto &field) { only = only && (rule_of(knob).about == About::declared || !is_stated(field)); });
+    return only;
 }
 
 }  // namespace
