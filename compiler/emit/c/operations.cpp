@@ -11,8 +11,7 @@ int bytes_of(DType element) { return element == DType::index ? 8 : element == DT
 
 // "f32", and "f32x16" for vectors.
 std::string short_name(CType t) {
-    static const char *names[] = {"f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "bool", "index"};
-    const std::string name = names[static_cast<size_t>(t.element)];
+    const std::string name = name_of(t.element);
     return t.lanes ? name + "x" + std::to_string(t.lanes) : name;
 }
 
