@@ -115,7 +115,7 @@ static std::string how_to_link(const Target &target, Beside beside) {
         return fmt::format(
             "Compile the C file of the same name, and link Tessera's runtime for {}.\n"
             " * Data pointers are host memory, and results are there when a function returns.",
-            target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
+            target.arch == Arch::cuda ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
     return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime."
                                     : "Link it with the library of the same name and with Tessera's runtime.";
 }

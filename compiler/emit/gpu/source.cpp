@@ -12,7 +12,16 @@ namespace tessera {
 
 namespace emit_gpu {
 
-static bool is_cuda(const Target &target) { return target.arch == "cuda"; }
+static bool is_cuda(const Target &target) {
+    switch (target.arch) {
+    case Arch::cuda: return true;
+    case Arch::opencl: return false;
+    case Arch::x86_64:
+    case Arch::arm64:
+    case Arch::wasm32: break;
+    }
+    throw InternalError("a target without blocks of threads");
+}
 
 static std::string stem_of(const Kernel &kernel, size_t variant) {
     return kernel.variants.size() == 1 ? kernel.name : fmt::format("{}_variant{}", kernel.name, variant);
