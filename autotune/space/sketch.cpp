@@ -45,7 +45,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
         const bool ragged = dim && dim->kind == DimKind::derived && !variables_in(dim->size).empty();
         const int64_t n = extent_of(algorithm, space_.extents, d);
         std::vector<Answer> answers = {{"none", 1}};
-        const Monoid &monoid = scans ? std::get<Scan>(stage.body).monoid : reduce->monoid;
+        const Monoid &monoid = monoid_of(stage);
         if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
             answers[0].prior = 0.1;
             answers.push_back({"passes", 1});

@@ -82,8 +82,7 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
         where.fail("schedule.unknown-stage",
                    inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
     }
-    std::vector<std::string> dims = reduced_dims(*stage);
-    if (auto *scan = std::get_if<Scan>(&stage->body)) dims = {scan->dim};
+    const std::vector<std::string> dims = folded_dims(*stage);
     if (dims.empty()) where.fail("schedule.split", subject + " is no reduction and no scan, so nothing can be split. Remove the knob.");
     for (const auto &[dim, split] : k.split)
         if (std::none_of(dims.begin(), dims.end(), [&](const std::string &d) { return dim == d || dim.starts_with(d + "."); }))

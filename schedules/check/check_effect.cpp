@@ -13,8 +13,12 @@ namespace {
 class Effects {
 public:
     Effects(const Stage &stage, const Knobs &knobs, const Algorithm &algorithm, const FieldPlace &where)
-        : stage_(stage), k_(knobs), where_(where), subject_(algorithm.name + "." + stage.name), reduced_(reduced_dims(stage)) {
-        if (auto *scan = std::get_if<Scan>(&stage.body)) scanned_ = scan->dim;
+        : stage_(stage),
+          k_(knobs),
+          where_(where),
+          subject_(algorithm.name + "." + stage.name),
+          reduced_(reduced_dims(stage)),
+          scanned_(scanned_dim(stage)) {
         for (const Tensor &t : results_of(stage))
             if (contains(algorithm.outputs, t.name)) output_ = t.name;
     }

@@ -103,8 +103,7 @@ private:
         for (size_t i = 0; i < algorithm_.stages.size(); i++) {
             const Stage &stage = algorithm_.stages[i];
             if (stage.name == name) {
-                Addressable found{name, stage.dims, reduced_dims(stage), {}, "", results_of(stage), i, &stage};
-                if (auto *scan = std::get_if<Scan>(&stage.body)) found.scanned = scan->dim;
+                Addressable found{name, stage.dims, reduced_dims(stage), {}, scanned_dim(stage), results_of(stage), i, &stage};
                 for (const Tensor &result : found.results)
                     for (const std::string &dim : result.dims)
                         if (!contains(found.all(), dim)) found.extra.push_back(dim);
