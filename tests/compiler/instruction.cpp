@@ -205,7 +205,7 @@ static Arrays bytes_for(const Algorithm &algorithm, const Extents &shape, uint32
 // Code of the schedules that ship for products of bytes.
 static void check_products_of_bytes(const Target &target, const Build &build = {}) {
     Library schedules;
-    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     std::vector<Case> cases;
     std::vector<TileProgram> programs;
     for (const Algorithm &a : {library::matmul_u8s8({}), library::matmul_s8s8({})}) {
