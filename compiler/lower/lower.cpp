@@ -10,6 +10,7 @@
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/split.h"
+#include "compiler/rewrite/target_knobs.h"
 #include "compiler/tile/arguments.h"
 #include "compiler/tile/instruction.h"
 #include "runtime/tessera.h"
@@ -223,18 +224,16 @@ static void expand_directives(KnobsByStage &stages, const Algorithm &a, const Ta
                         "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
             throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
         };
-        if (k.warps && !target.is_gpu()) refuse("'warps'");
         k = with_directives(
             k, [&](const std::string &d) { return a.find_dim(d) != nullptr; },
             [&, stage = name](size_t, const std::string &id, const std::string &why) { throw UserError(id, stage + ": " + why); });
+        if (const std::optional<Knob> knob = knob_without_use(k, target)) refuse("'" + std::string(name_of(*knob)) + "'");
         for (const auto &[dim, extent] : k.micro)
             if (!target.is_gpu() && !k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
                 throw UserError("schedule.loops",
                                 name + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +
                                     ". Add it to them, or delete the tile: only on a GPU is it a thread's part of block." + dim + ".");
         if (!target.is_gpu()) continue;
-        if (!k.prefetch.empty()) refuse("'prefetch'");
-        if (!k.parallel.empty()) refuse("'parallel'");
         for (auto &[dim, policy] : k.tail)
             if (policy == Tail::loop) refuse("'tail' with the policy loop");
         auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };

@@ -30,18 +30,6 @@ struct Nests::State {
     std::map<std::string, Runs> runs;
 };
 
-inline bool is_fold(const Stage &stage) { return std::holds_alternative<Reduce>(stage.body) || std::holds_alternative<Scan>(stage.body); }
-
-inline const Monoid &monoid_of(const Stage &stage) {
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->monoid;
-    return std::get<Scan>(stage.body).monoid;
-}
-
-inline const std::vector<Expr> &inputs_of(const Stage &stage) {
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->inputs;
-    return std::get<Scan>(stage.body).inputs;
-}
-
 // Constant storage up to 16 KiB lives on the stack or in registers; more goes to the caller's workspace. It is also the
 // most that Halide puts on the stack: beyond, it would call an allocator.
 inline bool fits_on_stack(const Buffer &buffer) {

@@ -233,7 +233,7 @@ std::string text_of(const SharedSearch &search) {
                               search.since(), weighted_ratio(parts));
 }
 
-std::string json_text(const SharedSearch &search) {
+std::string shared_json(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     ordered_json tasks = ordered_json::array();
     for (const SharedTask &part : parts) {
@@ -258,7 +258,7 @@ int tune_many(const Registry &registry, const TuneOptions &options, const Campai
     SharedSearch shared(registry, options, campaign);
     shared.search();
     shared.finish();
-    std::cout << (options.json ? json_text : text_of)(shared) << std::flush;
+    std::cout << (options.json ? shared_json : text_of)(shared) << std::flush;
     for (const SharedTask &part : shared.parts()) part.written.check();
     for (const SharedTask &part : shared.parts())
         if (!part.refusal.empty() && !part.is_stopped) return exit_check_failed;
