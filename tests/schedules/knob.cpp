@@ -19,7 +19,7 @@ static const json &statements() {
                              {"levels", {{"tile", {{"N", 128}}}}},
                              {"loops", {"block.M", "K"}},
                              {"vector", {{"N", 8}}},
-                             {"unroll", {{"K", 4}}},
+                             {"unroll", {{"M", 4}}},
                              {"parallel", {"block.M"}},
                              {"pack", {{"w", {{"at", "block"}, {"layout", {"N/16", "K", "N%16"}}}}}},
                              {"prefetch", {{"x", {{"loop", "y.M"}, {"ahead", 2}}}}},
