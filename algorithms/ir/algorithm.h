@@ -182,7 +182,8 @@ std::vector<Tensor> results_of(const Stage &stage);
 // The stage and part that define a tensor, or null.
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor);
 
-// Reaching through stages. A pass that gives their bodies a meaning uses std::visit with a case for each (support/containers/alternatives.h).
+// Reaching through stages. A pass that gives their bodies a meaning uses std::visit with a case for each
+// (support/containers/alternatives.h).
 
 using ChangeExpr = std::function<Expr(const Expr &)>;
 // Every expression of a stage (values, inputs, where, at, indices). Its monoid's are not: they are over elements, not over points.
