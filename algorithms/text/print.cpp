@@ -8,9 +8,30 @@
 
 namespace tessera {
 
-const char *name_of(Role role) { return role == Role::input ? "input" : role == Role::state ? "state" : "constant"; }
-const char *name_of(Rounding r) { return r == Rounding::nearest_even ? "nearest_even" : "toward_zero"; }
-const char *name_of(ScanDirection d) { return d == ScanDirection::forward ? "forward" : "backward"; }
+const char *name_of(Role role) {
+    switch (role) {
+    case Role::input: return "input";
+    case Role::state: return "state";
+    case Role::constant: return "constant";
+    }
+    throw InternalError("a role without a name");
+}
+
+const char *name_of(Rounding rounding) {
+    switch (rounding) {
+    case Rounding::nearest_even: return "nearest_even";
+    case Rounding::toward_zero: return "toward_zero";
+    }
+    throw InternalError("a rounding without a name");
+}
+
+const char *name_of(ScanDirection direction) {
+    switch (direction) {
+    case ScanDirection::forward: return "forward";
+    case ScanDirection::backward: return "backward";
+    }
+    throw InternalError("a direction without a name");
+}
 
 namespace {
 
@@ -55,7 +76,7 @@ bool is_standard(const Monoid &m) {
     for (auto make : {sum_monoid, product_monoid, max_monoid, nan_max_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
         if (Monoid standard = make(type); standard.name == m.name && definition_of(standard) == text) return true;
     const std::vector<std::string> &dims = m.parts.back().dims;
-    bool float_type = type == DType::f32 || type == DType::f64;
+    const bool float_type = is_float(type) && is_arithmetic(type);
     return float_type && dims.size() == 1 && definition_of(online_softmax_monoid(type, dims[0])) == text;
 }
 

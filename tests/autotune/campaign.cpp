@@ -101,8 +101,8 @@ TEST_CASE("a finished campaign is replayed without measuring anything again") {
         CHECK(second.finalists[i].first == first.finalists[i].first);
         CHECK(second.finalists[i].second.lower == first.finalists[i].second.lower);
     }
-    REQUIRE(second.worth.size() == first.worth.size());
-    for (size_t i = 0; i < first.worth.size(); i++) CHECK(second.worth[i].gain == first.worth[i].gain);
+    REQUIRE(second.ablations.size() == first.ablations.size());
+    for (size_t i = 0; i < first.ablations.size(); i++) CHECK(second.ablations[i].gain == first.ablations[i].gain);
 }
 
 // A runner that says a tenth of what the candidate took, also where that is the base itself.

@@ -11,8 +11,7 @@ int bytes_of(DType element) { return element == DType::index ? 8 : element == DT
 
 // "f32", and "f32x16" for vectors.
 std::string short_name(CType t) {
-    static const char *names[] = {"f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "bool", "index"};
-    const std::string name = names[static_cast<size_t>(t.element)];
+    const std::string name = name_of(t.element);
     return t.lanes ? name + "x" + std::to_string(t.lanes) : name;
 }
 
@@ -104,7 +103,7 @@ std::string Operations::any(int count) {
 
 // The name of the intrinsic of an operation on vectors of so many bytes; "" where the target has none.
 static std::string intrinsic(const std::string &operation, DType element, int bytes, const Target &target) {
-    if ((element != DType::f32 && element != DType::f64) || target.arch != "x86-64") return "";
+    if ((element != DType::f32 && element != DType::f64) || target.arch != Arch::x86_64) return "";
     const bool fits = bytes == 16 || (bytes == 32 && target.has("avx2")) || (bytes == 64 && target.has("avx512f"));
     if (!fits || (operation == "fmadd" && !target.has("fma")) || (operation == "round" && bytes == 16 && !target.has("sse4_1"))) return "";
     return fmt::format("_mm{}_{}_{}", bytes == 16 ? "" : std::to_string(8 * bytes),
@@ -155,6 +154,38 @@ void Operations::define_native(const std::string &name, CType t, int operands, c
     define(result, name, parameters, body, true);
 }
 
+const char *sign_of(Op op) {
+    switch (op) {
+    case Op::add: return " + ";
+    case Op::sub: return " - ";
+    case Op::mul: return "*";
+    case Op::div: return "/";
+    case Op::eq: return " == ";
+    case Op::ne: return " != ";
+    case Op::lt: return " < ";
+    case Op::le: return " <= ";
+    case Op::bit_and: return " & ";
+    case Op::bit_or: return " | ";
+    case Op::bit_xor: return " ^ ";
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;
+    }
+    throw InternalError(std::string(name_of(op)) + " is not an operator of C");
+}
+
 std::string scalar_builtin(Op op, DType type) {
     const std::string suffix = type == DType::f32 ? "f" : "";
     switch (op) {
@@ -165,8 +196,60 @@ std::string scalar_builtin(Op op, DType type) {
     case Op::round: return "__builtin_rint" + suffix;
     case Op::trunc: return "__builtin_trunc" + suffix;
     case Op::fma: return "__builtin_fma" + suffix;
-    default: throw InternalError("no such operation on floats");
+    case Op::neg:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: break;
     }
+    throw InternalError(std::string(name_of(op)) + " is not a function of C on floats");
+}
+
+// The vector instruction of x86-64, and how it rounds.
+static const char *native_unary(Op op) {
+    switch (op) {
+    case Op::sqrt: return "sqrt";
+    case Op::round: return "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC";
+    case Op::floor: return "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
+    case Op::ceil: return "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC";
+    case Op::trunc: return "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC";
+    case Op::neg:
+    case Op::abs:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma:
+    case Op::select: break;
+    }
+    throw InternalError(std::string(name_of(op)) + " is no instruction of x86-64 on one operand");
 }
 
 std::string Operations::unary(Op op, CType t) {
@@ -180,12 +263,7 @@ std::string Operations::unary(Op op, CType t) {
             define(result, name, result + " a", fmt::format("    return ({})(({})a & {});\n", result, bits, mask), true);
             return name;
         }
-        static const std::map<Op, std::string> native = {{Op::sqrt, "sqrt"},
-                                                         {Op::round, "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC"},
-                                                         {Op::floor, "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC"},
-                                                         {Op::ceil, "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC"},
-                                                         {Op::trunc, "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC"}};
-        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native.at(op));
+        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native_unary(op));
         return name;
     }
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), bits = unsigned_type(t);
@@ -206,7 +284,7 @@ std::string Operations::binary(Op op, CType t) {
     if (!fresh(name)) return name;
     if (is_float(t.element)) {
         require(op == Op::min || op == Op::max, "other operations on floats are operators");
-        const bool machine = t.lanes && target_.arch == "x86-64", least = op == Op::min;
+        const bool machine = t.lanes && target_.arch == Arch::x86_64, least = op == Op::min;
         const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
         if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
         else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), name_of(op));
@@ -244,7 +322,23 @@ std::string Operations::binary(Op op, CType t) {
         }
         break;
     }
-    default: throw InternalError("other operations on integers are operators");
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma:
+    case Op::select: throw InternalError("other operations on integers are operators");
     }
     define(result, name, both, body, t.lanes > 0);
     return name;
@@ -274,7 +368,7 @@ void Operations::define_exact_fma(const std::string &name, CType t) {
 }
 
 std::string Operations::fma(CType t) {
-    const bool exact = t.element == DType::f32 && target_.arch == "wasm32";  // which has no fma, and whose C libraries have wrong ones
+    const bool exact = t.element == DType::f32 && target_.arch == Arch::wasm32;  // which has no fma, and whose C libraries have wrong ones
     if (is_float(t.element) && !t.lanes && !exact) return scalar_builtin(Op::fma, t.element);
     const std::string name = "fma_" + short_name(t), result = type(t);
     if (!fresh(name)) return name;
@@ -314,9 +408,8 @@ std::string Operations::choose(CType t) {
 std::string Operations::compare(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), operand = type(t), mask = mask_type(t.lanes);
     if (!fresh(name)) return name;
-    const char *sign = op == Op::eq ? "==" : op == Op::ne ? "!=" : op == Op::lt ? "<" : "<=";
-    const std::string body = bytes_of(t.element) == 4 ? fmt::format("    return ({})(a {} b);\n", mask, sign)
-                                                      : fmt::format("    return __builtin_convertvector(a {} b, {});\n", sign, mask);
+    const std::string body = bytes_of(t.element) == 4 ? fmt::format("    return ({})(a{}b);\n", mask, sign_of(op))
+                                                      : fmt::format("    return __builtin_convertvector(a{}b, {});\n", sign_of(op), mask);
     define(mask, name, fmt::format("{0} a, {0} b", operand), body, true);
     return name;
 }

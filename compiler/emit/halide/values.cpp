@@ -144,25 +144,29 @@ HExpr Values::in_some_lane(const HExpr &condition) const {
 }
 
 static HExpr emit_constant(const Scalar &s) {
-    if (s.type == DType::boolean) return make_bool(s.integer != 0);
     // Halide takes -0 for 0, and NaN for any number, when it looks for equal subexpressions; so these are written by their bits.
-    bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
-    if (s.type == DType::f32 && by_bits)
+    const bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
+    switch (s.type) {
+    case DType::f32:
+        if (!by_bits) return FloatImm::make(H::Float(32), s.real);
         return H::reinterpret(H::Float(32), make_const(H::UInt(32), uint64_t{std::bit_cast<uint32_t>(static_cast<float>(s.real))}));
-    if (s.type == DType::f64 && by_bits) return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
-    if (s.type == DType::f32) return FloatImm::make(H::Float(32), s.real);
-    if (s.type == DType::f64) return FloatImm::make(H::Float(64), s.real);
-    if (s.type == DType::bf16 || s.type == DType::f16) {
+    case DType::f64:
+        if (!by_bits) return FloatImm::make(H::Float(64), s.real);
+        return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
+    case DType::bf16:
+    case DType::f16: {
         uint16_t bits = 0;
         store_scalar(&bits, s);
         return make_const(H::UInt(16), static_cast<uint64_t>(bits));
     }
-    if (s.type == DType::index) {
-        int64_t v = std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX);
-        return make_const(H::Int(32), v);
+    case DType::boolean: return make_bool(s.integer != 0);
+    case DType::index: return make_const(H::Int(32), std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX));
+    case DType::u8: return make_const(H::UInt(8), static_cast<uint64_t>(s.integer));
+    case DType::i8:
+    case DType::i32:
+    case DType::i64: return make_const(value_type(s.type), s.integer);
     }
-    if (s.type == DType::u8) return make_const(H::UInt(8), static_cast<uint64_t>(s.integer));
-    return make_const(value_type(s.type), s.integer);
+    throw InternalError("unknown dtype");
 }
 
 HExpr Values::emit_node(const Expr &e) {
@@ -176,8 +180,11 @@ HExpr Values::emit_node(const Expr &e) {
     case ExprKind::operation: return emit_operation(e);
     case ExprKind::cast: return emit_cast(e);
     case ExprKind::bitcast: return H::reinterpret(value_type(e.type()), emit(e->args[0]));
-    default: throw InternalError("a monoid's operand in a tile program");
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
+    throw InternalError("a monoid's operand in a tile program");
 }
 
 // What of a condition is the same for all lanes, and the rest. The former is asked before a load of many lanes: a masked load of nothing
@@ -303,8 +310,16 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     case Op::lt: return intrinsic(H::Bool(), Call::strict_lt, x);
     case Op::le: return below_or_equal(x[0], x[1]);
     case Op::fma: return external(t, "llvm.fma." + suffix, x);
-    default: throw InternalError("no such operation on floats");
+    case Op::logical_not:
+    case Op::mod:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::select: break;
     }
+    undefined_on(op, "floats");
 }
 
 static HExpr bool_operation(Op op, const std::vector<HExpr> &x) {
@@ -319,8 +334,24 @@ static HExpr bool_operation(Op op, const std::vector<HExpr> &x) {
     case Op::le: return !x[0] || x[1];
     case Op::min: return x[0] && x[1];
     case Op::max: return x[0] || x[1];
-    default: throw InternalError("no such operation on bools");
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;
     }
+    undefined_on(op, "bools");
 }
 
 // Halide's division rounds toward minus infinity for a positive divisor, as ours does; ours is also defined for
@@ -369,8 +400,14 @@ static HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
     case Op::ne: return x[0] != x[1];
     case Op::lt: return x[0] < x[1];
     case Op::le: return x[0] <= x[1];
-    default: throw InternalError("no such operation on integers");
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::select: break;
     }
+    undefined_on(op, "integers");
 }
 
 HExpr Values::size(const Expr &e) {
@@ -470,15 +507,8 @@ HExpr Values::emit_cast(const Expr &e) {
     if (from == DType::boolean) v = select(v, make_one(H::Int(32)), make_zero(H::Int(32))), from = DType::i32;
     if (is_float(type)) return to_float(type, from, v);
     H::Type t = value_type(type);
-    double lo = 0, hi = 0;
-    int64_t lowest = 0, highest = 0;
-    switch (type) {
-    case DType::i8: lo = lowest = -128, hi = highest = 127; break;
-    case DType::u8: lo = lowest = 0, hi = highest = 255; break;
-    case DType::i32:
-    case DType::index: lo = -2147483648.0, hi = 2147483647.0, lowest = INT32_MIN, highest = INT32_MAX; break;
-    default: lo = -9223372036854775808.0, hi = 9223372036854774784.0, lowest = INT64_MIN, highest = INT64_MAX;
-    }
+    const int64_t lowest = traits_of(type).lowest, highest = traits_of(type).highest;
+    const double lo = static_cast<double>(lowest), hi = highest_real(type);
     if (is_float(from)) {
         HExpr f = float_to_f32(from, v);
         HExpr r = float_operation(e->rounding == Rounding::nearest_even ? Op::round : Op::trunc, f.type(), {f});
