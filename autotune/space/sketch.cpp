@@ -12,7 +12,11 @@ namespace tessera {
 
 std::string Sketch::ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered) {
     require(knob_made_by(knob).has_value(), "a decision's name begins with a word of knob_decisions.h");
-    const Decision decision = restricted({stage, knob, std::move(answers), ordered}, space_.restrictions);
+    return answered({stage, knob, std::move(answers), ordered});
+}
+
+std::string Sketch::answered(const Decision &asked) const {
+    const Decision decision = restricted(asked, space_.restrictions);
     if (decision.answers.size() == 1) return decision.answers[0].value;
     return decision.answers[choose_(decision)].value;
 }
@@ -215,7 +219,7 @@ KnobsByStage Sketch::run() {
     for (size_t i = 0; i < plan_->size(); i++) ask_packs(i);
     for (const Mutator &mutator : space_.mutators)
         mutator(
-            plan_->algorithm(), plan_->extents(), [&](const Decision &d) { return ask(d.stage, d.knob, d.answers, d.ordered); }, stages_);
+            plan_->algorithm(), plan_->extents(), [&](const Decision &decision) { return answered(decision); }, stages_);
     return stages_;
 }
 

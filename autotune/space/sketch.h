@@ -20,7 +20,9 @@ private:
     KnobsByStage stages_;
     std::unique_ptr<Plan> plan_;
 
+    // A decision of the space's own; one of a mutator's has any name.
     std::string ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered = false);
+    std::string answered(const Decision &asked) const;
 
     std::map<std::string, std::string> splits_;  // by dim
     Algorithm split(const Algorithm &declared);

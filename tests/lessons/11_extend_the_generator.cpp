@@ -7,6 +7,7 @@
 #include <map>
 
 #include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "generators/generator.h"
 
 using namespace tessera;
@@ -93,3 +94,10 @@ int main() {
 }
 
 // Output:
+// $ generator show doubled_add --target small_machine --quiet --what loops
+// for 1
+// vector 2
+// $ generator tune doubled_add --target small_machine --quiet --shape N=4096 --model by_draft --dry-run
+// it failed
+// $ generator list
+// it failed
