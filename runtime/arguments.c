@@ -1,5 +1,7 @@
 #include "runtime/arguments.h"
 
+#include "runtime/packed.h"
+
 static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail) {
     const int place = b->carrier[dim];
     return place < 0 ? tess_abi1_fault(kind, -1, -1, detail) : tess_abi1_fault(kind, place / 16, place % 16 - 1, detail);

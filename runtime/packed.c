@@ -1,6 +1,6 @@
-#include <string.h>
+#include "runtime/packed.h"
 
-#include "runtime/arguments.h"
+#include <string.h>
 
 enum {
     MAGIC = 0,

@@ -1,4 +1,5 @@
 #include "runtime/arguments.h"
+#include "runtime/packed.h"
 
 #if defined(__SSE__)
 #include <xmmintrin.h>

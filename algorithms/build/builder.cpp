@@ -257,7 +257,7 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     for (const Tile &t : index) u.index.push_back(cast(DType::index, t.value()));
     u.value = cast(tensor->dtype, value.value());
     algorithm_.stages.push_back({scoped(name), value.dims(), u});
-    algorithm_.effects.insert(Effect::memory);
+    algorithm_.updates_state = true;
 }
 
 std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
@@ -292,6 +292,7 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
         throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) +
                                           " arguments, got " + std::to_string(arguments.size()) + ".");
     algorithm_.calls.push_back(call);
+    algorithm_.updates_state |= callee.updates_state;
     std::vector<Tile> results;
     for (const std::string &name : callee.outputs) {
         const Stage *stage = defining_stage(callee, name);
@@ -314,11 +315,6 @@ Builder &Builder::output(const std::string &name, const Tile &tile, std::optiona
                    tile.dims());
     cast_tile.named(name);
     algorithm_.outputs.push_back(scoped(name));
-    return *this;
-}
-
-Builder &Builder::effect(Effect effect) {
-    algorithm_.effects.insert(effect);
     return *this;
 }
 

@@ -84,14 +84,13 @@ public:
     // it is used after the update, it reads what the update wrote. One that was `named` before keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims. Gives its
-    // outputs. Stages of the callee are named scope.stage.
+    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims.
+    // Gives its outputs. Stages of the callee are named scope.stage.
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                            const std::map<std::string, Tile> &parameters = {});
 
     // Declares an output, in the policy's storage type unless one is given.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
-    Builder &effect(Effect effect);
     // The finished, verified algorithm.
     Algorithm build() const;
 

@@ -6,7 +6,8 @@
 //
 // The method is Stockham's autosort FFT, decimated in time (Van Loan, "Computational Frameworks for the Fast Fourier
 // Transform", SIAM 1992, section 1.7): one stage for each radix, "fft.first", "fft.pass2", ..., "fft.last", none of which has to
-// reorder anything. A further transform of the same algorithm has "fft2.first" and so on, the next one "fft3.first". A pass of radix r turns transforms of s points into transforms of r s:
+// reorder anything. A further transform of the same algorithm has "fft2.first" and so on, the next one "fft3.first". A pass of radix r
+// turns transforms of s points into transforms of r s:
 //
 //     y[p, k, q] = sum over j of exp(-2 pi i j k / r) exp(-2 pi i j q / (r s)) x[j m + p, q]      m = points / (r s), s = |q|
 //

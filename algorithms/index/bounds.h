@@ -18,6 +18,8 @@ struct Interval {
     int64_t lo = -unbounded, hi = unbounded;
     bool finite() const { return lo > -unbounded && hi < unbounded; }
 };
+// What both hold; `a` where that is nothing.
+Interval meet(Interval a, Interval b);
 
 // Facts that hold at every point where an expression is evaluated. A name means one thing within one Bounds: copy it
 // to enter a scope. Answers are remembered inside, also for its copies, so all of them serve one thread.

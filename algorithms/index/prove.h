@@ -2,7 +2,7 @@
 // a bound that one of them takes for granted is one that this file has proved.
 //
 //   Bounds       facts: ranges of variables, constraints of extents, conditions assumed        (bounds.h)
-//   simplify     the canonical equal expression under the facts                                (simplify.h)
+//   simplify     the canonical equal expression under the facts
 //   prove        whether a condition follows from the facts
 //   lower_bound, upper_bound   an expression without some variables that bounds another one
 //
@@ -17,9 +17,17 @@
 #include <utility>
 
 #include "algorithms/index/bounds.h"
-#include "algorithms/index/simplify.h"
 
 namespace tessera {
+
+// An equal expression in canonical form: index sums and products expanded (linear.h); quotients and remainders by
+// positive divisors, minima, maxima, comparisons, selects and guards decided where `bounds` decides them. Index
+// arithmetic is taken not to overflow 64 bits. Floats, loads, casts and i32 or i64 arithmetic keep their form; the
+// index expressions inside them are simplified. Idempotent.
+Expr simplify(const Expr &e, const Bounds &bounds);
+
+// The same as a sum; `e` is of type index. It stays where it is while the bounds exist and are not changed. Throws LinearOverflow.
+const Linear &linear_form(const Expr &e, const Bounds &bounds);
 
 // The least and greatest value, when both are known constants.
 std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const Bounds &bounds);

@@ -1,5 +1,4 @@
-#include "algorithms/index/simplify.h"
-
+// Index arithmetic in canonical form. See prove.h.
 #include <numeric>
 
 #include "algorithms/index/prove.h"

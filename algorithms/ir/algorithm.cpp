@@ -265,7 +265,7 @@ PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
         if (keeps(call.scope)) {
             Algorithm callee = renamed(call, keeps_none);
             add_dims(callee);
-            result.effects.insert(callee.effects.begin(), callee.effects.end());
+            result.updates_state |= callee.updates_state;
             add_call(call);
             continue;
         }
@@ -277,7 +277,7 @@ PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
             if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
         for (const Stage &stage : callee.stages) add_stage(stage);
         for (const Call &inner : callee.calls) add_call(inner);
-        result.effects.insert(callee.effects.begin(), callee.effects.end());
+        result.updates_state |= callee.updates_state;
     }
     // Stages and calls are declared apart, so the order of their union follows from who loads whom.
     std::set<std::string> unmade;

@@ -1,6 +1,6 @@
 // An Algorithm says what is computed: stages over named dims, pure, with no word about how.
 //
-//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), stages, calls, outputs, numerics, effects
+//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), stages, calls, outputs, numerics
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
 //   Stage     := name, [Dim], Map | Reduce | Scan | Update
 //   Call      := scope, callee Algorithm, arguments
@@ -148,8 +148,6 @@ struct Numerics {
 Numerics numerics_named(const std::string &name);  // f32, f64, bf16, f16; UserError numerics.unknown
 std::vector<std::string> numerics_names();
 
-enum class Effect : uint8_t { random, io, memory, collective };
-
 struct Algorithm;
 
 // `scope` prefixes the callee's stage names ("ffn.up.acc"), so a schedule of the callee applies where it is called.
@@ -170,7 +168,7 @@ struct Algorithm {
     std::vector<Call> calls;    // the results of a call are named scope + "." + the callee's output
     std::vector<std::string> outputs;
     Numerics numerics;
-    std::set<Effect> effects;
+    bool updates_state = false;  // an Update among its stages or those of its calls: the effect 'memory' of its text
 
     const Dim *find_dim(const std::string &name) const;
     const Tensor *find_tensor(const std::string &name) const;

@@ -8,7 +8,8 @@
 namespace tessera {
 
 // In a pattern input(i) and left(i) stand for any expression of their type, the same one wherever they occur; all else stands
-// for itself. A cast of an operand matches an integer constant that is a value of the operand's type. What is shared in the pattern is compared once, so the time is the pattern's size as a graph.
+// for itself. A cast of an operand matches an integer constant that is a value of the operand's type. What is shared in the pattern is
+// compared once, so the time is the pattern's size as a graph.
 class Matcher {
 public:
     // May be called for several patterns in turn, which then share what inputs and lefts stand for.

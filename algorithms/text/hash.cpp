@@ -43,7 +43,7 @@ public:
         const Numerics &n = a_.numerics;
         emit(std::string("numerics ") + name_of(n.storage) + " " + name_of(n.compute) + " " + name_of(n.accumulate) + " " +
              name_of(n.rounding) + " " + number(n.saturate));
-        for (Effect e : a_.effects) emit(std::string("effect ") + name_of(e));
+        if (a_.updates_state) emit("effect memory");
         for (const Parameter &p : a_.parameters) emit(std::string("parameter ") + name_of(p.dtype));
         for (Role role : {Role::input, Role::state})
             for (const Tensor &t : a_.tensors)

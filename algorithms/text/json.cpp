@@ -102,7 +102,7 @@ public:
         for (const Tensor &t : a.tensors) j["tensors"].push_back(write(t));
         for (const Stage &s : a.stages) j["stages"].push_back(write(s));
         for (const Call &c : a.calls) j["calls"].push_back(call(c));
-        for (Effect e : a.effects) j["effects"].push_back(name_of(e));
+        if (a.updates_state) j["effects"] = {"memory"};
         return j;
     }
     const json &callees() const { return callees_; }
@@ -299,7 +299,8 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
     a.numerics = read_numerics(r.at("numerics"));
     if (auto effects = r.find("effects"))
         for (const JsonReader &e : effects->items())
-            a.effects.insert(named(e, "effect", {Effect::random, Effect::io, Effect::memory, Effect::collective}));
+            if (e.text() == "memory") a.updates_state = true;
+            else e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");
     return a;
 }
 

@@ -8,7 +8,7 @@
 //     "stages": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
 //                {"name": "y", "dims": ["M", "N"], "map": e}],
 //     "callees": [{"name": …, …}], "calls": [{"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}],
-//     "outputs": ["y"], "numerics": {…}, "effects": ["random"] }
+//     "outputs": ["y"], "numerics": {…}, "effects": ["memory"] }
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

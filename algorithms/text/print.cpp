@@ -11,15 +11,6 @@ namespace tessera {
 const char *name_of(Role role) { return role == Role::input ? "input" : role == Role::state ? "state" : "constant"; }
 const char *name_of(Rounding r) { return r == Rounding::nearest_even ? "nearest_even" : "toward_zero"; }
 const char *name_of(ScanDirection d) { return d == ScanDirection::forward ? "forward" : "backward"; }
-const char *name_of(Effect effect) {
-    switch (effect) {
-    case Effect::random: return "random";
-    case Effect::io: return "io";
-    case Effect::memory: return "memory";
-    case Effect::collective: return "collective";
-    }
-    throw InternalError("an effect without a name");
-}
 
 namespace {
 
@@ -132,9 +123,7 @@ public:
         for (const Stage &stage : a.stages) text += stage_text(stage);
         for (const Call &call : a.calls) text += call_text(call);
         text += "  outputs " + list(a.outputs) + "\n";
-        std::vector<std::string> effects;
-        for (Effect e : a.effects) effects.emplace_back(name_of(e));
-        if (!effects.empty()) text += "  effects " + join(effects) + "\n";
+        if (a.updates_state) text += "  effects memory\n";
         for (const std::string &definition : monoids_) text += definition;
         return text;
     }

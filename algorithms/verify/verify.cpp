@@ -173,9 +173,8 @@ void Verifier::check_outputs() const {
 void Verifier::check_effects(const Algorithm &flat) const {
     bool updates =
         std::any_of(flat.stages.begin(), flat.stages.end(), [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
-    if (updates && !a_.effects.count(Effect::memory))
-        scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
-    if (!updates && a_.effects.count(Effect::memory))
+    if (updates && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
+    if (!updates && a_.updates_state)
         scope_.fail("effects", "", "it declares the effect 'memory' and updates no state; remove the effect.");
 }
 

@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// The distribution function of Student's t, which has a closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// The distribution function of Student's t, which has a closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and
+// 26.7.4).
 static double distribution_of_t(double t, size_t degrees) {
     const double n = static_cast<double>(degrees), angle = std::atan(t / std::sqrt(n)), cosine = std::cos(angle);
     double sum = 0, term = degrees % 2 ? cosine : 1;

@@ -119,8 +119,8 @@ struct Measurer::State {
         }
     }
 
-    // In three processes, where it may be the best: what counts is the one in the middle, since where a process's memory comes to lie changes
-    // ratios by more than their spread within it, and a search that goes by the luckiest finds luck.
+    // In three processes, where it may be the best: what counts is the one in the middle, since where a process's memory comes to lie
+    // changes ratios by more than their spread within it, and a search that goes by the luckiest finds luck.
     void run_in_the_middle(Run run, const std::string &runner, double best, Measurement &result) const {
         constexpr size_t odd = 3;
         const Measurement before = result;

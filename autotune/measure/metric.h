@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune/measure/measure.h"
+#include "autotune/measure/measurement.h"
 #include "costmodel/model/cost_model.h"
 
 namespace tessera {

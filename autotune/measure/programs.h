@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "autotune/measure/measure.h"
+#include "autotune/measure/measurement.h"
+#include "autotune/measure/measurement_task.h"
+#include "compiler/tile/tile_program.h"
 
 namespace tessera {
 

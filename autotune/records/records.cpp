@@ -30,8 +30,8 @@ create table trial(campaign integer not null references campaign(id) on delete c
     lower real not null, upper real not null, workspace_bytes integer not null, code_bytes integer not null, compile_s real not null,
     draft real not null, bound real not null, score real not null, primary key(campaign, number)) without rowid;
 create table again(campaign integer not null references campaign(id) on delete cascade, resolved text not null, verdict text not null,
-    message text not null, seconds real not null, ratio real not null, lower real not null, upper real not null, workspace_bytes integer not null,
-    code_bytes integer not null, compile_s real not null, primary key(campaign, resolved)) without rowid;
+    message text not null, seconds real not null, ratio real not null, lower real not null, upper real not null,
+    workspace_bytes integer not null, code_bytes integer not null, compile_s real not null, primary key(campaign, resolved)) without rowid;
 create table claim(campaign integer primary key references campaign(id) on delete cascade, host text not null, boot text not null,
     process integer not null, started text not null);
 )";

@@ -17,7 +17,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "autotune/measure/measure.h"
+#include "autotune/measure/measurement.h"
+#include "autotune/measure/measurement_task.h"
 
 namespace tessera {
 
@@ -30,8 +31,8 @@ struct Trial {
     double draft = 0, bound = 0, score = 0;  // what was predicted
 };
 
-// Whether it can be what was measured: a verdict of something that was; finite numbers, none below 0; and of what was timed, a time above 0,
-// and a ratio above 0 within its interval.
+// Whether it can be what was measured: a verdict of something that was; finite numbers, none below 0; and of what was timed, a time above
+// 0, and a ratio above 0 within its interval.
 bool is_credible(const Measurement &measurement);
 bool is_credible(const Trial &trial);
 
@@ -53,8 +54,8 @@ struct Pruned {
 class Records {
 public:
     // Opens the file, and makes it if there is none. UserError records.open, also for what SQLite would keep in memory; records.format: not
-    // a database of ours, or of another version. Every call throws UserError records.write or records.read when the file system does not play along; what was committed
-    // before stays.
+    // a database of ours, or of another version. Every call throws UserError records.write or records.read when the file system does not
+    // play along; what was committed before stays.
     explicit Records(const std::filesystem::path &file, bool read_only = false);
     ~Records();
     Records(const Records &) = delete;

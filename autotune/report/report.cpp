@@ -19,23 +19,32 @@ constexpr const char *style = R"(
   --measured: #2563eb; --slow: #8c97a8; --failed: #c81e1e; --best: #047857; --base: #b45309; --seed: #7c3aed; }
 @media (prefers-color-scheme: dark) { :root { --page: #14181f; --text: #e6eaf0; --soft: #9aa6b6; --rule: #303846; --panel: #1c222c;
   --measured: #7aa8ff; --slow: #7f8b9c; --failed: #ff7b72; --best: #3fcf9b; --base: #f0a94b; --seed: #b79cff; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; background: var(--page); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin: 2.5rem 0 .5rem; }
 p, .note { color: var(--soft); margin: .25rem 0 .75rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: .75rem; margin: 1.25rem 0; }
 .figures div { background: var(--panel); border: 1px solid var(--rule); border-radius: .5rem; padding: .6rem .8rem; }
-.figures b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; } .figures span { color: var(--soft); font-size: .85rem; }
+.figures b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
+.figures span { color: var(--soft); font-size: .85rem; }
 svg { width: 100%; height: auto; background: var(--panel); border: 1px solid var(--rule); border-radius: .5rem; }
-svg .grid { stroke: var(--rule); } svg text { fill: var(--soft); font: 12px system-ui, sans-serif; } svg .line { fill: none; stroke-width: 2; }
-circle.measured, .key.measured { fill: var(--measured); color: var(--measured); } circle.slow, .key.slow { fill: var(--slow); color: var(--slow); }
-circle.failed, .key.failed { fill: var(--failed); color: var(--failed); } circle.winner, .key.winner { fill: var(--best); color: var(--best); }
+svg .grid { stroke: var(--rule); } svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
+svg .line { fill: none; stroke-width: 2; }
+circle.measured, .key.measured { fill: var(--measured); color: var(--measured); }
+circle.slow, .key.slow { fill: var(--slow); color: var(--slow); }
+circle.failed, .key.failed { fill: var(--failed); color: var(--failed); }
+circle.winner, .key.winner { fill: var(--best); color: var(--best); }
 circle.base, .key.base { fill: var(--base); color: var(--base); }
 path.best, path.roof { stroke: var(--best); } path.base { stroke: var(--base); stroke-dasharray: 5 4; } path.level { stroke: var(--slow); }
-svg .interval { stroke: var(--measured); opacity: .45; } svg .interval.slow { stroke: var(--slow); } svg .interval.winner { stroke: var(--best); }
+svg .interval { stroke: var(--measured); opacity: .45; }
+svg .interval.slow { stroke: var(--slow); } svg .interval.winner { stroke: var(--best); }
 svg text.best, svg text.roof { fill: var(--best); } svg text.base { fill: var(--base); }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--rule);
+  vertical-align: top; overflow-wrap: anywhere; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-pre { background: var(--panel); border: 1px solid var(--rule); border-radius: .5rem; padding: .8rem; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace; }
+pre { background: var(--panel); border: 1px solid var(--rule); border-radius: .5rem; padding: .8rem; overflow-x: auto;
+  font: 13px/1.45 ui-monospace, monospace; }
 summary { cursor: pointer; } .key { margin-right: 1rem; } .key::before { content: "\25CF\00A0"; }
 )";
 

@@ -31,7 +31,8 @@ std::optional<Stages> without(const std::optional<Stages> &stages, const Candida
 bool is_allowed(const Candidate &c, const Search &search, const SearchSpace &space) {
     if (space.restrictions.empty()) return true;
     try {
-        const std::optional<Candidate> inside = search.candidate_of(realize(space, as_in(c.stages, most_likely)), "ablation");
+        const std::optional<Candidate> inside =
+            search.candidate_of(realize(space, decisions_from_schedule(c.stages, most_likely)), "ablation");
         return inside && inside->resolved == c.resolved;
     } catch (const UserError &) { return false; }
 }

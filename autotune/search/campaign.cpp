@@ -336,8 +336,8 @@ private:
             for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;
     }
 
-    // What the records have of it is not measured once more. As one of several comparisons, finalists are measured in several processes, with
-    // intervals that hold together.
+    // What the records have of it is not measured once more. As one of several comparisons, finalists are measured in several processes,
+    // with intervals that hold together.
     std::vector<Measurement> measured_again(const std::vector<Candidate> &candidates, size_t comparisons = 0) {
         const std::map<std::string, Measurement> known = records_.measured_again(id_);
         const auto key = [&](const Candidate &c) {

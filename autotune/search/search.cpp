@@ -153,7 +153,7 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
 
 void Search::plant(const KnobsByStage &stages) {
     if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
-    if (auto inside = make(as_in(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
+    if (auto inside = make(decisions_from_schedule(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
 }
 
 // Another answer to one to three decisions; what they decide anew is sampled. Some answers go to all decisions about such a

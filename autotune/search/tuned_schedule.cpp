@@ -41,8 +41,6 @@ static json knobs_document(const Knobs &k) {
     if (k.instruction) s = s.instruction(*k.instruction);
     if (k.call) s = s.call(*k.call);
     if (k.warps) s = s.warps(*k.warps);
-    if (k.stages) s = s.stages(*k.stages);
-    if (k.swizzle) s = s.swizzle(*k.swizzle);
     for (const Directive &d : k.directives) s = s.directive(d);
     return s.document();
 }

@@ -1,9 +1,10 @@
+#include "autotune/space/decisions_from_schedule.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "autotune/space/search_space.h"
 #include "schedules/knobs/notation.h"
 
 namespace tessera {
@@ -139,7 +140,7 @@ std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision 
 
 }  // namespace
 
-Choose as_in(const KnobsByStage &stages, const Choose &otherwise) {
+Choose decisions_from_schedule(const KnobsByStage &stages, const Choose &otherwise) {
     return [stages, otherwise](const Decision &d) -> size_t {
         const std::optional<std::string> answer = answer_in(stages, d);
         if (!answer) return otherwise(d);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "autotune/space/search_space.h"
 #include "autotune/space/stage_view.h"
+#include "schedules/knobs/schedule.h"
 
 namespace tessera {
 

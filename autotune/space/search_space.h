@@ -48,8 +48,4 @@ struct SearchSpace {
 // The schedule that the answers of `choose` make. UserError tune.space where a restriction allows no answer after those.
 KnobsByStage realize(const SearchSpace &space, const Choose &choose);
 
-// An answer for each decision, as the schedule has it; what it says with no decision, or what no decision can say, is lost, and
-// `otherwise` answers what it leaves open.
-Choose as_in(const KnobsByStage &stages, const Choose &otherwise);
-
 }  // namespace tessera

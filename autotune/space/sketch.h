@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "autotune/space/plan.h"
+#include "autotune/space/search_space.h"
 
 namespace tessera {
 

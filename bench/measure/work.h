@@ -14,8 +14,8 @@ struct Work {
     // depends on data.
     std::optional<double> operations;
     double bytes = 0;  // of the arguments, read once and written once
-    // Of the operations, those that have another peak than f32's, under the names of peak_names (schedules/target.h): on f64, and in folds of which
-    // dot2 (bf16) or dot4 (u8s8) takes several steps at a time, whether or not a schedule asks for that.
+    // Of the operations, those that have another peak than f32's, under the names of peak_names (schedules/target.h): on f64, and in
+    // folds of which dot2 (bf16) or dot4 (u8s8) takes several steps at a time, whether or not a schedule asks for that.
     double f64 = 0, bf16 = 0, u8s8 = 0;
 };
 

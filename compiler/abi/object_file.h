@@ -1,18 +1,13 @@
 // What is in the objects of a library, ELF or WebAssembly: read for the manifest's sizes, and changed in one respect.
 #pragma once
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace tessera {
+#include "compiler/abi/object_symbol.h"
 
-struct ObjectSymbol {
-    std::string name;
-    uint64_t bytes = 0;
-    bool defined = false, global = false, hidden = false, function = false;
-};
+namespace tessera {
 
 // The members of a static library in GNU format, name to bytes.
 std::map<std::string, std::string> members_of(const std::string &archive);

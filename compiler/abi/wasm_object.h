@@ -1,6 +1,9 @@
 // What object_file.h says of ELF objects, of WebAssembly ones (WebAssembly/tool-conventions, Linking.md).
 #pragma once
-#include "compiler/abi/object_file.h"
+#include <set>
+#include <vector>
+
+#include "compiler/abi/object_symbol.h"
 
 namespace tessera {
 

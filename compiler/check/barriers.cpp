@@ -150,7 +150,7 @@ private:
         if (std::holds_alternative<Barrier>(copy)) {
             since = {};
         } else if (auto *loop = std::get_if<Loop>(&copy)) {
-            if (loop->kind == LoopKind::thread || loop->kind == LoopKind::warp) {
+            if (loop->kind == LoopKind::thread) {
                 separate(touched_in(loop->body), since, out);
             } else if (loop->kind == LoopKind::block) {
                 Touched none;  // blocks do not wait for one another, and a kernel ends where they end

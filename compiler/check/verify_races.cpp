@@ -3,7 +3,6 @@
 #include <set>
 
 #include "algorithms/index/linear.h"
-#include "algorithms/index/simplify.h"
 
 namespace tessera {
 

@@ -13,10 +13,10 @@ namespace tessera {
 
 namespace {
 
-bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::unrolled && kind != LoopKind::pipelined; }
+bool independent(LoopKind kind) { return kind != LoopKind::serial && kind != LoopKind::unrolled; }
 // Memory that the program does not set up, where a wrong index reads or writes what is not its own.
 bool is_given(const Buffer &b) { return b.space == Space::argument || b.space == Space::constant; }
-bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::warp || kind == LoopKind::thread; }
+bool of_gpu(LoopKind kind) { return kind == LoopKind::block || kind == LoopKind::thread; }
 
 constexpr size_t own_facts_limit = 24;
 
@@ -35,7 +35,6 @@ public:
         for (const Tensor &t : p.constants) declare(tensor_buffer(t, Space::constant)), stored.insert(t.name);
         visit(p.body);
         if (std::string missing = gpu ? missing_barrier(p.body, p.dims) : ""; !missing.empty()) fail(missing);
-        require(pending.empty(), p.name + ": asynchronous copies are awaited before the program ends");
     }
 
     std::vector<std::string> assumed;
@@ -59,7 +58,6 @@ private:
     Scope scope;
     std::vector<LoopKind> loops;
     std::vector<TileAccess> accesses;
-    std::map<std::string, int> pending;  // buffers that copies are on their way to, and their pipeline stage
     int64_t stack_bytes = 0;
     int64_t shared_bytes = 0;  // of the block
 
@@ -80,8 +78,7 @@ private:
     void declare(const Buffer &b) {
         if (!buffers.emplace(b.name, Declared{b, loops.size(), !thread.empty()}).second)
             fail("there are two buffers " + b.name + " in one place");
-        if (!gpu && (b.space == Space::shared || b.space == Space::global || b.space == Space::managed || b.space == Space::host ||
-                     b.space == Space::tmem))
+        if (!gpu && b.space == Space::shared)
             fail(b.name + " is in " + name_of(b.space) + " memory, which " + program.target + " does not have");
     }
 
@@ -150,7 +147,6 @@ private:
             const Buffer &b = find(e->name);
             if (b.dtype != e.type()) fail("a load of " + b.name + " has another type than the buffer");
             if (!stored.count(b.name)) fail(b.name + " is read before anything is stored to it");
-            if (pending.count(b.name)) fail(b.name + " is read while a copy to it is under way");
             size_t rank = plain - (e->guarded ? 2 : 0);
             std::vector<Expr> index(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank));
             Scope inner = where;
@@ -351,7 +347,6 @@ private:
     void visit(const Copy &n) {
         if (n.value.kind() != ExprKind::load) fail("a copy to " + n.buffer + " copies something that is no load");
         store(n.buffer, n.index, n.value, n.guard);
-        if (n.asynchronous) pending[n.buffer] = n.stage;
     }
 
     void visit(const Prefetch &n) {
@@ -367,10 +362,9 @@ private:
         }
     }
 
-    void visit(const Barrier &n) {
+    void visit(const Barrier &) {
         if (!gpu) fail("barriers are not for " + program.target);
         if (!thread.empty()) fail("a barrier is inside the thread loop " + thread + ", where threads do not wait for one another");
-        std::erase_if(pending, [&](const auto &p) { return p.second <= n.awaited; });
     }
 
     void visit(const Guard &n) {

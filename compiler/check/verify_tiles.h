@@ -2,10 +2,10 @@
 //
 //   names       every variable, extent, parameter and buffer is defined where it is used; one index for each axis
 //   memory      every index is inside its buffer, for all shapes, by algorithms/prove.h
-//   races       iterations of vector, parallel, block, warp and thread loops never write what another one
+//   races       iterations of vector, parallel, block and thread loops never write what another one
 //               writes or reads, unless the buffer is the iteration's own
 //   order       a buffer is stored to before it is read; a state that a store reads is read where it is stored;
-//               asynchronous copies are awaited; where threads of a block meet stands a barrier (barriers.h), and
+//               where threads of a block meet stands a barrier (barriers.h), and
 //               never inside a thread loop
 //   calls       what is invoked has its buffers, extents and parameters, and none is stored to and passed twice
 //   storage     the spaces that the target has; registers and stack of constant size, at most stack_bytes_limit together;

@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-// Calls that a schedule emits once are refused (emit.call). `about`: lines for the comment at its top. Deterministic. Throws UserError emit.* for what C or a CPU cannot do.
+// Calls that a schedule emits once are refused (emit.call). `about`: lines for the comment at its top. Deterministic. Throws UserError
+// emit.* for what C or a CPU cannot do.
 std::string source_of(const std::vector<Kernel> &kernels, const Target &target, const std::vector<std::string> &about = {});
 
 }  // namespace tessera

@@ -20,8 +20,8 @@ struct InterpretOptions {
 };
 
 // Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked
-// up in `extents`; derived ones are computed where they are not given. InternalError, with the values of the loops' variables, for an index outside its buffer, a broken check, an unknown
-// name or an argument that does not fit.
+// up in `extents`; derived ones are computed where they are not given. InternalError, with the values of the loops' variables, for an
+// index outside its buffer, a broken check, an unknown name or an argument that does not fit.
 void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents = {},
                const std::map<std::string, Scalar> &parameters = {}, const InterpretOptions &options = {});
 

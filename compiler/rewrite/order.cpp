@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "algorithms/index/simplify.h"
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -23,17 +23,16 @@ bool same(const Buffer &a, const Buffer &b) {
 }
 
 bool same(const Loop &a, const Loop &b) {
-    return a.variable == b.variable && a.kind == b.kind && a.depth == b.depth && same(a.count, b.count) && equal(a.body, b.body);
+    return a.variable == b.variable && a.kind == b.kind && same(a.count, b.count) && equal(a.body, b.body);
 }
 bool same(const Compute &a, const Compute &b) {
     return a.buffer == b.buffer && same(a.index, b.index) && same(a.value, b.value) && same(a.guard, b.guard);
 }
 bool same(const Copy &a, const Copy &b) {
-    return a.buffer == b.buffer && a.asynchronous == b.asynchronous && a.stage == b.stage && same(a.index, b.index) &&
-           same(a.value, b.value) && same(a.guard, b.guard);
+    return a.buffer == b.buffer && same(a.index, b.index) && same(a.value, b.value) && same(a.guard, b.guard);
 }
 bool same(const Prefetch &a, const Prefetch &b) { return a.buffer == b.buffer && same(a.index, b.index); }
-bool same(const Barrier &a, const Barrier &b) { return a.scope == b.scope && a.awaited == b.awaited; }
+bool same(const Barrier &, const Barrier &) { return true; }
 bool same(const Guard &a, const Guard &b) {
     return same(a.condition, b.condition) && equal(a.then, b.then) && equal(a.otherwise, b.otherwise);
 }
@@ -88,15 +87,11 @@ public:
 private:
     uint64_t state_ = 0;
 
-    void take(const Loop &n) {
-        add(n.variable), add(n.count), add(static_cast<uint64_t>(n.kind)), add(static_cast<uint64_t>(n.depth)), add(n.body);
-    }
+    void take(const Loop &n) { add(n.variable), add(n.count), add(static_cast<uint64_t>(n.kind)), add(n.body); }
     void take(const Compute &n) { add(n.buffer), add(n.index), add(n.value), add(n.guard); }
-    void take(const Copy &n) {
-        add(n.buffer), add(n.index), add(n.value), add(n.guard), add(n.asynchronous ? static_cast<uint64_t>(n.stage) + 1 : 0);
-    }
+    void take(const Copy &n) { add(n.buffer), add(n.index), add(n.value), add(n.guard); }
     void take(const Prefetch &n) { add(n.buffer), add(n.index); }
-    void take(const Barrier &n) { add(static_cast<uint64_t>(n.scope)), add(static_cast<uint64_t>(n.awaited)); }
+    void take(const Barrier &) {}
     void take(const Guard &n) { add(n.condition), add(n.then), add(n.otherwise); }
     void take(const Let &n) { add(n.variable), add(n.value), add(n.body); }
     void take(const Alloc &n) { add(n.buffer), add(n.body); }

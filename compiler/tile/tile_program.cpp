@@ -66,12 +66,12 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
 }
 
 const char *name_of(LoopKind kind) {
-    static const char *names[] = {"for", "unrolled", "vector", "parallel", "pipelined", "block", "warp", "thread"};
+    static const char *names[] = {"for", "unrolled", "vector", "parallel", "block", "thread"};
     return names[static_cast<size_t>(kind)];
 }
 
 const char *name_of(Space space) {
-    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace", "shared", "global", "managed", "host", "tmem"};
+    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace", "shared"};
     return names[static_cast<size_t>(space)];
 }
 
@@ -103,22 +103,18 @@ static void print(const TileNode &node, int depth, std::string &out) {
     std::string indent(2 * depth, ' ');
     std::visit(Overloaded{
                    [&](const Loop &n) {
-                       out += indent + name_of(n.kind) + (n.depth ? "(" + std::to_string(n.depth) + ")" : "") + " " + n.variable + " < " +
-                              to_string(n.count) + "\n";
+                       out += indent + name_of(n.kind) + " " + n.variable + " < " + to_string(n.count) + "\n";
                        print(n.body, depth + 1, out);
                    },
                    [&](const Compute &n) { out += store_text(indent, n.buffer, n.index, " = ", n.value, n.guard); },
-                   [&](const Copy &n) {
-                       std::string sign = n.asynchronous ? " <-(" + std::to_string(n.stage) + ") " : " <- ";
-                       out += store_text(indent, n.buffer, n.index, sign, n.value, n.guard);
-                   },
+                   [&](const Copy &n) { out += store_text(indent, n.buffer, n.index, " <- ", n.value, n.guard); },
                    [&](const Prefetch &n) {
                        SharedText line(n.index, shared_nodes);
                        std::string index;
                        for (const Expr &e : n.index) index += (index.empty() ? "" : ", ") + line(e);
                        out += line.finish(indent, "prefetch " + n.buffer + "[" + index + "]");
                    },
-                   [&](const Barrier &n) { out += indent + "barrier " + name_of(n.scope) + " " + std::to_string(n.awaited) + "\n"; },
+                   [&](const Barrier &) { out += indent + "barrier shared 0\n"; },
                    [&](const Guard &n) {
                        out += indent + "if " + to_string(n.condition) + "\n";
                        print(n.then, depth + 1, out);

@@ -4,16 +4,16 @@
 //
 //   TileProgram := name, target, dims, parameters, buffers (arguments and constants), node*, TileProgram*
 //   node        := Loop | Compute | Copy | Prefetch | Barrier | Guard | Let | Alloc | Invoke
-//   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, pipelined, block, warp, thread
+//   Loop        := variable, count, kind, node*      serial, unrolled, vector, parallel, block, thread
 //   Compute     := buffer[index…] = value where guard
-//   Copy        := the same for a value that is one load; asynchronous copies name their pipeline stage
+//   Copy        := the same for a value that is one load
 //   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //
 // Expressions are those of algorithms/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index
 // for each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is
-// dense and row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block, warp and thread
+// dense and row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread
 // loops are independent (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
 #pragma once
 #include <memory>
@@ -27,8 +27,8 @@
 
 namespace tessera {
 
-enum class LoopKind : uint8_t { serial, unrolled, vector, parallel, pipelined, block, warp, thread };
-enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared, global, managed, host, tmem };
+enum class LoopKind : uint8_t { serial, unrolled, vector, parallel, block, thread };
+enum class Space : uint8_t { argument, constant, registers, stack, workspace, shared };
 
 struct TileNode;
 using TileBody = std::vector<std::shared_ptr<const TileNode>>;
@@ -44,7 +44,6 @@ struct Loop {
     std::string variable;
     Expr count;
     LoopKind kind = LoopKind::serial;
-    int depth = 0;  // pipelined: copies in flight
     TileBody body;
 };
 
@@ -60,8 +59,6 @@ struct Copy {
     std::vector<Expr> index;
     Expr value;  // a load, possibly guarded
     Expr guard;
-    bool asynchronous = false;
-    int stage = 0;
 };
 
 // Asks the processor to bring the cache line of an element near. It changes no value, and nothing is read where there is no
@@ -71,10 +68,8 @@ struct Prefetch {
     std::vector<Expr> index;
 };
 
-struct Barrier {
-    Space scope = Space::shared;
-    int awaited = 0;  // copies of pipeline stages up to this one have arrived
-};
+// All threads of a block get here before one of them goes on, and see what the others stored to shared memory.
+struct Barrier {};
 
 struct Guard {
     Expr condition;

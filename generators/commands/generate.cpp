@@ -82,7 +82,7 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
 
 // What cannot be, whatever the algorithm and its schedules are.
 static void check_options(const GenerateOptions &options) {
-    const std::vector<Target> targets = targets_named(options.kernel.target);
+    const std::vector<Target> targets = targets_named(options.kernel.target, target_or_file);
     const bool c = options.emit == Emit::c, gpu = targets[0].is_gpu();
     if (c && options.emit_assembly)
         throw UserError(

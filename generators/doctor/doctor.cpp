@@ -132,7 +132,7 @@ int calibrate(const DoctorOptions &options) {
     }
     const Precision precision{0.01, options.seconds / 20, options.seconds};
     const auto note = [&](const std::string &what) { std::cerr << "measuring: " << what << "\n"; };
-    const Target target = calibrated(target_named(options.target), this_machine(), precision, note);
+    const Target target = calibrated(target_or_file(options.target), this_machine(), precision, note);
     if (!folder) {
         std::cout << target_text(target);
         return exit_ok;

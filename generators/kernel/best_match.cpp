@@ -6,9 +6,8 @@
 #include <tuple>
 
 #include "compiler/check/verify_tiles.h"
-#include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
-#include "generators/kernel/prepare.h"
+#include "generators/kernel/lower_variants.h"
 #include "generators/kernel/tuning_record.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
@@ -94,14 +93,11 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
 // Why the schedule does not apply to the kernel; "" where it does.
 std::string refusal(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
                     const Library &library) {
-    PreparedKernel p;
-    p.declared = declared, p.target = target;
     try {
-        p.bound = bind_extents(declared, fixed);
-        p.resolved = without_patterns(resolve(schedule, library), declared);
-        check(p.resolved, declared);
-        check_requires(p.resolved, target);
-        const Kernel kernel = lower_variants(declared.name, p);
+        const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), declared);
+        check(resolved, declared);
+        check_requires(resolved, target);
+        const Kernel kernel = lower_variants(declared.name, resolved, bind_extents(declared, fixed), target);
         for (const KernelVariant &variant : kernel.variants) {
             if (const std::vector<std::string> assumed = verify(variant.program); !assumed.empty()) return assumed.front();
             const std::vector<Argument> &arguments = variant.program.arguments;

@@ -25,10 +25,18 @@ typedef int (*Workspace)(const int64_t *, const void *const *, const int64_t *, 
 typedef int (*Each)(void *, int (*)(void *, int, uint8_t *), int, int, uint8_t *);
 typedef int (*Bytes)(const int64_t *, const void *const *, const int64_t *, const void *, uint64_t *);
 struct { Run run; Workspace workspace; Bytes packed_bytes; Each each; int32_t (*worker)(void *); } tessera_runtime;
-int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) { return tessera_runtime.run(s, a, p, c, plan, body); }
-int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) { return tessera_runtime.workspace(s, a, p, c, plan, n); }
-int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) { return tessera_runtime.packed_bytes(s, a, p, c, n); }
-int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) { return tessera_runtime.each(c, f, min, n, closure); }
+int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) {
+    return tessera_runtime.run(s, a, p, c, plan, body);
+}
+int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) {
+    return tessera_runtime.workspace(s, a, p, c, plan, n);
+}
+int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) {
+    return tessera_runtime.packed_bytes(s, a, p, c, n);
+}
+int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) {
+    return tessera_runtime.each(c, f, min, n, closure);
+}
 int32_t tess_abi1_worker(void *c) { return tessera_runtime.worker(c); }
 )";
     for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "schedules/knobs/schedule.h"
-#include "schedules/target/target.h"
+#include "schedules/target/target_file.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -89,7 +89,7 @@ std::map<std::string, std::string> parse_schedules(const std::vector<std::string
         if (at == std::string::npos || at == 0 || at + 1 == text.size())
             throw UserError("command.schedule-for",
                             "--schedule-for '" + text + "': expected <target>=<schedule>, such as avx2=schedules/mine.json.");
-        const std::string target = target_named(text.substr(0, at)).name;
+        const std::string target = target_or_file(text.substr(0, at)).name;
         if (!all.emplace(target, text.substr(at + 1)).second)
             throw UserError("command.schedule-for", "--schedule-for '" + text + "': target " + target + " is given twice; give it once.");
     }

@@ -5,16 +5,12 @@
 #include <set>
 
 #include "compiler/abi/c_names.h"
-#include "compiler/check/code_size.h"
 #include "compiler/check/verify_tiles.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/specialize.h"
-#include "compiler/rewrite/split.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
-#include "schedules/knobs/notation.h"
 #include "schedules/knobs/pattern.h"
+#include "schedules/target/target_file.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -26,104 +22,6 @@ Algorithm load_algorithm(const Registry &registry, const KernelOptions &options)
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
     if (name == "none") return {};
     return name.ends_with(".json") ? read_schedule(name) : library.find(name);
-}
-
-// What is left of the conditions when the kernel runs; nothing where one of them never holds.
-static std::optional<std::vector<Condition>> undecided(const std::vector<Condition> &when, const Algorithm &bound, const Target &target) {
-    std::vector<Condition> left;
-    for (const Condition &c : when) {
-        const Dim *dim = c.dim.empty() ? nullptr : bound.find_dim(c.dim);
-        if (dim && dim->kind != DimKind::fixed) left.push_back(c);
-        else if (dim ? !holds(c, dim->value) : !target.has(c.feature)) return {};
-    }
-    return left;
-}
-
-// "w[K, N] packed as N/48, K, N%48", or "nothing": what a caller has to pack.
-static std::string packed_operands(const TileProgram &program) {
-    std::vector<std::string> all;
-    for (const Argument &a : program.arguments)
-        if (a.packed) all.push_back(to_string(*a.packed));
-    return all.empty() ? "nothing" : join(all, " and ");
-}
-
-// A caller cannot know which variant runs, so all take the same.
-static void check_packed_alike(const ResolvedSchedule &schedule, const Kernel &kernel) {
-    const KernelVariant &first = kernel.variants.front(), &last = kernel.variants.back();
-    const std::string one = packed_operands(first.program), other = packed_operands(last.program);
-    if (one == other) return;
-    throw UserError("schedule.prepack", schedule.name +
-                                            ": every variant must take the same operands packed ahead of time, in one layout; where " +
-                                            condition_text(first.when) + " it takes " + one + ", " +
-                                            (last.when.empty() ? "otherwise " : "where " + condition_text(last.when) + " ") + other +
-                                            ". State one pack in all of them, or delete the variants (null).");
-}
-
-// The knob that an error of lowering is about, where the stage states it.
-static std::string knob_of(const std::string &id, const Knobs &k) {
-    const std::pair<const char *, bool> stated[] = {{"parallel", !k.parallel.empty()},
-                                                    {"instruction", k.instruction.has_value()},
-                                                    {"place", k.place.has_value()},
-                                                    {"split", !k.split.empty()}};
-    for (const auto &[knob, is_stated] : stated)
-        if (is_stated && id == std::string("schedule.") + knob) return knob;
-    return "";
-}
-
-// Lowering knows stages and knobs, not whose they are: what it refuses ("<stage>: …") is said with the schedule's name and place.
-template <typename Work>
-static void with_place(const ResolvedSchedule &schedule, int variant, const KnobsByStage &stages, Work work) {
-    try {
-        work();
-    } catch (const UserError &error) {
-        const std::string message = error.message();
-        if (!error.id().starts_with("schedule.") || schedule.name.empty() || message.starts_with("schedule '")) throw;
-        FieldPlace where = place_of(schedule, variant);
-        if (const auto stage = stages.find(message.substr(0, message.find(": "))); stage != stages.end()) {
-            where = where / "stages" / stage->first;
-            if (const std::string knob = knob_of(error.id(), stage->second); !knob.empty()) where = where / knob;
-        }
-        where.fail(error.id(), message);
-    }
-}
-
-Kernel lower_variants(const std::string &name, const PreparedKernel &p, std::vector<std::string> *notes) {
-    Kernel kernel{name, {}};
-    const ResolvedSchedule &schedule = p.resolved;
-    auto lower_one = [&](int variant, const KnobsByStage &stages, const std::vector<Condition> &when) {
-        with_place(schedule, variant, stages, [&] {
-            check_stages(schedule, variant, apply_splits(inline_calls(p.bound), stages));
-            kernel.variants.push_back({when, lower_variant(p.bound, when, stages, p.target)});
-            for (const std::string &note : check_code_size(kernel.variants.back().program, stages, p.target))
-                if (notes) notes->push_back(note);
-        });
-        check_packed_alike(schedule, kernel);
-    };
-    for (size_t v = 0; v < schedule.variants.size(); v++) {
-        const auto when = undecided(schedule.variants[v].when, p.bound, p.target);
-        if (!when) continue;
-        lower_one(static_cast<int>(v), schedule.variants[v].stages, *when);
-        if (when->empty()) return kernel;
-    }
-    lower_one(-1, schedule.stages, {});
-    return kernel;
-}
-
-// The knobs of the variant that is tried first; all variants pack alike.
-static std::vector<Kernel> packing_kernels(const PreparedKernel &p) {
-    std::vector<Kernel> kernels;
-    if (packed_operands(p.kernel.general()) == "nothing") return kernels;
-    const KnobsByStage *stages = &p.resolved.stages;
-    for (const Variant &v : p.resolved.variants)
-        if (undecided(v.when, p.bound, p.target)) {
-            stages = &v.stages;
-            break;
-        }
-    for (TileProgram &program : lower_packings(p.bound, *stages, p.target)) {
-        const std::string name = p.kernel.name + program.name.substr(p.bound.name.size());
-        kernels.push_back({name, {{{}, std::move(program)}}});
-    }
-    return kernels;
 }
 
 std::vector<Kernel> PreparedKernel::kernels() const {
@@ -179,7 +77,7 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
 }
 
 static Target one_target(const std::string &text) {
-    if (text.find(',') == std::string::npos) return target_named(text);
+    if (text.find(',') == std::string::npos) return target_or_file(text);
     throw UserError("command.one-target",
                     "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
 }
@@ -192,10 +90,10 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
     check_c_name(name.empty() ? options.algorithm : name);
     PreparedKernel p = scheduled(registry, options, target);
     std::vector<std::string> notes;
-    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p, &notes);
+    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p.resolved, p.bound, p.target, &notes);
     for (const std::string &note : notes)
         if (!options.quiet) std::cerr << "note: " << note << "\n";
-    p.packings = packing_kernels(p);
+    p.packings = lower_packings_of(p.kernel, p.resolved, p.bound, p.target);
     std::set<std::string> packing_names;
     for (const Kernel &packing : p.packings) {
         check_c_name(packing.name), verify(packing.general());
@@ -243,7 +141,7 @@ static void check_schedules_have_targets(const std::map<std::string, std::string
 
 std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
                                         const std::map<std::string, std::string> &schedules, const std::string &name) {
-    const std::vector<Target> targets = targets_named(options.target);
+    const std::vector<Target> targets = targets_named(options.target, target_or_file);
     check_schedules_have_targets(schedules, targets);
     std::vector<PreparedKernel> all;
     for (const Target &target : targets) {
@@ -264,19 +162,6 @@ const KernelVariant &variant_for(const Kernel &kernel, const Extents &extents) {
     throw InternalError("the last variant of a kernel has no condition");
 }
 
-KnobsByStage knobs_for(const PreparedKernel &p, const Extents &extents) {
-    for (const Variant &variant : p.resolved.variants) {
-        const auto when = undecided(variant.when, p.bound, p.target);
-        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))
-            return variant.stages;
-    }
-    return p.resolved.stages;
-}
-
-std::string condition_text(const std::vector<Condition> &when) {
-    std::vector<std::string> all;
-    for (const Condition &c : when) all.push_back(to_string(c));
-    return all.empty() ? "otherwise" : join(all, " and ");
-}
+KnobsByStage knobs_for(const PreparedKernel &p, const Extents &extents) { return knobs_for(p.resolved, p.bound, p.target, extents); }
 
 }  // namespace tessera

@@ -2,8 +2,8 @@
 #pragma once
 #include <optional>
 
-#include "compiler/emit/emit_library.h"
 #include "generators/kernel/best_match.h"
+#include "generators/kernel/lower_variants.h"
 #include "generators/kernel/options.h"
 #include "generators/kernel/registry.h"
 
@@ -30,10 +30,6 @@ struct PreparedKernel {
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
-// Checks the schedule and lowers it, variant by variant: what the target or a fixed dim decides is decided here. UserError
-// schedule.register-tile before anybody compiles what would take minutes; `notes` gets what is only unwise (code_size.h).
-// schedule.prepack where one variant packs an operand ahead of time and another does not, or otherwise.
-Kernel lower_variants(const std::string &name, const PreparedKernel &prepared, std::vector<std::string> *notes = nullptr);
 
 // All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
 // taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.
@@ -48,10 +44,7 @@ PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &o
 // The variant that the library runs for these extents.
 const KernelVariant &variant_for(const Kernel &kernel, const Extents &extents);
 
-// The schedule's knobs for these extents: those of the first variant whose conditions hold, or its own.
+// The schedule's knobs for these extents.
 KnobsByStage knobs_for(const PreparedKernel &prepared, const Extents &extents);
-
-// "M <= 16 and N % 16 == 0", or "otherwise".
-std::string condition_text(const std::vector<Condition> &when);
 
 }  // namespace tessera

@@ -15,7 +15,8 @@ struct StandingCase {
 };
 
 // Of the artifact that is at the run's place: where it was measured for the same kernel, shape and goal, still is the program
-// that was measured, and the campaign neither measured that nor found what both records say is faster. No result: the shape was not reached.
+// that was measured, and the campaign neither measured that nor found what both records say is faster. No result: the shape was not
+// reached.
 std::optional<StandingCase> standing_case(const TuneRun &run, const std::optional<CampaignResult> &result);
 
 }  // namespace tessera

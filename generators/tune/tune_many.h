@@ -9,7 +9,8 @@ namespace tessera {
 // `options` hold for all tasks. Writes an artifact for each kernel for which something faster was found, and prints what came of all.
 // All tasks are prepared before the first trial: UserError campaign.tasks says what is wrong with which, campaign.budget that there are
 // fewer trials than tasks. A task whose base cannot be measured is reported and makes the exit code 1, and so is, in a campaign of all
-// artifacts, one for a target that this machine does not run. Where a Ctrl-C ends it, each task's best so far is confirmed and written. With `options.campaign.resume`, what the records have is not measured again.
+// artifacts, one for a target that this machine does not run. Where a Ctrl-C ends it, each task's best so far is confirmed and written.
+// With `options.campaign.resume`, what the records have is not measured again.
 int tune_many(const Registry &registry, const TuneOptions &options, const CampaignFile &campaign);
 
 }  // namespace tessera

@@ -19,8 +19,8 @@ struct TunedShape {
 };
 void keep_standing(std::vector<TunedShape> &shapes);
 // What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape has what
-// stands for it; without that, one that was not reached keeps the base, and `measured` names it apart. `cases` gets for each shape where its
-// schedule runs, in words, unless there is none.
+// stands for it; without that, one that was not reached keeps the base, and `measured` names it apart. `cases` gets for each shape where
+// its schedule runs, in words, unless there is none.
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
 
 // What became of an artifact's file.

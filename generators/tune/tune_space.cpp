@@ -69,7 +69,7 @@ static std::string meant_by(const std::string &name, const std::set<std::string>
 static void check_contradictions(const CampaignTask &task) {
     RandomNumbers random(1);
     std::vector<Choose> walks = {most_likely};
-    if (task.base) walks.push_back(as_in(*task.base, most_likely));
+    if (task.base) walks.push_back(decisions_from_schedule(*task.base, most_likely));
     for (int i = 0; i < 400; i++) walks.push_back(i % 2 ? uniform(random) : sampling(random));
     std::string last;
     for (const Choose &walk : walks) try {

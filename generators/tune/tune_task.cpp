@@ -254,7 +254,7 @@ std::optional<Schedule> parent_of(const TuneRun &run) {
 PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
     PreparedKernel p = run.prepared;
     p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
-    p.kernel = lower_variants(p.declared.name, p);
+    p.kernel = lower_variants(p.declared.name, p.resolved, p.bound, p.target);
     return p;
 }
 

@@ -67,8 +67,6 @@ StageKnobs StageKnobs::layout(const std::vector<std::string> &axes) const { retu
 StageKnobs StageKnobs::instruction(const std::string &family) const { return with("instruction", family); }
 StageKnobs StageKnobs::call(const std::string &how) const { return with("call", how); }
 StageKnobs StageKnobs::warps(int64_t count) const { return with("warps", count); }
-StageKnobs StageKnobs::stages(int64_t depth) const { return with("stages", depth); }
-StageKnobs StageKnobs::swizzle(const std::string &kind) const { return with("swizzle", kind); }
 StageKnobs StageKnobs::remove(const std::string &knob) const { return with(knob, nullptr); }
 
 StageKnobs StageKnobs::level(const std::string &name, const Extents &extents) const { return with("levels", json{{name, extents}}); }

@@ -9,7 +9,7 @@
 //   { "format": "tessera-schedule", "version": 1, "name", "extends",
 //     "algorithm": {"name", "surface"}, "requires": [feature],
 //     "stages": { stage: { "place", "block", "k", "micro", "levels", "loops", "vector", "unroll", "parallel", "pack",
-//                          "layout", "tail", "split", "instruction", "call", "warps", "stages", "swizzle", "directives" } },
+//                          "layout", "tail", "split", "instruction", "call", "warps", "directives" } },
 //     "variants": [ {"when": [condition], "stages"} ],
 //     "measured": { anything } }
 //
@@ -53,8 +53,6 @@ public:
     StageKnobs instruction(const std::string &family) const;
     StageKnobs call(const std::string &how) const;  // "inline" or "once"
     StageKnobs warps(int64_t count) const;
-    StageKnobs stages(int64_t depth) const;
-    StageKnobs swizzle(const std::string &kind) const;
     StageKnobs directive(const Directive &directive) const;
     StageKnobs without_directive(const std::string &id) const;  // deletes an inherited one
     StageKnobs remove(const std::string &knob) const;           // deletes an inherited knob

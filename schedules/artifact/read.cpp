@@ -295,10 +295,6 @@ Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const F
             k.call = choice(value, at, {"inline", "once"});
         } else if (knob == "warps") {
             k.warps = integer(value, at, 1, 32, "a number of warps");
-        } else if (knob == "stages") {
-            k.stages = integer(value, at, 1, 64, "a number of pipeline stages");
-        } else if (knob == "swizzle") {
-            k.swizzle = choice(value, at, {"none", "xor"});
         } else if (knob == "directives") {
             k.directives = directives(value, at);
         }

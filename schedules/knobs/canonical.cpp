@@ -104,9 +104,9 @@ const std::vector<std::string> &instruction_families() {
 }
 
 const std::vector<std::string> &knob_names() {
-    static const std::vector<std::string> names = {"place",       "block",    "k",     "micro",    "levels",  "loops",     "vector",
-                                                   "unroll",      "parallel", "pack",  "prefetch", "layout",  "tail",      "split",
-                                                   "instruction", "call",     "warps", "stages",   "swizzle", "directives"};
+    static const std::vector<std::string> names = {"place",  "block",  "k",           "micro", "levels",   "loops",
+                                                   "vector", "unroll", "parallel",    "pack",  "prefetch", "layout",
+                                                   "tail",   "split",  "instruction", "call",  "warps",    "directives"};
     return names;
 }
 

@@ -106,25 +106,23 @@ void lay(std::vector<Value> &below, const std::vector<Value> &over) {
 void lay(Knobs &below, const Knobs &over) {
     // By name, so that a knob that is added to Knobs is missed by the compiler.
     const auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call,
-                 warps, stages, swizzle, directives] = over;
+                 warps, directives] = over;
     for (const auto &[level, extents] : levels) lay(below.levels[level], extents);
     lay(below.place, place), lay(below.block, block), lay(below.k, k), lay(below.micro, micro), lay(below.loops, loops);
     lay(below.vector, vector), lay(below.unroll, unroll), lay(below.parallel, parallel), lay(below.pack, pack);
     lay(below.prefetch, prefetch), lay(below.layout, layout), lay(below.tail, tail), lay(below.split, split);
-    lay(below.instruction, instruction), lay(below.call, call), lay(below.warps, warps), lay(below.stages, stages);
-    lay(below.swizzle, swizzle), lay(below.directives, directives);
+    lay(below.instruction, instruction), lay(below.call, call), lay(below.warps, warps), lay(below.directives, directives);
 }
 
 // The first knob that two sets differ in.
 std::string difference(const Knobs &a, const Knobs &b) {
     const std::vector<std::pair<const char *, bool>> all = {
-        {"place", a.place == b.place},      {"block", a.block == b.block},          {"k", a.k == b.k},
-        {"micro", a.micro == b.micro},      {"levels", a.levels == b.levels},       {"loops", a.loops == b.loops},
-        {"vector", a.vector == b.vector},   {"unroll", a.unroll == b.unroll},       {"parallel", a.parallel == b.parallel},
-        {"pack", a.pack == b.pack},         {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout},
-        {"tail", a.tail == b.tail},         {"split", a.split == b.split},          {"instruction", a.instruction == b.instruction},
-        {"call", a.call == b.call},         {"warps", a.warps == b.warps},          {"stages", a.stages == b.stages},
-        {"swizzle", a.swizzle == b.swizzle}};
+        {"place", a.place == b.place},    {"block", a.block == b.block},          {"k", a.k == b.k},
+        {"micro", a.micro == b.micro},    {"levels", a.levels == b.levels},       {"loops", a.loops == b.loops},
+        {"vector", a.vector == b.vector}, {"unroll", a.unroll == b.unroll},       {"parallel", a.parallel == b.parallel},
+        {"pack", a.pack == b.pack},       {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout},
+        {"tail", a.tail == b.tail},       {"split", a.split == b.split},          {"instruction", a.instruction == b.instruction},
+        {"call", a.call == b.call},       {"warps", a.warps == b.warps}};
     for (const auto &[name, same] : all)
         if (!same) return name;
     return "directives";

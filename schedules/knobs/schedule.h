@@ -4,7 +4,7 @@
 //
 //   Schedule  := name, extends?, algorithm?, requires*, {stage: Knobs}, Variant*, measured?
 //   Knobs     := place, block, k, micro, levels, loops, vector, unroll, parallel, pack, layout, tail, split,
-//                instruction, call, warps, stages, swizzle, directives
+//                instruction, call, warps, directives
 //   Variant   := when [Condition] {stage: Knobs}                      merged over the schedule where the condition holds
 //
 // A stage's loops, outermost first, are (level, dim) pairs. Unless `loops` lists them they are: block over the stage's
@@ -100,8 +100,7 @@ struct Knobs {
     std::map<std::string, Split> split;            // reduced or scanned dim -> split
     std::optional<std::string> instruction;        // "fma"
     std::optional<std::string> call;               // "inline" or "once": for the scope of a Call; stages keep their names
-    std::optional<int64_t> warps, stages;          // GPU: warps in a block; depth of the copy pipeline
-    std::optional<std::string> swizzle;            // GPU: "xor"
+    std::optional<int64_t> warps;                  // GPU: warps in a block
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;
 };

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "runtime/tessera.h"
-#include "schedules/target/target_file.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -146,7 +145,6 @@ std::vector<std::string> host_features() {
 }
 
 Target target_named(const std::string &name) {
-    if (name.ends_with(".json")) return read_target(name);
     std::istringstream words(name + "+");  // so that what is behind the last plus is a word too, if an empty one
     std::string base;
     std::getline(words, base, '+');
@@ -197,11 +195,11 @@ std::string name_with(const Target &target, const std::vector<std::string> &feat
     return best.empty() ? target.name + "+" + join(features, "+") : best;
 }
 
-std::vector<Target> targets_named(const std::string &list) {
+std::vector<Target> targets_named(const std::string &list, const std::function<Target(const std::string &)> &named) {
     std::vector<Target> targets;
     std::istringstream words(list + ",");  // so that what is behind the last comma is a word too, if an empty one
     for (std::string name; std::getline(words, name, ',');) {
-        const Target target = target_named(name);
+        const Target target = named(name);
         for (const Target &other : targets) {
             if (target.is_gpu() && other.is_gpu() && other.name != target.name)
                 throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + other.name +

@@ -3,6 +3,7 @@
 // otherwise.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,8 +53,7 @@ struct Target {
 // "x86-64", "avx2", "avx512", "avx512_bf16" (with the dot products of Zen 4, Ice Lake and later), "arm64" (ARMv8-A, whose NEON
 // has fma), "wasm32" (SIMD128), any with features added ("avx512+avx512_vnni"), or "host": the best of them that this processor and its
 // operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
-// have no features; or a target file, "<path>.json" (target_file.h). UserError target.unknown, target.unknown-feature, and those
-// of the file.
+// have no features. A target as a file: target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
 Target target_named(const std::string &name);
 
 // What to ask for to have `target` and these features too: the built-in target that has most of them, with the rest added.
@@ -62,8 +62,9 @@ std::vector<std::string> target_names();
 
 // The targets of one library, "x86-64,avx2,avx512": best first, which is in the order in which a processor tries them. One with
 // more features is better; of equal ones the one that is named first. The last one's features are in all others, so that
-// every machine has one or none. UserError as target_named, and target.repeated, target.mixed-arch, target.no-baseline.
-std::vector<Target> targets_named(const std::string &list);
+// every machine has one or none. `named` says what a name stands for. UserError as that, and target.repeated, target.mixed-arch,
+// target.no-baseline.
+std::vector<Target> targets_named(const std::string &list, const std::function<Target(const std::string &)> &named = target_named);
 
 // Every feature that a schedule or a target may name; those of one arch.
 std::vector<std::string> known_features();

@@ -105,6 +105,8 @@ Target read_target(const std::filesystem::path &file) {
     return parse_target(read_regular(file, {"target", "target file", "Calibrate anew."}), file.string());
 }
 
+Target target_or_file(const std::string &name) { return name.ends_with(".json") ? read_target(name) : target_named(name); }
+
 std::string target_text(const Target &t) {
     std::string text = fmt::format(
         "{{\n  \"format\": \"tessera-target\",\n  \"version\": 1,\n  \"name\": {},\n  \"vector\": {{\"bytes\": {}, \"registers\": {}}},\n"

@@ -16,6 +16,9 @@ namespace tessera {
 Target read_target(const std::filesystem::path &file);
 Target parse_target(std::string_view text, const std::string &subject);
 
+// What a user names: a file "<path>.json", or a target as target_named has it. UserError as these.
+Target target_or_file(const std::string &name);
+
 // The file's text; parse_target gives the target again, rates to four digits.
 std::string target_text(const Target &target);
 

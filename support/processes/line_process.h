@@ -19,8 +19,8 @@ public:
     }
 
     // Runs a command of the shell's. `memory_bytes` of address space at most, 0 for no limit. What it writes to stderr goes to
-    // `log`. Once `stopped` says so, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or open
-    // files.
+    // `log`. Once `stopped` says so, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or
+    // open files.
     LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log,
                 const std::function<bool()> &stopped = {});
     ~LineProcess();  // ends it, and all that it started

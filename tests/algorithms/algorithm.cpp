@@ -7,7 +7,8 @@
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_algorithm {
+
 using namespace tessera::test;
 
 namespace {
@@ -240,10 +241,10 @@ TEST_CASE("algorithm: inlining replaces calls by stages in the caller's names") 
     CHECK(same(inline_calls(a), a));
 }
 
-TEST_CASE("algorithm: inlining carries what the callee has of its own, its parameters and its effects") {
+TEST_CASE("algorithm: inlining carries what the callee has of its own, its parameters and that it updates a state") {
     auto callee = std::make_shared<Algorithm>(segmented_sum());
     callee->parameters = {{"scale", DType::f32}};
-    callee->effects = {Effect::random};
+    callee->updates_state = true;
     std::get<Reduce>(callee->stages[0].body).inputs[0] =
         std::get<Reduce>(callee->stages[0].body).inputs[0] * parameter("scale", DType::f32);
     Algorithm a;
@@ -259,7 +260,7 @@ TEST_CASE("algorithm: inlining carries what the callee has of its own, its param
     REQUIRE(inlined.find_dim("sums.R"));
     CHECK(to_string(inlined.dim("sums.R").size) == "max(index(rows[A + 1]) - index(rows[A]), 0)");
     CHECK(to_string(std::get<Reduce>(inlined.stages[0].body).inputs[0]) == "data[bounded(index(rows[A]) + sums.R, 0, |B|)]*2.0");
-    CHECK(inlined.effects == std::set<Effect>{Effect::random});
+    CHECK(inlined.updates_state);
 }
 
 TEST_CASE("algorithm: a cycle between a call and a stage is refused") {
@@ -277,3 +278,5 @@ TEST_CASE("algorithm: derived dims say their sizes") {
     CHECK(fixed_dim("K", 7).value == 7);
     CHECK(symbolic_dim("M").kind == DimKind::symbolic);
 }
+
+}  // namespace tessera::test_algorithm

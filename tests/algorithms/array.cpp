@@ -4,7 +4,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_array {
 
 TEST_CASE("an array holds row-major elements of its type") {
     Array a(DType::i8, {2, 3}, {1, 2, 3, 4, 300, -300});
@@ -35,3 +35,5 @@ TEST_CASE("misuse is an internal error") {
     CHECK_THROWS_AS(a.set(0, Scalar::of_real(DType::f64, 1)), InternalError);
     CHECK_THROWS_WITH(Array(DType::f32, {2}, {1}), Catch::Contains("an array of 2 elements is given 1 values"));
 }
+
+}  // namespace tessera::test_array

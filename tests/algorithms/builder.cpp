@@ -7,7 +7,7 @@
 #include "algorithms/text/print.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_builder {
 
 static std::string words(const std::function<void()> &action) {
     try {
@@ -91,3 +91,5 @@ TEST_CASE("builder: an update is seen by what is not named before") {
     CHECK(result.at("seen").values() == std::vector<double>{10});
     CHECK(result.at("old").values() == std::vector<double>{6});
 }
+
+}  // namespace tessera::test_builder

@@ -10,7 +10,7 @@
 #include "algorithms/evaluate/reference.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_butterfly {
 
 TEST_CASE("butterfly: turns are exact where the circle is, and symmetric") {
     CHECK(turn(0, 7).cosine == 1);
@@ -72,3 +72,5 @@ TEST_CASE("butterfly: of 8 values, 52 additions and fmas and not one multiplicat
             });
     CHECK(seen.size() == 52);
 }
+
+}  // namespace tessera::test_butterfly

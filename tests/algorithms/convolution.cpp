@@ -7,7 +7,7 @@
 #include "algorithms/library/library.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_convolution {
 
 static std::vector<double> counted(size_t n) {
     std::vector<double> values(n);
@@ -78,3 +78,5 @@ TEST_CASE("convolution: a dim that the tile lacks") {
     CHECK_THROWS_WITH(pad(x, {M}, {padded_dim("MP", M, {})}, {}),
                       "error[shape.window]: pad: x[L] has no dim 'M'; its dims are L. Did you mean 'L'?");
 }
+
+}  // namespace tessera::test_convolution

@@ -4,7 +4,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_dtype {
 
 TEST_CASE("dtype: names, sizes and kinds") {
     struct Row {
@@ -45,3 +45,5 @@ TEST_CASE("dtype: an unknown name lists the known ones") {
     CHECK_THROWS_WITH(dtype_named("complex"), Catch::EndsWith("bool, index."));
     CHECK_THROWS_AS(dtype_named(""), UserError);
 }
+
+}  // namespace tessera::test_dtype

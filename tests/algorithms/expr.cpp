@@ -9,7 +9,7 @@
 #include "algorithms/text/shared_text.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_expr {
 
 namespace {
 
@@ -350,3 +350,5 @@ TEST_CASE("expr: what shares much is written in the time of its text, and what n
     CHECK(text(squares) == "$58*$58 + $58");
     CHECK(text.finish("", "").size() < 3000);
 }
+
+}  // namespace tessera::test_expr

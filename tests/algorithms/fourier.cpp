@@ -11,7 +11,7 @@
 #include "algorithms/library/library.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_fourier {
 
 using Numbers = std::vector<std::complex<double>>;
 
@@ -181,3 +181,5 @@ TEST_CASE("fourier: what cannot be transformed: the words") {
                       "error[shape.stack]: stack: dim 'B' is not fixed, and there are 1 tiles; expected one for each element: declare it "
                       "as dim(\"B\", 1).");
 }
+
+}  // namespace tessera::test_fourier

@@ -13,7 +13,7 @@
 #include "support/text/error.h"
 #include "tests/algorithms/f32_blocks.h"
 
-using namespace tessera;
+namespace tessera::test_functions {
 
 namespace {
 
@@ -296,3 +296,5 @@ TEST_CASE("functions: a type without arithmetic of its own is refused") {
                       "error[functions.type]: sigmoid takes f32 or f64, got i32; cast the operand to f32 or f64 first.");
     for (const Case &c : cases) CHECK_THROWS_AS(c.build(input(0, DType::index)), UserError);
 }
+
+}  // namespace tessera::test_functions

@@ -11,7 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace tessera;
+namespace tessera::test_hash {
+
 using namespace tessera::test;
 
 static Expr v(const std::string &name) { return variable(name); }
@@ -73,7 +74,7 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
     CHECK(differs(m, [](Algorithm &a) { a.outputs.push_back("acc"); }));
     CHECK(differs(m, [](Algorithm &a) { a.numerics.accumulate = DType::f64; }));
     CHECK(differs(m, [](Algorithm &a) { a.numerics.rounding = Rounding::toward_zero; }));
-    CHECK(differs(m, [](Algorithm &a) { a.effects = {Effect::io}; }));
+    CHECK(differs(m, [](Algorithm &a) { a.updates_state = true; }));
     CHECK(differs(m, [&](Algorithm &a) { std::swap(reduce(a, 0).inputs[0], reduce(a, 0).inputs[1]); }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).where = v("K") < 5; }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).at = {v("M"), v("N")}; }));
@@ -190,3 +191,5 @@ TEST_CASE("hash: hashes stay what they are") {
           "s0 = map [d0 ] e3\n"
           "results s0.0\n");
 }
+
+}  // namespace tessera::test_hash

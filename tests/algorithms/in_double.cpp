@@ -7,7 +7,7 @@
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/ir/functions.h"
 
-using namespace tessera;
+namespace tessera::test_in_double {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("a monoid widens with its parts; an update keeps its state's type") {
     CHECK(std::get<Update>(wide.stages[1].body).value.type() == f32);
     CHECK(std::get<Reduce>(wide.stages[0].body).inputs[0].type() == DType::f64);
 }
+
+}  // namespace tessera::test_in_double

@@ -7,7 +7,8 @@
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_json {
+
 using namespace tessera::test;
 using nlohmann::json;
 
@@ -106,7 +107,7 @@ TEST_CASE("json: mistakes are refused with their place") {
     CHECK(words(with(j, "/stages/0/reduce/inputs/1", json::array({"ad", 1, 2})))
               .find("error[json.expression]: algorithm: /stages/0/reduce/inputs/1/0: ") == 0);
     CHECK(words(with(j, "/effects", {"noise"})) ==
-          "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected one of random, io, memory, collective.");
+          "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected 'memory'.");
     CHECK(words(with(j, "/numerics/saturate", 1)) ==
           "error[json.type]: algorithm: /numerics/saturate: expected true or false, got an integer.");
 }
@@ -130,3 +131,5 @@ TEST_CASE("json: any field replaced by another kind of value is read or refused"
             }
     }
 }
+
+}  // namespace tessera::test_json

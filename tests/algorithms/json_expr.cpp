@@ -10,7 +10,8 @@
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_json_expr {
+
 using namespace tessera::test;
 using nlohmann::json;
 
@@ -138,3 +139,5 @@ TEST_CASE("json expr: a text that shares or nests without measure is read or ref
     for (int i = 0; i < 70; i++) deep = json::array({"neg", deep});
     CHECK_THROWS_WITH(expr_from_json(deep), Catch::Contains("an expression nests deeper than 64 levels; name parts of it with \"let\"."));
 }
+
+}  // namespace tessera::test_json_expr

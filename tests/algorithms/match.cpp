@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_match {
 
 static const Expr a = input(0, DType::f32), b = input(1, DType::f32), x = load("x", DType::f32, {variable("i")}),
                   y = parameter("y", DType::f32);
@@ -33,3 +33,5 @@ TEST_CASE("all else stands for itself") {
     CHECK_FALSE(Matcher().match(cast(DType::i8, a, Rounding::nearest_even, true), cast(DType::i8, x, Rounding::nearest_even, false)));
     CHECK_FALSE(Matcher().match(a + x, y + load("z", DType::f32, {variable("i")})));
 }
+
+}  // namespace tessera::test_match

@@ -4,7 +4,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_option {
 
 TEST_CASE("option: what is not given has its standard value") {
     std::vector<Option> declared = {{"stride", "step between windows", 1, 1, 16}, {"padding", "zeros at each end", 0, 0, 8}};
@@ -17,3 +17,5 @@ TEST_CASE("option: what is not given has its standard value") {
     CHECK_THROWS_WITH(complete_options("matmul", {}, {{"stride", 2}}),
                       "error[option.unknown]: matmul: there is no option 'stride'; it has no options.");
 }
+
+}  // namespace tessera::test_option

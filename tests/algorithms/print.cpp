@@ -7,7 +7,8 @@
 #include "algorithms/text/json.h"
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_print {
+
 using namespace tessera::test;
 
 TEST_CASE("print: a matmul reads like its declaration") {
@@ -109,3 +110,5 @@ TEST_CASE("print: the text depends on the content alone") {
         CHECK(to_text(a) != to_text(renamed(a, "z")));
     }
 }
+
+}  // namespace tessera::test_print

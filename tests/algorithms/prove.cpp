@@ -6,7 +6,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_prove {
 
 namespace {
 
@@ -433,3 +433,5 @@ TEST_CASE("law: what is proved holds") {
     CHECK(proved > held / 2);
     WARN("proved " << proved << " of " << held);
 }
+
+}  // namespace tessera::test_prove

@@ -7,7 +7,9 @@
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
 
-namespace tessera::test {
+namespace tessera::test_ragged {
+
+using namespace tessera::test;
 
 TEST_CASE("offsets are taken into the flat dim, whatever they hold") {
     const RaggedRows rows = ragged_rows("R", "offsets", DType::i32, "S", "T");
@@ -29,4 +31,4 @@ TEST_CASE("offsets are taken into the flat dim, whatever they hold") {
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_ragged

@@ -8,7 +8,7 @@
 #include "algorithms/ir/functions.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_reference {
 
 namespace {
 
@@ -402,3 +402,5 @@ TEST_CASE("the interpreter is fast enough for tests of useful size", "[.speed]")
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     WARN(static_cast<double>(n * n * n) / taken.count() / 1e6 << " million steps/s");
 }
+
+}  // namespace tessera::test_reference

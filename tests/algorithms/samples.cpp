@@ -120,7 +120,7 @@ Algorithm ring_buffer() {
     a.stages.push_back(reduce("y", {"D"}, sum_monoid(DType::f32), {"L"}, {old}));
     a.stages.push_back({"decay", {"L", "D"}, Update{"cache", {v("L"), v("D")}, old * constant(DType::f32, 0.5)}});
     a.outputs = {"y"};
-    a.effects = {Effect::memory};
+    a.updates_state = true;
     return a;
 }
 
@@ -179,7 +179,7 @@ Algorithm every_expression() {
     add(load("t", DType::f16, {bounded(i, 0, extent("M"))}));
     add(load_or("f", DType::f32, {v("M") - 1}, 0 < v("M"), constant(DType::f32, 0)));
     a.outputs = {a.stages.back().name};
-    a.effects = {Effect::random, Effect::io, Effect::memory, Effect::collective};
+    a.updates_state = true;
     return a;
 }
 
@@ -357,7 +357,7 @@ struct Same {
     bool operator()(const Algorithm &a, const Algorithm &b) {
         return a.name == b.name && (*this)(a.dims, b.dims) && (*this)(a.parameters, b.parameters) && (*this)(a.tensors, b.tensors) &&
                (*this)(a.stages, b.stages) && (*this)(a.calls, b.calls) && a.outputs == b.outputs && a.numerics == b.numerics &&
-               a.effects == b.effects;
+               a.updates_state == b.updates_state;
     }
 };
 

@@ -9,7 +9,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_scalar {
 
 namespace {
 
@@ -358,3 +358,5 @@ TEST_CASE("scalar: a combination that has no meaning is our own error") {
     CHECK_THROWS_AS(Scalar::of_real(DType::i32, 1), InternalError);
     CHECK_THROWS_AS(Scalar::of_integer(DType::f32, 1), InternalError);
 }
+
+}  // namespace tessera::test_scalar

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_shared_text {
 
 static const Expr x = load("x", DType::f32, {variable("M")}), y = x * x + constant(DType::f32, 1);
 
@@ -37,3 +37,5 @@ TEST_CASE("shared text: it is as long as its distinct nodes, not as its tree") {
     SharedText line({deep});
     CHECK(line.finish("", line(deep)).size() < 10000);
 }
+
+}  // namespace tessera::test_shared_text

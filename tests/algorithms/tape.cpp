@@ -7,7 +7,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_tape {
 
 namespace {
 
@@ -204,3 +204,5 @@ TEST_CASE("bounded clamps, to its lower end where the range is empty") {
     CHECK(run(e, 9) == 4);
     CHECK(run(bounded(input(0, DType::index), 0, 0), 9) == 0);
 }
+
+}  // namespace tessera::test_tape

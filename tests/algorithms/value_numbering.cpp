@@ -6,7 +6,8 @@
 
 #include "tests/algorithms/samples.h"
 
-using namespace tessera;
+namespace tessera::test_value_numbering {
+
 using namespace tessera::test;
 
 // sum(n) uses sum(n - 1) twice: n nodes, 2^n paths.
@@ -60,3 +61,5 @@ TEST_CASE("value numbering: what repeats and is more than a few nodes is worth n
     CHECK(worth_naming(table, {table.number(abs(abs(abs(abs(x)))))}, 3).size() == 2);
     CHECK(worth_naming(table, {table.number(doubled(100, "x"))}, INT_MAX).size() <= 100);
 }
+
+}  // namespace tessera::test_value_numbering

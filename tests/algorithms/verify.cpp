@@ -6,7 +6,7 @@
 #include "algorithms/library/library.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_verify {
 
 namespace {
 
@@ -30,7 +30,7 @@ Algorithm legal() {
                 {"z", {"M", "N"}, Map{at("y", {v("M"), v("N")}) * parameter("scale", f32) + at("b", {v("N")})}},
                 {"append", {"M", "N"}, Update{"cache", {v("M"), v("N")}, at("z", {v("M"), v("N")})}}};
     a.outputs = {"z"};
-    a.effects = {Effect::memory};
+    a.updates_state = true;
     return a;
 }
 
@@ -61,7 +61,7 @@ Algorithm caller() {
     a.calls = {c};
     a.stages = {{"out", {"A", "C"}, Map{at("up.z", {v("A"), v("C")}) + constant(f32, 1)}}};
     a.outputs = {"out"};
-    a.effects = {Effect::memory};
+    a.updates_state = true;
     return a;
 }
 
@@ -322,7 +322,7 @@ TEST_CASE("monoids") {
         a.dims.push_back(symbolic_dim("E"));
         a.stages = {{"o", {"M"}, Reduce{online_softmax_monoid(f32, "E"), {"K"}, {at("x", {v("M"), v("K")}), cast(f32, v("E"))}, {}, {}}}};
         a.outputs = {"o.acc"};
-        a.effects = {};
+        a.updates_state = false;
         return reduce(a).monoid;
     };
     Algorithm good = legal();
@@ -371,9 +371,10 @@ TEST_CASE("outputs and effects") {
     fails([](Algorithm &a) { a.outputs = {"zz"}; }, "output]: mlp.zz: no stage computes it; the results are y, z. Did you mean 'z'?");
     fails([](Algorithm &a) { a.outputs = {"x"}; }, "output]: mlp.x: no stage computes it; the results are y, z. Did you mean 'y'?");
     fails([](Algorithm &a) { a.outputs = {"z", "z"}; }, "output]: mlp.z: it is an output twice; remove one.");
-    fails([](Algorithm &a) { a.outputs.clear(), a.stages.pop_back(), a.effects.clear(); },
+    fails([](Algorithm &a) { a.outputs.clear(), a.stages.pop_back(), a.updates_state = false; },
           "output]: mlp: it has no output and updates no state; name the tensors that it computes in outputs.");
-    fails([](Algorithm &a) { a.effects.clear(); }, "effects]: mlp: it updates a state and does not declare the effect 'memory'; add it.");
+    fails([](Algorithm &a) { a.updates_state = false; },
+          "effects]: mlp: it updates a state and does not declare the effect 'memory'; add it.");
     fails([](Algorithm &a) { a.stages.pop_back(); },
           "effects]: mlp: it declares the effect 'memory' and updates no state; remove the effect.");
 }
@@ -409,7 +410,7 @@ TEST_CASE("calls") {
                "call]: caller.up: 'b' of mlp is bound to 'q', which has the dims B, C where N are wanted.");
     call_fails([](Algorithm &a) { a.tensors[2].dims = {"A"}; },
                "call]: caller.up: 'b' of mlp is bound to 'r', whose axis 0 is 'A' where 'C' is wanted, for 'N'; bind that to 'A'.");
-    call_fails([](Algorithm &a) { a.effects.clear(); },
+    call_fails([](Algorithm &a) { a.updates_state = false; },
                "effects]: caller: it updates a state and does not declare the effect 'memory'; add it.");
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.outputs = {"q"}; }); },
                "output]: mlp.q: no stage computes it; the results are y, z. Did you mean 'y'?");
@@ -421,3 +422,5 @@ TEST_CASE("calls") {
         },
         "unknown-tensor]: caller.out: there is no tensor 'up.y'; there are out, p, q, r, s, up.z. Did you mean 'up.z'?");
 }
+
+}  // namespace tessera::test_verify

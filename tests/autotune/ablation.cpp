@@ -6,7 +6,8 @@
 #include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_ablation {
+
 using namespace tessera::test;
 
 namespace {
@@ -72,3 +73,5 @@ TEST_CASE("what is better without some of its changes is proposed without the wo
     space.restrictions = parse_restrictions({"unroll.K=4"});
     CHECK(simpler(1.2, 0.8).empty());
 }
+
+}  // namespace tessera::test_ablation

@@ -12,7 +12,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_campaign {
+
 using namespace tessera::test;
 
 // A base that computes each activation for every column again: it is tens of times slower than nearly all of the space, so that no
@@ -284,7 +285,8 @@ TEST_CASE("what like kernels were given is among the first that are proposed") {
     Knobs like;
     like.micro = {{"M", 2}, {"N", 24}}, like.vector = {{"N", 4}}, like.loops = {"micro.N", "micro.M"};
     t.relatives = {{{"y", like}}};
-    const std::string image = resolved_hash(lower(t.space.algorithm, realize(t.space, as_in(t.relatives[0], most_likely)), t.space.target));
+    const std::string image =
+        resolved_hash(lower(t.space.algorithm, realize(t.space, decisions_from_schedule(t.relatives[0], most_likely)), t.space.target));
     auto model = boosted_model();
     const CampaignResult first = run_campaign(t, quick(4), *model, records, {});
     const std::vector<std::string> proposed = hashes(first);
@@ -317,3 +319,5 @@ TEST_CASE("a campaign is taken further in parts") {
     while (campaign.step()) {}
     CHECK(campaign.finish().trials.size() == 8);
 }
+
+}  // namespace tessera::test_campaign

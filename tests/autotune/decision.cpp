@@ -4,7 +4,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_decision {
+
 using namespace tessera::test;
 
 static const Decision extents{"y", "micro.N", {{"none", 1}, {"16", 2}, {"32", 1}, {"64", 1}}, true};
@@ -51,3 +52,5 @@ TEST_CASE("restrictions are read, and refuse what they cannot meet") {
         check_words([&] { parse_restrictions({wrong}); }, {"error[tune.space]", std::string("--space '") + wrong + "'", "--dry-run lists"});
     check_words([] { parse_restrictions({"a=1", "a=2"}); }, {"error[tune.space]", "'a' is restricted twice"});
 }
+
+}  // namespace tessera::test_decision

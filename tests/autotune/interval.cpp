@@ -6,7 +6,7 @@
 
 #include "bench/measure/inputs.h"
 
-using namespace tessera;
+namespace tessera::test_interval {
 
 // Quantiles by integrating the density: of 1 - 0.05 / 4 and 1 - 0.05 / 16, since there are two looks, with 4 and 9 degrees of freedom.
 TEST_CASE("the interval of processes is Student's, at each of its looks") {
@@ -97,3 +97,5 @@ TEST_CASE("the interval by ranks favours neither side") {
         CHECK(a.centre <= a.upper);
     }
 }
+
+}  // namespace tessera::test_interval

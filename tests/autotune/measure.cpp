@@ -16,7 +16,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_measure {
+
 using namespace tessera::test;
 
 static const Extents shape = {{"M", 60}, {"N", 96}, {"K", 64}};
@@ -439,3 +440,5 @@ TEST_CASE("a kernel for 64-bit ARM is measured under an emulator", "[.][arm64]")
         CHECK(m.verdict == Verdict::measured);
     }
 }
+
+}  // namespace tessera::test_measure

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-using namespace tessera;
+namespace tessera::test_metric {
 
 static Measurement measured(double speed, uint64_t code, uint64_t workspace) {
     Measurement m;
@@ -40,3 +40,5 @@ TEST_CASE("a goal's model prefers few bytes among what is fast enough") {
     CHECK(std::max_element(scores.begin(), scores.end()) - scores.begin() == 1);
     CHECK(scores[0] > scores[2]);
 }
+
+}  // namespace tessera::test_metric

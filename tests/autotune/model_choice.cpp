@@ -7,7 +7,8 @@
 #include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_model_choice {
+
 using namespace tessera::test;
 
 TEST_CASE("the model alone chooses the same schedule every time, also for machines that are not here") {
@@ -40,3 +41,5 @@ TEST_CASE("where nothing scores higher the base is the choice") {
     const auto model = roofline_model();
     CHECK(!choose_by_model(t, o, *model).improved);
 }
+
+}  // namespace tessera::test_model_choice

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-using namespace tessera;
+namespace tessera::test_plot {
 
 static size_t count(const std::string &text, const std::string &part) {
     size_t n = 0;
@@ -37,3 +37,5 @@ TEST_CASE("a plot shows what is finite, inside of its frame") {
     CHECK(count(svg_of({"bars", "x", "y", false, false, {{1, 2, "m", "l", 1, 3}, {2, 2, "m", "l"}}, {}}), "class=\"interval m\"") == 1);
     CHECK(count(svg_of({"one", "x", "y", false, false, {{5, 0, "m", "l"}}, {}}), "<circle") == 1);
 }
+
+}  // namespace tessera::test_plot

@@ -16,7 +16,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_records {
+
 using namespace tessera::test;
 
 static Trial trial(int64_t number, double ratio) {
@@ -333,3 +334,5 @@ TEST_CASE("what was claimed before there were signs of life is free in the end, 
     run_sql(file, "update beat set seconds = seconds - 700");
     const Claim free(here, id);
 }
+
+}  // namespace tessera::test_records

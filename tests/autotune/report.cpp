@@ -5,7 +5,8 @@
 #include "compiler/lower/lower.h"
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_report {
+
 using namespace tessera::test;
 
 static Trial trial(int64_t number, Verdict verdict, double ratio, const std::string &message) {
@@ -53,3 +54,5 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
     CHECK_THAT(report_page(report),
                Catch::Contains("<p>Stopped after 1 trials. Nothing that is surely faster was found.") && !Catch::Contains("Roofline"));
 }
+
+}  // namespace tessera::test_report

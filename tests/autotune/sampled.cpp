@@ -12,7 +12,8 @@
 #include "support/text/error.h"
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_sampled {
+
 using namespace tessera::test;
 
 static std::map<std::string, Array> interpreted(const TileProgram &program, const Extents &extents) {
@@ -75,3 +76,5 @@ TEST_CASE("what a sampled program computes is what the whole one computes there"
     }
     CHECK(some < all / 2);
 }
+
+}  // namespace tessera::test_sampled

@@ -9,7 +9,8 @@
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_search {
+
 using namespace tessera::test;
 
 static SearchSpace space() {
@@ -217,3 +218,5 @@ TEST_CASE("maps that read several points of one another are inlined as far as th
     CHECK(inlined > 4);
     CHECK(inlined < 16);
 }
+
+}  // namespace tessera::test_search

@@ -1,4 +1,5 @@
 #include "autotune/space/search_space.h"
+#include "autotune/space/decisions_from_schedule.h"
 
 #include <catch2/catch.hpp>
 
@@ -23,7 +24,8 @@
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_search_space {
+
 using namespace tessera::test;
 
 static Extents fitting(const Algorithm &a, const Extents &extents) {
@@ -182,14 +184,14 @@ TEST_CASE("a schedule's answers make it again") {
     const Target target = target_named(GENERATE("avx512", "arm64"));
     const SearchSpace space{a, target, {}, 1, {}, {}};
     CAPTURE(a.name, target.name);
-    CHECK(realize(space, as_in(realize(space, most_likely), most_likely)) == realize(space, most_likely));
+    CHECK(realize(space, decisions_from_schedule(realize(space, most_likely), most_likely)) == realize(space, most_likely));
     RandomNumbers random(11);
     for (int i = 0; i < 20; i++) {
         Trace trace, again;
         const auto stages = realize(space, recording(sampling(random), trace));
         CHECK(realize(space, recording(replaying(trace, most_likely), again)) == stages);
         CHECK(again == trace);
-        CHECK(realize(space, as_in(stages, most_likely)) == stages);
+        CHECK(realize(space, decisions_from_schedule(stages, most_likely)) == stages);
     }
 }
 
@@ -198,7 +200,7 @@ TEST_CASE("a number of lanes that the space has not becomes the nearest") {
     for (const auto &[asked, nearest] : {std::pair<int64_t, int64_t>{8, 16}, {16, 16}, {48, 64}, {4096, 128}}) {
         KnobsByStage stages;
         stages["y"].split["K"] = {Split::How::lanes, asked};
-        const auto image = realize(space, as_in(stages, most_likely));
+        const auto image = realize(space, decisions_from_schedule(stages, most_likely));
         REQUIRE(image.count("y"));
         REQUIRE(image.at("y").split.count("K"));
         CHECK(image.at("y").split.at("K").size == nearest);
@@ -254,7 +256,8 @@ TEST_CASE("a space has the schedules that ship") {
                 auto is_there = [&](const KnobsByStage &stages, const Extents &extents) {
                     const SearchSpace space{bind_extents(k.algorithm, extents), target_named(target), {}, 1, {}, {}, {"w"}};
                     const TileProgram program = lower(space.algorithm, stages, space.target),
-                                      image = lower(space.algorithm, realize(space, as_in(stages, most_likely)), space.target);
+                                      image = lower(space.algorithm, realize(space, decisions_from_schedule(stages, most_likely)),
+                                                    space.target);
                     return without_loop_names(to_text(program)) == without_loop_names(to_text(image));
                 };
                 INFO(name);
@@ -331,3 +334,5 @@ TEST_CASE("a mutator of a user's own asks and changes knobs like any other decis
     RandomNumbers random(2);
     for (int i = 0; i < 10; i++) CHECK(realize(space, sampling(random)).at("y").parallel.empty());
 }
+
+}  // namespace tessera::test_search_space

@@ -7,7 +7,7 @@
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_shape_cases {
 
 static std::string text_of(const std::vector<Extents> &shapes, const std::vector<int> &schedules) {
     std::string text;
@@ -58,3 +58,5 @@ TEST_CASE("each shape has a case of its own, in any order") {
         }
     }
 }
+
+}  // namespace tessera::test_shape_cases

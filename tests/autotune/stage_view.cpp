@@ -4,7 +4,8 @@
 
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_stage_view {
+
 using namespace tessera::test;
 
 TEST_CASE("a stage is seen with its dims and how each operand moves with them") {
@@ -30,3 +31,5 @@ TEST_CASE("windows reach over what they read") {
     CHECK(stride_of(o, "P", {}) == Stride::other);
     CHECK(stride_of(o, "R", {}) == Stride::one);
 }
+
+}  // namespace tessera::test_stage_view

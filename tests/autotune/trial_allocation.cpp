@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_trial_allocation {
 
 TEST_CASE("a budget goes to the task that promises most") {
     const TaskShare fresh{1, {0.1}, {1}}, slow{1, {1.0, 1.0}, {1, 8}}, fast{1, {0.1, 0.1}, {1, 8}};
@@ -39,3 +39,5 @@ TEST_CASE("what gets better goes on, what stands still gives way") {
     tried.trials = {80, 160, 240};
     CHECK(expected_gain(still) > expected_gain(tried));
 }
+
+}  // namespace tessera::test_trial_allocation

@@ -9,7 +9,8 @@
 #include "schedules/artifact/merge.h"
 #include "tests/autotune/kernels.h"
 
-using namespace tessera;
+namespace tessera::test_tuned_schedule {
+
 using namespace tessera::test;
 
 static Schedule parent() {
@@ -64,3 +65,5 @@ TEST_CASE("knobs are compared and taken back one by one") {
     std::erase_if(undone, [](const auto &s) { return s.second == Knobs{}; });
     CHECK(undone == before);
 }
+
+}  // namespace tessera::test_tuned_schedule

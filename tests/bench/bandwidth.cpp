@@ -7,6 +7,8 @@
 
 #include "runtime/tessera.h"
 
+namespace tessera::test_bandwidth {
+
 TEST_CASE("a copy copies every byte and no more, in vectors of each width") {
     constexpr size_t bytes = 2048;
     for (const int width : {16, 32, 64}) {
@@ -22,3 +24,5 @@ TEST_CASE("a copy copies every byte and no more, in vectors of each width") {
         CHECK(std::vector(memory.get() + 2 * bytes, memory.get() + 2 * bytes + 64) == std::vector<unsigned char>(64, 255));
     }
 }
+
+}  // namespace tessera::test_bandwidth

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+namespace tessera::test_evict {
+
 // A walk from line to line in no order that could be foretold: half a megabyte lies in a cache of any processor that this is built for.
 TEST_CASE("what lay in the caches is displaced") {
     constexpr size_t lines = 8192, step = 8;
@@ -34,3 +36,5 @@ TEST_CASE("what lay in the caches is displaced") {
     INFO(warm << " s, cold " << cold << " s, at " << at);
     CHECK(cold > 2 * warm);
 }
+
+}  // namespace tessera::test_evict

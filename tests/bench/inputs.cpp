@@ -11,7 +11,8 @@
 #include "schedules/knobs/notation.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_inputs {
+
 using namespace tessera::test;
 
 TEST_CASE("extents follow from those of the symbolic dims") {
@@ -105,3 +106,5 @@ TEST_CASE("random inputs have ascending offsets, floats in a unit and are the sa
     CHECK(layernorm.parameters.at("epsilon").real > 0);
     CHECK(layernorm.parameters.at("epsilon").real <= 1);
 }
+
+}  // namespace tessera::test_inputs

@@ -4,7 +4,7 @@
 
 #include "runtime/tessera.h"
 
-using namespace tessera;
+namespace tessera::test_machine {
 
 TEST_CASE("the machine has a processor, cores, memory, and caches that grow") {
     const Machine m = this_machine();
@@ -27,3 +27,5 @@ TEST_CASE("bytes are shown in the unit they fit") {
     CHECK(bytes_text(3 << 19) == "1.5 MiB");
     CHECK(bytes_text(int64_t{1} << 40) == "1 TiB");
 }
+
+}  // namespace tessera::test_machine

@@ -4,6 +4,8 @@
 
 #include "runtime/tessera.h"
 
+namespace tessera::test_peak {
+
 static bool has(TessCpuFeature feature) { return tess_cpu_features() >> feature & 1; }
 
 TEST_CASE("a peak counts two operations for each lane of each product, round by round") {
@@ -23,3 +25,5 @@ TEST_CASE("what the processor does not have has no peak") {
     CHECK(peak_run(PEAK_BF16, 16, 1) == 0);
     CHECK(peak_run(PEAK_U8S8, 16, 1) == 0);
 }
+
+}  // namespace tessera::test_peak

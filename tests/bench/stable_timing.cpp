@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 
+namespace tessera::test_stable_timing {
+
 static void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 TEST_CASE("a round lasts as long as its slowest thread") {
@@ -59,3 +61,5 @@ TEST_CASE("repetitions are the smallest power of two that takes long enough") {
     for (long count = 1; count < n; count *= 2) CHECK(took.at(count) < 0.005);
     CHECK(took.rbegin()->first == n);
 }
+
+}  // namespace tessera::test_stable_timing

@@ -6,7 +6,7 @@
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 
-using namespace tessera;
+namespace tessera::test_work {
 
 static Work work(const Algorithm &algorithm, const Extents &symbolic) {
     return work_of(algorithm, lower(algorithm, {}, target_named("x86-64")), all_extents(algorithm, symbolic));
@@ -80,3 +80,5 @@ TEST_CASE("operations are not counted where data decides how many there are") {
     CHECK(!sums.operations);
     CHECK(sums.bytes == 4.0 * 15 + 8.0 * 3 + 4.0 * 6);
 }
+
+}  // namespace tessera::test_work

@@ -2,15 +2,17 @@
 
 #include "compiler/check/barriers.h"
 
+namespace tessera::test_barriers {
+
 namespace tessera {
 
 static const Expr t = variable("t"), u = variable("u"), k = variable("k"), N = extent("N");
 static const std::vector<Dim> dims = {symbolic_dim("N")};
 
 static std::shared_ptr<const TileNode> threads(const std::string &v, TileBody body) {
-    return tile_node(Loop{v, 8, LoopKind::thread, 0, std::move(body)});
+    return tile_node(Loop{v, 8, LoopKind::thread, std::move(body)});
 }
-static std::shared_ptr<const TileNode> serial(TileBody body) { return tile_node(Loop{"k", N, LoopKind::serial, 0, std::move(body)}); }
+static std::shared_ptr<const TileNode> serial(TileBody body) { return tile_node(Loop{"k", N, LoopKind::serial, std::move(body)}); }
 static std::shared_ptr<const TileNode> set(const std::string &buffer, const Expr &index, const Expr &value) {
     return tile_node(Compute{buffer, {index}, value, {}});
 }
@@ -33,7 +35,7 @@ static std::string shape(const TileBody &body) {
 
 static std::string with(TileBody body, Space space = Space::shared) {
     for (const char *name : {"a", "b"}) body = {tile_node(Alloc{{name, DType::f32, {Expr(64)}, space}, std::move(body)})};
-    body = with_barriers({tile_node(Loop{"all", 1, LoopKind::block, 0, body})}, dims);
+    body = with_barriers({tile_node(Loop{"all", 1, LoopKind::block, body})}, dims);
     CHECK(missing_barrier(body, dims) == "");
     return shape(body);
 }
@@ -46,7 +48,7 @@ TEST_CASE("a barrier stands where threads meet, and only there") {
     CHECK(with({fill, apart}) == "tv");
     CHECK(with({fill, turn}, Space::registers) == "tu");
     CHECK(with({turn, fill}) == "uBt");
-    CHECK(missing_barrier({tile_node(Loop{"all", 1, LoopKind::block, 0, {fill, turn}})}, dims) ==
+    CHECK(missing_barrier({tile_node(Loop{"all", 1, LoopKind::block, {fill, turn}})}, dims) ==
           "threads may meet in a without a barrier between them");
 }
 
@@ -60,3 +62,5 @@ TEST_CASE("an iteration waits for the one before, and for what is before the loo
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_barriers

@@ -16,7 +16,9 @@
 #include "compiler/lower/lower.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_c_names {
+
+using namespace tessera::test;
 
 using Names = std::vector<std::string>;
 
@@ -230,4 +232,4 @@ TEST_CASE("what a generated file has of its own is no kernel's name") {
         {"error[emit.name]", "got 'program', which is one of the host file's own;"});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_c_names

@@ -10,7 +10,9 @@
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_calls {
+
+using namespace tessera::test;
 
 using Stages = KnobsByStage;
 
@@ -120,4 +122,4 @@ TEST_CASE("calls that cannot be emitted once") {
     refused([&](Stages &s) { s["up"].call = "twice"; }, "up: a call is 'inline' or 'once'; got 'twice'.");
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_calls

@@ -293,7 +293,6 @@ private:
         Tile d = f.call("d", scaled, {b, out, w}, {{"factor", f.scalar(DType::f32, 2)}})[0];  // (M, W)
         f.call("e", accumulate, {seen, b});
         f.call("f", accumulate, {sums, d});
-        f.effect(Effect::memory);
         Algorithm layers = f.output("y", sum(c, O) + d).build();
         auto mw = shapes({"M", "W"}, {{0, 3}, {3, 0}, {1, 1}, {5, 3}, {7, 2 * L + 1}});
         add("layers_inline", layers, mw);

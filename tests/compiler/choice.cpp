@@ -4,7 +4,9 @@
 
 #include "algorithms/build/tile_functions.h"
 
-namespace tessera::test {
+namespace tessera::test_choice {
+
+using namespace tessera::test;
 
 static Choice chosen(const std::function<Tile(const Tile &)> &value, const std::string &dim = "N") {
     Builder f("chosen");
@@ -32,4 +34,4 @@ TEST_CASE("what a value chooses by: the index, its remainder, its run") {
     CHECK_FALSE(chosen(where(n == Expr(3)), "M").by_index);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_choice

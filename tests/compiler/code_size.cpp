@@ -5,7 +5,9 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_code_size {
+
+using namespace tessera::test;
 
 static const Target avx512 = target_named("avx512");
 
@@ -83,4 +85,4 @@ TEST_CASE("a wide panel is copied in a loop") {
     CHECK(checked(library::matmul({}), {{"y", k}}).empty());
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_code_size

@@ -2,6 +2,8 @@
 
 #include "compiler/tile/conditional_reads.h"
 
+namespace tessera::test_conditional_reads {
+
 namespace tessera {
 
 static std::string text(const Expr &e) {
@@ -24,3 +26,5 @@ TEST_CASE("an expression depends on what it loads, when it takes it") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_conditional_reads

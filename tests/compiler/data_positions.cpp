@@ -9,7 +9,9 @@
 #include "compiler/tile/data_positions.h"
 #include "tests/compiler/hostile.h"
 
-namespace tessera::test {
+namespace tessera::test_data_positions {
+
+using namespace tessera::test;
 
 TEST_CASE("sums of data are wide, what bounded gives and buffers hold is not") {
     const Expr n = variable("N"), T = extent("T"), loaded = cast(DType::index, load("p", DType::i32, {n})),
@@ -175,4 +177,4 @@ TEST_CASE("positions made of hostile data: ragged rows") {
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_data_positions

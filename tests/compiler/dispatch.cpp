@@ -7,7 +7,9 @@
 #include "compiler/abi/object_file.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_dispatch {
+
+using namespace tessera::test;
 
 static uint64_t bit(TessCpuFeature feature) { return uint64_t{1} << feature; }
 
@@ -105,4 +107,4 @@ TEST_CASE("of a library only its documented symbols are seen, and it needs nothi
         if (!defined.count(name)) CHECK((name.starts_with("tess_abi1_") || name == "fmaf" || name == "memset" || name == "memcpy"));
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_dispatch

@@ -10,7 +10,9 @@
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 
-namespace tessera::test {
+namespace tessera::test_emit_gpu {
+
+using namespace tessera::test;
 
 TEST_CASE("emitted code equals the tile program: opencl", "[.][gpu]") {
     if (!has_opencl()) {
@@ -88,4 +90,4 @@ TEST_CASE("NVIDIA's assembler takes the kernels, and keeps them in registers", "
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_emit_gpu

@@ -12,7 +12,9 @@
 #include "compiler/emit/emit_source.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_emit_library {
+
+using namespace tessera::test;
 
 static std::string output_of(const std::string &command) {
     std::string text;
@@ -115,4 +117,4 @@ TEST_CASE("a callee is emitted once in a library, for all of its kernels") {
     for (const char *name : {"\na.avx2.variant0.body:", "\na.avx2.callee3.accumulate:"}) CHECK(text.find(name) != std::string::npos);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_emit_library

@@ -20,7 +20,9 @@
 #include "support/text/error.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_emit_source {
+
+using namespace tessera::test;
 
 static std::string source(const TileProgram &p, const std::string &target = "avx2") {
     return source_of({{p.name, {{{}, p}}}}, target_named(target));
@@ -97,13 +99,13 @@ TEST_CASE("what C for a CPU cannot hold") {
     not_in_c(p,
              "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the "
              "knob 'call' of that scope, or emit a library.");
-    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
+    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, {}})};
     not_in_c(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
     not_in_c(p, "k: shared memory is not for a CPU target.");
     const TileNode store = Compute{"b", {variable("i")}, constant(DType::f32, 1), {}};
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(20000)}, Space::registers},
-                              {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, 0, {tile_node(store)}})}})};
+                              {tile_node(Loop{"i", Expr(20000), LoopKind::unrolled, {tile_node(store)}})}})};
     not_in_c(p,
              "error[emit.unrolled]: k: it has more than 16384 unrolled statements in a row around 'b'; expected fewer, so that a C "
              "compiler can be given them. "
@@ -126,7 +128,7 @@ TEST_CASE("constants are tables of C") {
     Tensor y{"y", DType::f32, {"N"}, Role::input, {}};
     p.arguments = {{y, true, false}};
     p.body = {tile_node(
-        Loop{"i", Expr(3), LoopKind::serial, 0, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
+        Loop{"i", Expr(3), LoopKind::serial, {tile_node(Compute{"y", {variable("i")}, load("c", DType::f32, {variable("i")}), {}})}})};
     for (const Build &build : c_builds("-O2")) {
         Loaded library({p}, target, build);
         CHECK(differ_in_bits(library.run(p, {}, {}, {}, Layout{}), run_interpreter(p, {}, {}, {})) == "");
@@ -255,4 +257,4 @@ TEST_CASE("a kernel in C is clean under the address and undefined behaviour sani
     std::filesystem::remove_all(folder);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_emit_source

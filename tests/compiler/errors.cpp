@@ -3,6 +3,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
+#include "compiler/emit/spec.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
@@ -10,7 +11,9 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_errors {
+
+using namespace tessera::test;
 
 using Stages = KnobsByStage;
 
@@ -62,8 +65,6 @@ TEST_CASE("knobs that a CPU does not have") {
     Algorithm a = library::matmul({});
     refused(a, {{"y", with([](Knobs &k) { k.warps = 4; })}},
             {"error[schedule.cpu]: y: 'warps' is for GPU targets; delete it (null) in the schedule of a CPU."});
-    refused(a, {{"y", with([](Knobs &k) { k.swizzle = "xor"; })}}, {"y: 'swizzle' is for GPU targets"});
-    refused(a, {{"y", with([](Knobs &k) { k.stages = 2; })}}, {"y: 'stages' is for GPU targets"});
     check_words(
         [&] {
             lower(a, {{"y", with([](Knobs &k) { k.prefetch["w"] = {"y", "K", 2}; })}}, target_named("opencl"));
@@ -112,8 +113,6 @@ TEST_CASE("schedules that a GPU cannot follow") {
     };
     refused([](Knobs &k) { k.parallel = {"M"}; }, {"error[schedule.gpu]: y: 'parallel' is not for opencl; delete it (null). Blocks and "
                                                    "threads come from block and micro, and shared memory from pack and place."});
-    refused([](Knobs &k) { k.swizzle = "xor"; }, {"error[schedule.gpu]: y: 'swizzle' is not for opencl"});
-    refused([](Knobs &k) { k.stages = 2; }, {"error[schedule.gpu]: y: 'stages' is not for opencl"});
     refused(
         [](Knobs &k) {
             k.block = {{"M", 8}}, k.tail["M"] = Tail::loop;
@@ -323,7 +322,7 @@ TEST_CASE("what a CPU cannot run") {
     p.name = "k";
     p.body = {tile_node(Barrier{})};
     not_emitted(p, "error[emit.cpu]: k: barriers are not for a CPU target.");
-    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, 0, {}})};
+    p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, {}})};
     not_emitted(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};
     not_emitted(p, "k: shared memory is not for a CPU target.");
@@ -340,4 +339,4 @@ TEST_CASE("a kernel for a GPU whose constant has no values: the words") {
         {"error[emit.constant]: k: the constant 'c' has no values; pass it as an input."});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_errors

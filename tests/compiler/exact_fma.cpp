@@ -9,7 +9,9 @@
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_exact_fma {
+
+using namespace tessera::test;
 
 static float operand(std::mt19937_64 &random) {
     const auto bits = static_cast<uint32_t>(random());
@@ -60,4 +62,4 @@ TEST_CASE("fma without an instruction is exact: wasm32", "[.][wasm32]") {
     check(target, {"clang", "-O2 -mno-simd128"});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_exact_fma

@@ -7,7 +7,9 @@
 #include "tests/compiler/hostile.h"
 #include "tests/compiler/laws.h"
 
-namespace tessera::test {
+namespace tessera::test_guarded_loads {
+
+using namespace tessera::test;
 
 // What is loaded: from x through the places p, of which there are fewer than points; where `inside` says so.
 struct Gather {
@@ -151,7 +153,7 @@ TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy in
     const Expr place = bounded(cast(DType::index, load("p", DType::i32, {r})), 0, T - 15);
     const Expr value = load_or("x", DType::f32, {place + u * 8 + v}, r + v < P, constant(DType::f32, -1));
     auto loop = [](const std::string &name, int64_t count, LoopKind kind, TileBody body) {
-        return tile_node(Loop{name, Expr(count), kind, 0, std::move(body)});
+        return tile_node(Loop{name, Expr(count), kind, std::move(body)});
     };
     TileProgram program;
     program.name = "interleaved";
@@ -162,9 +164,9 @@ TEST_CASE("what a guarded load's index loads is guarded too: rows that a copy in
     };
     program.arguments = {argument("x", DType::f32, "T", false), argument("p", DType::i32, "P", false),
                          argument("y", DType::f32, "Y", true)};
-    program.body = {loop("r", 4, LoopKind::serial,
-                         {loop("u", 2, LoopKind::unrolled,
-                               {loop("v", 8, LoopKind::vector, {tile_node(Copy{"y", {r * 16 + v * 2 + u}, value, {}, false, 0})})})})};
+    program.body = {loop(
+        "r", 4, LoopKind::serial,
+        {loop("u", 2, LoopKind::unrolled, {loop("v", 8, LoopKind::vector, {tile_node(Copy{"y", {r * 16 + v * 2 + u}, value, {}})})})})};
     for (const Target &target : targets()) {
         program.target = target.name;
         CHECK(verify(program).empty());
@@ -213,4 +215,4 @@ TEST_CASE("what a guarded load's index loads is guarded too: wasm32", "[.][wasm3
     if (const Target target = target_named("wasm32"); can_emulate(target)) check(target);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_guarded_loads

@@ -7,7 +7,9 @@
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_halves {
+
+using namespace tessera::test;
 
 static double value_of_f16(int64_t bits) {
     const int64_t exponent = bits >> 10 & 31, mantissa = bits & 1023;
@@ -64,4 +66,4 @@ TEST_CASE("every f16 is widened exactly") {
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_halves

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "algorithms/evaluate/reference.h"
+#include "compiler/emit/spec.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"

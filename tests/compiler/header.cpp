@@ -4,6 +4,8 @@
 #include "compiler/emit/header.h"
 #include "compiler/lower/lower.h"
 
+namespace tessera::test_header {
+
 namespace tessera {
 
 TEST_CASE("the header declares a kernel, its workspace and its arguments' names") {
@@ -43,3 +45,5 @@ TEST_CASE("the header says what to link, and what the algorithm was declared wit
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_header

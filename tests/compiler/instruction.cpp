@@ -18,7 +18,9 @@
 #include <immintrin.h>
 #endif
 
-namespace tessera::test {
+namespace tessera::test_instruction {
+
+using namespace tessera::test;
 
 static float widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 static float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
@@ -252,4 +254,4 @@ TEST_CASE("products of all bytes: arm64+asimddp", "[.][arm64]") {
     check_products_of_bytes(target, {"gcc", "-O2"});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_instruction

@@ -4,6 +4,8 @@
 #include "compiler/interpret/interpret.h"
 #include "support/text/error.h"
 
+namespace tessera::test_interpret {
+
 namespace tessera {
 
 static Tensor tensor(const std::string &name, std::vector<std::string> dims, DType type = DType::f32) {
@@ -22,7 +24,7 @@ static TileProgram over_n(TileBody body) {
 }
 
 static std::shared_ptr<const TileNode> loop(const std::string &v, const Expr &n, TileBody body, LoopKind kind = LoopKind::serial) {
-    return tile_node(Loop{v, n, kind, 0, std::move(body)});
+    return tile_node(Loop{v, n, kind, std::move(body)});
 }
 
 static std::shared_ptr<const TileNode> set(const std::string &buffer, std::vector<Expr> index, const Expr &value, const Expr &guard = {}) {
@@ -114,3 +116,5 @@ TEST_CASE("padding may be made of elements never written while nothing comes of 
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_interpret

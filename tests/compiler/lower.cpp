@@ -13,7 +13,9 @@
 #include "compiler/lower/lower.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_lower {
+
+using namespace tessera::test;
 
 static void check_golden(const std::string &name, const Algorithm &algorithm, const KnobsByStage &stages, const Extents &fixed = {}) {
     std::string text = to_text(lowered(name, bind_extents(algorithm, fixed), stages, target_named("avx2")));
@@ -157,4 +159,4 @@ TEST_CASE("schedules that resolve to the same program have the same hash") {
     CHECK(resolved_hash(a) != resolved_hash(lower(library::matmul({}), {}, target)));
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_lower

@@ -8,7 +8,8 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_order {
+
 using namespace tessera::test;
 
 namespace {
@@ -34,7 +35,6 @@ Algorithm late() {
     const Tile s = f.state("s", {M, N}), x = f.input("x", {M, N});
     const Tile old = (s * 2.0).named("old");
     f.update("up", s, {f.index(M), f.index(N)}, x);
-    f.effect(Effect::memory);
     return f.output("y", old + x).build();
 }
 
@@ -48,7 +48,6 @@ Algorithm shifted() {
                {M, N})
             .named("above");
     f.update("up", s, {f.index(M), f.index(N)}, above);
-    f.effect(Effect::memory);
     return f.build();
 }
 
@@ -59,7 +58,6 @@ Algorithm normalized() {
     const Tile s = f.state("s", {M, N});
     const Tile total = sum(s, N).named("total");
     f.update("up", s, {f.index(M), f.index(N)}, s / total);
-    f.effect(Effect::memory);
     return f.build();
 }
 
@@ -69,14 +67,12 @@ Algorithm called() {
     const Dim P = g.dim("P");
     const Tile t = g.state("t", {P}), v = g.input("v", {P});
     g.update("put", t, {g.index(P)}, v);
-    g.effect(Effect::memory);
     const Algorithm callee = g.output("q", v + v).build();
     Builder f("caller");
     const Dim M = f.dim("M");
     const Tile s = f.state("s", {M}), x = f.input("x", {M});
     const Tile before = (s * 3.0).named("before");
     const Tile result = f.call("k", callee, {s, x})[0];
-    f.effect(Effect::memory);
     return f.output("y", result + before).build();
 }
 
@@ -126,3 +122,5 @@ TEST_CASE("what is placed in an update's loops reads nothing that earlier iterat
     blocked.block = {{"M", 4}}, blocked.loops = {"block.M", "M", "N"};
     check_same(normalized(), {{"total", placed("up", "block.M")}, {"up", blocked}});
 }
+
+}  // namespace tessera::test_order

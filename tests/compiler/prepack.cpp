@@ -1,4 +1,5 @@
 // Operands packed ahead of time: the same bits as without, in every layout and at every shape; what is refused.
+#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,9 @@
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_prepack {
+
+using namespace tessera::test;
 
 using Stages = KnobsByStage;
 
@@ -416,4 +419,4 @@ TEST_CASE("what cannot be packed ahead of time") {
     refused(ffn, once, {"error[schedule.prepack]", "is emitted once", "inline the call, or pack it at a loop of the stage."});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_prepack

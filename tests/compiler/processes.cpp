@@ -11,7 +11,9 @@
 
 #include "support/text/error.h"
 
-namespace tessera::test {
+namespace tessera::test_processes {
+
+using namespace tessera::test;
 
 TEST_CASE("jobs leave what they wrote and nothing else") {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("tessera-processes-" + std::to_string(getpid()));
@@ -57,4 +59,4 @@ TEST_CASE("a failure ends the jobs that run beside it") {
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_processes

@@ -14,7 +14,9 @@
 #include "tests/compiler/cases.h"
 #include "tests/compiler/random_case.h"
 
-namespace tessera::test {
+namespace tessera::test_random {
+
+using namespace tessera::test;
 
 // Compiling takes many times longer under the sanitizers, whose allocator Halide uses too.
 #ifdef __SANITIZE_ADDRESS__
@@ -216,4 +218,4 @@ TEST_CASE("random programs as C keep their meaning: wasm32", "[.][wasm32]") {
         check_random({target}, number("TESSERA_RANDOM_C_PROGRAMS", 20), {{"clang", "-O1"}});  // at -O2 clang 14 hangs on some
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_random

@@ -7,7 +7,9 @@
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_sharing {
+
+using namespace tessera::test;
 
 // y = x under `f` so many times, in one statement.
 static Case repeated(const std::string &name, int times, int64_t lanes, DType type, const std::function<Tile(const Tile &)> &f) {
@@ -53,4 +55,4 @@ TEST_CASE("what an expression uses often is computed once, and compiles in no ti
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_sharing

@@ -9,7 +9,9 @@
 #include "schedules/check/check.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_shipped {
+
+using namespace tessera::test;
 
 struct Shipped {
     Case c;
@@ -69,4 +71,4 @@ static void check_shipped(const Target &target, size_t least, size_t min_with_fm
 TEST_CASE("schedules for arm64: emitted code equals the tile program", "[.][arm64]") { check_shipped(target_named("arm64"), 7, 7); }
 TEST_CASE("schedules for wasm32: emitted code equals the tile program", "[.][wasm32]") { check_shipped(target_named("wasm32"), 7, 2); }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_shipped

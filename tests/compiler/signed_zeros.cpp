@@ -8,7 +8,9 @@
 #include "algorithms/build/tile_functions.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_signed_zeros {
+
+using namespace tessera::test;
 
 static Algorithm chosen(const std::string &name, DType type) {
     Builder f(name, numerics_named(name_of(type)));
@@ -69,4 +71,4 @@ TEST_CASE("zeros keep their signs: wasm32", "[.][wasm32]") {
         check(target, {{}, {"clang", "-O2"}, {"clang", "-O2 -mno-simd128"}});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_signed_zeros

@@ -14,7 +14,9 @@
 #include "schedules/knobs/condition.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_specialize {
+
+using namespace tessera::test;
 
 static Condition is(const std::string &dim, const std::string &relation, int64_t bound, int64_t modulus = 0) {
     return {dim, "", modulus, relation, bound};
@@ -237,4 +239,4 @@ TEST_CASE("inside an image no load is guarded, and at its border loops of the fo
     CHECK(std::count(small.begin(), small.end(), false) == 0);
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_specialize

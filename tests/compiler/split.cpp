@@ -10,7 +10,9 @@
 #include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
-namespace tessera::test {
+namespace tessera::test_split {
+
+using namespace tessera::test;
 
 using How = Split::How;
 using Names = std::vector<std::string>;
@@ -103,4 +105,4 @@ TEST_CASE("a split of another stage changes no address and no bit of a stage") {
     }
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_split

@@ -4,8 +4,10 @@
 #include "tests/compiler/cases.h"
 #include "tests/compiler/laws.h"
 
-namespace tessera::test {
+namespace tessera::test_threads {
+
+using namespace tessera::test;
 
 TEST_CASE("a tile program for a GPU computes what its algorithm says") { check_programs(gpu_cases(), target_named("opencl")); }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_threads

@@ -5,10 +5,10 @@
 #include "algorithms/library/library.h"
 #include "compiler/lower/lower.h"
 
-using namespace tessera;
+namespace tessera::test_tile_identity {
 
 static TileBody body_of(const Expr &value, LoopKind kind = LoopKind::serial) {
-    return {tile_node(Loop{"i", Expr(4), kind, 0, {tile_node(Compute{"y", {variable("i")}, value, Expr()})}})};
+    return {tile_node(Loop{"i", Expr(4), kind, {tile_node(Compute{"y", {variable("i")}, value, Expr()})}})};
 }
 
 TEST_CASE("bodies are equal where their texts are") {
@@ -23,10 +23,10 @@ TEST_CASE("bodies are equal where their texts are") {
                                        {tile_node(Guard{variable("n") < Expr(3), body_of(x), {}})},
                                        {tile_node(Guard{variable("n") < Expr(3), {}, body_of(x)})},
                                        {tile_node(Let{"n", Expr(2), body_of(x)})},
-                                       {tile_node(Copy{"y", {Expr(0)}, x, Expr(), false, 0})},
+                                       {tile_node(Copy{"y", {Expr(0)}, x, Expr()})},
                                        {tile_node(Compute{"y", {Expr(0)}, x, Expr()})},
                                        {tile_node(Compute{"y", {Expr(0)}, x, variable("n") < Expr(3)})},
-                                       {tile_node(Barrier{Space::shared, 1})},
+                                       {tile_node(Barrier{})},
                                        {}};
     for (const TileBody &a : all)
         for (const TileBody &b : all) {
@@ -52,3 +52,5 @@ TEST_CASE("programs of one hash have one identity, whatever they are called") {
     for (const TileProgram &p : all)
         for (const TileProgram &q : all) CHECK((identity_of(p) == identity_of(q)) == (resolved_hash(p) == resolved_hash(q)));
 }
+
+}  // namespace tessera::test_tile_identity

@@ -2,6 +2,8 @@
 
 #include "compiler/tile/tile_program.h"
 
+namespace tessera::test_tile_program {
+
 namespace tessera {
 
 static TileProgram sample() {
@@ -15,12 +17,12 @@ static TileProgram sample() {
     Tensor x{"x", DType::f32, {"N"}, Role::input, {}}, y = x;
     y.name = "y";
     p.arguments = {{x, false, true}, {y, true, false}};
-    auto copy = tile_node(Copy{"b", {Expr(0)}, load("x", DType::f32, {i}), {}, true, 1});
-    auto wait = tile_node(Barrier{Space::shared, 1});
+    auto copy = tile_node(Copy{"b", {Expr(0)}, load("x", DType::f32, {i}), {}});
+    auto wait = tile_node(Barrier{});
     auto store = tile_node(Compute{"y", {i}, load("b", DType::f32, {Expr(0)}) * parameter("scale", DType::f32), i < N - 1});
     auto guard = tile_node(Guard{i < Expr(3), {store}, {tile_node(Invoke{"other", {"b"}, {{"N", N}}, {}})}});
     auto alloc = tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::stack}, {copy, wait, guard}});
-    p.body = {tile_node(Let{"n", N / 2, {tile_node(Loop{"i", variable("n"), LoopKind::pipelined, 2, {alloc}})}})};
+    p.body = {tile_node(Let{"n", N / 2, {tile_node(Loop{"i", variable("n"), LoopKind::serial, {alloc}})}})};
     return p;
 }
 
@@ -33,10 +35,10 @@ TEST_CASE("a tile program prints one node a line") {
           "  input x[N]: f32\n"
           "  output y[N]: f32\n"
           "  n = |N|/2\n"
-          "  pipelined(2) i < n\n"
+          "  for i < n\n"
           "    b[4]: f32 in stack\n"
-          "    b[0] <-(1) x[i]\n"
-          "    barrier shared 1\n"
+          "    b[0] <- x[i]\n"
+          "    barrier shared 0\n"
           "    if i < 3\n"
           "      y[i] = b[0]*$scale where i < |N| - 1\n"
           "    else\n"
@@ -88,3 +90,5 @@ TEST_CASE("the hash is of everything but the name") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_tile_program

@@ -6,6 +6,8 @@
 #include "compiler/lower/lower.h"
 #include "support/text/error.h"
 
+namespace tessera::test_verify_races {
+
 namespace tessera {
 
 // Whether iterations of i < |N| that store to `index` are apart; j runs over `inner` inside.
@@ -76,3 +78,5 @@ TEST_CASE("tiles that divide neither the dim nor one another are apart") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_verify_races

@@ -3,6 +3,8 @@
 #include "compiler/check/verify_tiles.h"
 #include "support/text/error.h"
 
+namespace tessera::test_verify_tiles {
+
 namespace tessera {
 
 static const Expr i = variable("i"), j = variable("j"), N = extent("N");
@@ -20,7 +22,7 @@ static TileProgram over_n(TileBody body) {
 }
 
 static std::shared_ptr<const TileNode> loop(const std::string &v, const Expr &n, LoopKind kind, TileBody body) {
-    return tile_node(Loop{v, n, kind, 0, std::move(body)});
+    return tile_node(Loop{v, n, kind, std::move(body)});
 }
 static std::shared_ptr<const TileNode> set(const std::string &buffer, const Expr &index, const Expr &value, const Expr &guard = {}) {
     return tile_node(Compute{buffer, {index}, value, guard});
@@ -98,19 +100,18 @@ static void refused_on_gpu(TileBody body, const std::string &words) {
     CHECK_THROWS_WITH(verify(on_gpu(std::move(body))), Catch::Contains(words));
 }
 
-TEST_CASE("copies on a GPU are awaited by all threads") {
+TEST_CASE("what threads of a block copy to shared memory is read after a barrier of all of them") {
     Buffer b{"b", DType::f32, {Expr(8)}, Space::shared};
     auto program = [&](TileBody after) {
-        TileBody body = {loop("i", 8, LoopKind::thread,
-                              {tile_node(Copy{"b", {i}, load_or("x", DType::f32, {i}, i < N, constant(DType::f32, 0)), {}, true, 0})})};
+        const Expr value = load_or("x", DType::f32, {i}, i < N, constant(DType::f32, 0));
+        TileBody body = {loop("i", 8, LoopKind::thread, {tile_node(Copy{"b", {i}, value, {}})})};
         body.insert(body.end(), after.begin(), after.end());
         return TileBody{loop("all", 1, LoopKind::block, {tile_node(Alloc{b, body})})};
     };
     auto use = loop("k", N, LoopKind::serial, {loop("t", 1, LoopKind::thread, {set("y", variable("k"), at("b", 0))})});
-    refused_on_gpu(program({use}), "b is read while a copy to it is under way");
-    CHECK_NOTHROW(verify(on_gpu(program({tile_node(Barrier{Space::shared, 0}), use}))));
-    auto divergent =
-        loop("t", 8, LoopKind::thread, {tile_node(Guard{variable("t") < Expr(4), {tile_node(Barrier{Space::shared, 0})}, {}})});
+    refused_on_gpu(program({use}), "threads may meet in b without a barrier between them");
+    CHECK_NOTHROW(verify(on_gpu(program({tile_node(Barrier{}), use}))));
+    auto divergent = loop("t", 8, LoopKind::thread, {tile_node(Guard{variable("t") < Expr(4), {tile_node(Barrier{})}, {}})});
     refused_on_gpu(program({divergent}), "a barrier is inside the thread loop t, where threads do not wait for one another");
 }
 
@@ -130,3 +131,5 @@ TEST_CASE("threads of a block") {
 }
 
 }  // namespace tessera
+
+}  // namespace tessera::test_verify_tiles

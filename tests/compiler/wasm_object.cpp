@@ -10,7 +10,9 @@
 #include "support/text/error.h"
 #include "tests/compiler/harness.h"
 
-namespace tessera::test {
+namespace tessera::test_wasm_object {
+
+using namespace tessera::test;
 
 // A library of softmax, whose rows run in parallel, so that there are tasks too.
 static std::map<std::string, std::string> objects() {
@@ -57,4 +59,4 @@ TEST_CASE("a broken WebAssembly object is found to be one") {
     CHECK_FALSE(is_object("text"));
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_wasm_object

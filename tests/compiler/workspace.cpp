@@ -7,7 +7,9 @@
 #include "runtime/kernel.h"
 #include "tests/compiler/cases.h"
 
-namespace tessera::test {
+namespace tessera::test_workspace {
+
+using namespace tessera::test;
 
 TEST_CASE("bytes of a buffer are over extents, and those of one that is too large are refused") {
     const Expr M = extent("M"), N = extent("N");
@@ -59,4 +61,4 @@ TEST_CASE("a buffer of the workspace with too many elements is a status") {
     if (has_opencl()) check(target_named("opencl"), {});
 }
 
-}  // namespace tessera::test
+}  // namespace tessera::test_workspace

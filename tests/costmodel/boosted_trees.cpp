@@ -7,7 +7,8 @@
 #include "bench/measure/inputs.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_boosted_trees {
+
 using namespace tessera::test;
 
 static std::vector<Featured> candidates(size_t count) {
@@ -98,3 +99,5 @@ TEST_CASE("a crafted forest that is accepted predicts as its trees say") {
         d["learner"]["attributes"] = {{"best_iteration", "0"}}, d["learner"]["feature_names"] = {"a"};
     });
 }
+
+}  // namespace tessera::test_boosted_trees

@@ -11,7 +11,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_cost_model {
+
 using namespace tessera::test;
 
 // Candidates whose time the draft gets wrong by a factor that one feature tells.
@@ -134,3 +135,5 @@ TEST_CASE("model files of strangers are refused with words") {
     check_words([&] { boosted_model()->load(folder.path() / "none.json"); }, {"error[model.file]"});
     check_words([&] { boosted_model()->load("/dev/zero"); }, {"error[model.file]"});
 }
+
+}  // namespace tessera::test_cost_model

@@ -6,7 +6,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_examples {
+
 using namespace tessera::test;
 
 static Example example() {
@@ -59,3 +60,5 @@ TEST_CASE("what are no examples is refused with its line") {
         refuse(heading + "t\t" + seconds + "\t1e5\t" + bound + text.substr(text.find("\t", text.find("\t5e-06") + 1)),
                "here:2: expected times of one kernel, got " + seconds);
 }
+
+}  // namespace tessera::test_examples

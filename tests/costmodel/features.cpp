@@ -11,7 +11,7 @@
 #include "costmodel/model/counted_samples.h"
 #include "support/text/sha256.h"
 
-using namespace tessera;
+namespace tessera::test_features {
 
 TEST_CASE("every feature has a name of its own, a unit and a sentence, and a finite value for any program") {
     std::set<std::string> names;
@@ -50,3 +50,5 @@ TEST_CASE("the hash of the features is not of their names alone") {
     CHECK(feature_hash() != sha256(text));
     CHECK(feature_hash() == feature_hash());
 }
+
+}  // namespace tessera::test_features

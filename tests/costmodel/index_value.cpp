@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_index_value {
 
 TEST_CASE("index arithmetic is evaluated where the loops stand") {
     LoopPositions at;
@@ -18,3 +18,5 @@ TEST_CASE("index arithmetic is evaluated where the loops stand") {
     CHECK(at.value(select(variable("i") < Expr(7), Expr(1), Expr(2))) == 2);
     CHECK(at.value(extent("nobody")) == 0);
 }
+
+}  // namespace tessera::test_index_value

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-using namespace tessera;
+namespace tessera::test_loop_nest {
 
 static Loop loop(const std::string &variable, LoopKind kind = LoopKind::serial) {
     Loop made;
@@ -79,3 +79,5 @@ TEST_CASE("loops beyond the 64th are nobody's") {
     huge.enter(loop("i"), 1e30);
     CHECK(huge.mean_of(variable("i")) == Approx(2e18).epsilon(0.01));
 }
+
+}  // namespace tessera::test_loop_nest

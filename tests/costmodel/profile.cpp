@@ -7,7 +7,7 @@
 #include "compiler/lower/lower.h"
 #include "costmodel/features/roofline.h"
 
-using namespace tessera;
+namespace tessera::test_profile {
 
 static Profile profile(const Algorithm &a, const Knobs &y, const std::string &target = "avx512", int threads = 1) {
     return profile_of(lower(a, {{"y", y}}, target_named(target)), {}, target_named(target), threads);
@@ -175,3 +175,5 @@ TEST_CASE("calls inside of calls count, and the arguments are the program's own"
     CHECK(nested.argument_bytes <= inlined.argument_bytes);
     CHECK(nested.argument_bytes >= 4 * 64 * 64);
 }
+
+}  // namespace tessera::test_profile

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_roofline {
 
 TEST_CASE("the roofline is the slowest of core and levels, and a little more") {
     Profile p;
@@ -86,3 +86,5 @@ TEST_CASE("the bound goes by the rate of the level that what does not fit comes 
     work.bytes *= 9;
     CHECK(bound_seconds(work, t, 1) == Approx(work.bytes * 8 / 9 / 1e11));
 }
+
+}  // namespace tessera::test_roofline

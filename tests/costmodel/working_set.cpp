@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_working_set {
 
 // A loop over rows of a matrix of floats around one over the elements of a row; `rows` apart by `stride` elements.
 static Walk rows_of(double rows, double elements, double stride) {
@@ -89,3 +89,5 @@ TEST_CASE("a column of many pages has their addresses translated again for each 
     const std::vector<Access> few = {access_to(0, rows_of(64, 1024, 1024))};
     CHECK(WorkingSets(few, 3, target).translations() == 0);
 }
+
+}  // namespace tessera::test_working_set

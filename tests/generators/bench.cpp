@@ -4,7 +4,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_bench {
+
 using namespace tessera::test;
 
 TEST_CASE("bench times a kernel and counts its rates") {
@@ -47,3 +48,5 @@ TEST_CASE("bench's errors") {
     check_refused({"bench", "matmul", "--schedule", "none", "--extents", "M=64", "N=64", "K=64", "--seconds", "9", "--run-limit-s", "0.3"},
                   {"error[bench.limit]: matmul: timing was stopped; expected it to end within 0.3 s."});
 }
+
+}  // namespace tessera::test_bench

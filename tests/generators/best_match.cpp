@@ -5,7 +5,8 @@
 #include "algorithms/library/library.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_best_match {
+
 using namespace tessera::test;
 
 TEST_CASE("without tuned artifacts the family's schedule of the nearest target is taken") {
@@ -142,3 +143,5 @@ TEST_CASE("generate says which schedule it took and how, and depends on where a 
     CHECK(run() == "note: matmul on avx2: schedule 'matmul/f32/avx2/here', tuned for this shape; --schedule chooses another\n");
     CHECK(schedule()["match"] == "exact");
 }
+
+}  // namespace tessera::test_best_match

@@ -3,7 +3,7 @@
 #include "schedules/target/target_file.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_calibrate {
 
 TEST_CASE("a calibrated target has the machine's caches and plausible rates, and its file gives it again") {
     const Machine machine = this_machine();
@@ -39,3 +39,5 @@ TEST_CASE("only a target that runs here can be calibrated") {
                       Catch::StartsWith("error[command.target]: target '" + target + "': this processor lacks " + known[0] +
                                         ", so its code cannot run here; "));
 }
+
+}  // namespace tessera::test_calibrate

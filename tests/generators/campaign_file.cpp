@@ -5,7 +5,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_campaign_file {
+
 using namespace tessera::test;
 
 static CampaignFile read(const TemporaryFolder &folder, const std::string &text) {
@@ -21,7 +22,8 @@ TEST_CASE("a campaign file says tasks, weights and a budget") {
     const TemporaryFolder folder;
     const CampaignFile c = read(folder, R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 40, "seconds": 1.5},
         "tasks": [{"algorithm": "matmul", "fixed": {"M": 64, "N": 96, "K": 32}, "target": "avx2", "weight": 12},
-                  {"algorithm": "conv1d", "numerics": "bf16", "options": {"stride": 2}, "extents": {"L": 100}, "threads": 2, "schedule": "none"}]})");
+                  {"algorithm": "conv1d", "numerics": "bf16", "options": {"stride": 2}, "extents": {"L": 100},
+                   "threads": 2, "schedule": "none"}]})");
     CHECK(c.trials == 40);
     CHECK(c.seconds == 1.5);
     REQUIRE(c.tasks.size() == 2);
@@ -82,3 +84,5 @@ TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     CHECK(tasks[0].task.threads == 1);
     CHECK(tasks[1].task.threads == 2);
 }
+
+}  // namespace tessera::test_campaign_file

@@ -10,7 +10,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_checked_artifacts {
+
 using namespace tessera::test;
 
 namespace {
@@ -342,3 +343,5 @@ TEST_CASE("every schedule that ships still lowers") {
     CHECK(document["counts"]["unknown"] == 0);
     CHECK(document["schedules"].size() >= 86);
 }
+
+}  // namespace tessera::test_checked_artifacts

@@ -4,7 +4,8 @@
 #include "compiler/lower/lower.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_comparison {
+
 using namespace tessera::test;
 
 static PreparedKernel prepared(const std::string &algorithm) {
@@ -50,3 +51,5 @@ TEST_CASE("shapes in words") {
     CHECK(to_string(Extents{{"N", 4}, {"M", 0}}) == "M=0 N=4");
     CHECK(to_string(Extents{}) == "its only shape");
 }
+
+}  // namespace tessera::test_comparison

@@ -2,7 +2,7 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_devices {
 
 TEST_CASE("asking for devices gives them, or says why there are none, and never fails") {
     for (const Devices &d : {cuda_devices(), opencl_devices()}) {
@@ -11,3 +11,5 @@ TEST_CASE("asking for devices gives them, or says why there are none, and never 
     }
     for (const std::string &device : cuda_devices().devices) CHECK_THAT(device, Catch::Contains(", sm_"));
 }
+
+}  // namespace tessera::test_devices

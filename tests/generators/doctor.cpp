@@ -6,7 +6,8 @@
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_doctor {
+
 using namespace tessera::test;
 
 TEST_CASE("doctor says what the machine is, and that it can generate for itself") {
@@ -86,3 +87,5 @@ TEST_CASE("doctor's errors") {
     check_refused({"show", "matmul", "--what", "tiles", "--target", "none.json"},
                   {"error[target.file]: target file 'none.json': expected a regular file; opening it failed: No such file or directory."});
 }
+
+}  // namespace tessera::test_doctor

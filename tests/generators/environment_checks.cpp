@@ -3,7 +3,8 @@
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_environment_checks {
+
 using namespace tessera::test;
 
 static const Finding &named(const std::vector<Finding> &all, const std::string &what) {
@@ -41,3 +42,5 @@ TEST_CASE("programs are found on the PATH, and nowhere else") {
     CHECK(!named(all, "a kernel").found);
     CHECK_THAT(named(all, "a kernel").remedy, Catch::Contains("error[command.cc]: the C compiler 'cc': expected to find it on the path"));
 }
+
+}  // namespace tessera::test_environment_checks

@@ -3,7 +3,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_existing_artifact {
+
 using namespace tessera::test;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("of several shapes each that was not measured anew keeps what the arti
     CHECK(stages_of(b.document(shape)) == stages_of(before));
     CHECK(!b.document(shape)["measured"].contains("unreached"));
 }
+
+}  // namespace tessera::test_existing_artifact

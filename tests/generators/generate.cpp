@@ -13,7 +13,8 @@
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_generate {
+
 using namespace tessera::test;
 
 TEST_CASE("generate writes a library, a header and a manifest, and on request more") {
@@ -382,7 +383,8 @@ TEST_CASE("a wrong extent that follows from others is told with the right one") 
 #include "conv1d.h"
 static void say(int64_t length, int64_t got) {
     const int64_t of_x[] = {1, length, 1}, of_w[] = {2, 1, 1}, of_y[] = {1, got, 1};
-    const TessTensorDesc x = tess_dense(NULL, TESS_F32, 3, of_x), w = tess_dense(NULL, TESS_F32, 3, of_w), y = tess_dense(NULL, TESS_F32, 3, of_y);
+    const TessTensorDesc x = tess_dense(NULL, TESS_F32, 3, of_x), w = tess_dense(NULL, TESS_F32, 3, of_w);
+    const TessTensorDesc y = tess_dense(NULL, TESS_F32, 3, of_y);
     const TessContext context = tess_context();
     uint64_t bytes = 0;
     char words[200];
@@ -408,3 +410,5 @@ int main(void) {
         CHECK(run.out == "ok\n" + place + "4\n" + place + "0\n" + place + "the one that the kernel fixes\n");
     }
 }
+
+}  // namespace tessera::test_generate

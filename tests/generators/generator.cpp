@@ -5,7 +5,8 @@
 #include "support/text/error.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_generator {
+
 using namespace tessera::test;
 
 TEST_CASE("help and version end well") {
@@ -106,3 +107,5 @@ TEST_CASE("memory that there is not is an exception, of arrays too") {
     CHECK(::operator new[](bytes, std::nothrow) == nullptr);
 }
 #endif
+
+}  // namespace tessera::test_generator

@@ -8,7 +8,8 @@
 #include "support/text/sha256.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_gpu_files {
+
 using namespace tessera::test;
 
 static const char *app = R"(#include <stdio.h>
@@ -115,3 +116,5 @@ TEST_CASE("what a GPU has no use for: the words") {
                   {"error[command.assembly]: target 'opencl': there is no assembly, the kernels are source or PTX, which are written "
                    "anyway; leave out --emit-assembly."});
 }
+
+}  // namespace tessera::test_gpu_files

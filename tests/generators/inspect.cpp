@@ -4,7 +4,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_inspect {
+
 using namespace tessera::test;
 
 static Registry with_schedules() {
@@ -48,3 +49,5 @@ TEST_CASE("explain's and diff's errors") {
                   2, with_schedules());
     check_refused({"diff", "matmul/base"}, {"error[command.arguments]: tessera-generator diff: b is required"}, 2, with_schedules());
 }
+
+}  // namespace tessera::test_inspect

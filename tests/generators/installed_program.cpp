@@ -3,7 +3,8 @@
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_installed_program {
+
 using namespace tessera::test;
 
 TEST_CASE("a version is the first number with a point in it") {
@@ -32,3 +33,5 @@ TEST_CASE("a folder or a file that cannot be executed is no program") {
     write_file(path.folder() / "text", "text");
     CHECK(!installed_program({"tool", "text"}));
 }
+
+}  // namespace tessera::test_installed_program

@@ -5,7 +5,8 @@
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_list {
+
 using namespace tessera::test;
 
 TEST_CASE("list shows algorithms with their arguments, schedules, targets and numerics") {
@@ -66,3 +67,5 @@ TEST_CASE("list shows the others where an algorithm cannot be built, and says wh
     registry.add_schedule([]() -> Schedule { throw std::runtime_error("no table"); });
     check_refused({"list"}, {"error[generator.builder]: a registered schedule: ", "it threw 'no table'."}, 2, registry);
 }
+
+}  // namespace tessera::test_list

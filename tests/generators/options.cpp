@@ -3,7 +3,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_options {
+
 using namespace tessera::test;
 
 TEST_CASE("a shape is a list of dims and extents") {
@@ -35,3 +36,5 @@ TEST_CASE("given schedule folders come before Tessera's own") {
     REQUIRE(!folders.empty());
     CHECK(folders.front() == "mine");
 }
+
+}  // namespace tessera::test_options

@@ -10,7 +10,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_prepare {
+
 using namespace tessera::test;
 
 static KernelOptions matmul(const std::string &schedule = "none") {
@@ -180,3 +181,5 @@ TEST_CASE("operands packed ahead of time have kernels of their own, and all vari
     refuse("matmul/knobs", "error[schedule.unknown-stage]");
     refuse("matmul/knobs", "What is packed ahead of time has a schedule of its own: delete this one with null.");
 }
+
+}  // namespace tessera::test_prepare

@@ -10,7 +10,8 @@
 #include "costmodel/model/examples.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_records {
+
 using namespace tessera::test;
 
 TEST_CASE("records are listed and exported as far as they make sense, and pruned where nobody works") {
@@ -151,3 +152,5 @@ TEST_CASE("campaigns of a task with the same base are exported at one pace") {
     CHECK(examples[1].seconds == Approx(4e-5));
     CHECK(examples[2].seconds == Approx(2e-3));
 }
+
+}  // namespace tessera::test_records

@@ -7,7 +7,8 @@
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_registry {
+
 using namespace tessera::test;
 
 TEST_CASE("a registry finds algorithms by name and lists them sorted") {
@@ -61,3 +62,5 @@ TEST_CASE("a registry's errors") {
                 {"error[generator.duplicate]: algorithm 'product': expected one registration of each name; got two."});
     check_refused({"list"}, {"error[generator.duplicate]"}, 2, registry);
 }
+
+}  // namespace tessera::test_registry

@@ -2,7 +2,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_show {
+
 using namespace tessera::test;
 
 TEST_CASE("show prints each level of a kernel") {
@@ -79,3 +80,5 @@ TEST_CASE("the schedules that are taken unasked fit fixed extents, strides and w
             CHECK_THAT(outcome.out, Catch::Contains("tile program"));
         }
 }
+
+}  // namespace tessera::test_show

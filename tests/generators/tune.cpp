@@ -13,7 +13,8 @@
 #include "support/text/shell_words.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_tune {
+
 using namespace tessera::test;
 
 static std::vector<std::string> tune(const TemporaryFolder &folder, const std::vector<std::string> &more) {
@@ -668,3 +669,5 @@ TEST_CASE("different sets of shapes have artifacts of different names") {
     CHECK(name({"M=1", "M=2", "N=8", "N=16", "K=32"}) == "matmul/f32/avx2/M1-2_N8-16_K32_partly_fixed");
     CHECK(name({"M=1", "M=2", "M=4", "N=8", "K=32"}) == "matmul/f32/avx2/M1-2-4_N8_K32_partly_fixed");
 }
+
+}  // namespace tessera::test_tune

@@ -5,7 +5,8 @@
 #include "support/text/shell_words.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_tune_again {
+
 using namespace tessera::test;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("the line that check prints tunes an artifact again as it was tuned", 
         CHECK(generator({"check", repository.dir()}).code == 0);
     }
 }
+
+}  // namespace tessera::test_tune_again

@@ -4,7 +4,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_tune_many {
+
 using namespace tessera::test;
 
 namespace {
@@ -178,3 +179,5 @@ TEST_CASE("a deterministic choice is one artifact for one seed, and needs no run
                       {"error[command.arguments]: tune: " + more[0] + " is for a search that measures; --deterministic measures nothing"});
     }
 }
+
+}  // namespace tessera::test_tune_many

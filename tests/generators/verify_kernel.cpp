@@ -6,7 +6,8 @@
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_verify_kernel {
+
 using namespace tessera::test;
 
 TEST_CASE("verify says what it compared") {
@@ -95,3 +96,5 @@ TEST_CASE("verify's errors") {
                   {"error[command.cc]: the C compiler 'cc': expected to find it on the path, to link the kernel with; ", "Install one."});
     setenv("PATH", path.c_str(), 1);
 }
+
+}  // namespace tessera::test_verify_kernel

@@ -4,7 +4,8 @@
 
 #include "tests/generators/harness.h"
 
-using namespace tessera;
+namespace tessera::test_warm_starts {
+
 using namespace tessera::test;
 
 static Schedule tuned(const std::string &name, const Extents &fixed, const std::string &target = "avx2",
@@ -43,3 +44,5 @@ TEST_CASE("relatives are the nearest artifacts, then the families of lesser targ
     p.schedule = library.find("z/same");
     CHECK(names(relatives_of(p, {}, library, 2)) == std::vector<std::string>{"m/near", "c/lesser"});
 }
+
+}  // namespace tessera::test_warm_starts

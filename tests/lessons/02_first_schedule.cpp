@@ -112,7 +112,8 @@ int main() {
 //         unrolled M.u2 < 2
 //           unrolled N.u2 < 2
 //             vector N.lane2 < 4
-//               y.acc[M.u2, N.u2*4 + N.lane2] = fma(x[m.micro*2 + M.u2, k], w[k, n.micro*8 + N.u2*4 + N.lane2], y.acc[M.u2, N.u2*4 + N.lane2])
+//               y.acc[M.u2, N.u2*4 + N.lane2] = fma(x[m.micro*2 + M.u2, k], w[k, n.micro*8 + N.u2*4 + N.lane2], y.acc[M.u2, N.u2*4 +
+//> N.lane2])
 //       unrolled M.u3 < 2
 //         unrolled N.u3 < 2
 //           vector N.lane3 < 4
@@ -120,4 +121,5 @@ int main() {
 //
 // both give the bits of the definition
 //
-// error[schedule.unknown-dim]: schedule 'matmul/lesson' at /stages/y/micro/H: matmul.y has no dim 'H'; its dims are M, N, K. Did you mean 'M'?
+// error[schedule.unknown-dim]: schedule 'matmul/lesson' at /stages/y/micro/H: matmul.y has no dim 'H'; its dims are M, N, K. Did you mean
+//> 'M'?

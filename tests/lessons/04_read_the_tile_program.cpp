@@ -107,7 +107,8 @@ int main() {
 //         y.partial.acc[K.i.lane2] = y.partial.acc[K.i.lane2] + x[m, k.o2*4 + K.i.lane2]
 //     for k.o3 < (|K| + 3)/4 - k.o.safe
 //       vector K.i.lane3 < 4
-//         y.partial.acc[K.i.lane3] = select(k.o.safe*4 + k.o3*4 + K.i.lane3 < |K|, y.partial.acc[K.i.lane3] + load_or(x[m, k.o.safe*4 + k.o3*4 + K.i.lane3], k.o.safe*4 + k.o3*4 + K.i.lane3 < |K|, 0.0), y.partial.acc[K.i.lane3])
+//         y.partial.acc[K.i.lane3] = select(k.o.safe*4 + k.o3*4 + K.i.lane3 < |K|, y.partial.acc[K.i.lane3] + load_or(x[m, k.o.safe*4 +
+//> k.o3*4 + K.i.lane3], k.o.safe*4 + k.o3*4 + K.i.lane3 < |K|, 0.0), y.partial.acc[K.i.lane3])
 //     vector K.i.lane4 < 4
 //       y.partial.tile[0, K.i.lane4] = y.partial.acc[K.i.lane4]
 //     y.acc[1]: f32 in registers

@@ -98,4 +98,5 @@ int main() {
 // arm64 and avx2: the same bits
 // wasm32 and avx2: other bits
 // y.acc[M.u2, N.u2*4 + N.lane2] = y.acc[M.u2, N.u2*4 + N.lane2] + x[m.micro*4 + M.u2, k]*w[k, n.micro*8 + N.u2*4 + N.lane2]
-// error[schedule.requires]: schedule 'scores/avx2' at /requires: target 'arm64' has no avx2, fma; its features are those of every arm64. The schedule is for another kind of processor: use a schedule that does not require them.
+// error[schedule.requires]: schedule 'scores/avx2' at /requires: target 'arm64' has no avx2, fma; its features are those of every arm64.
+//> The schedule is for another kind of processor: use a schedule that does not require them.

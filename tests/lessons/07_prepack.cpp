@@ -140,6 +140,7 @@ int main(int argc, char **argv) {
 //           w.packed[n.o, k, n.i*4 + N.i.lane] <- load_or(w[k, n.o*8 + n.i*4 + N.i.lane], n.o*8 + n.i*4 + N.i.lane < |N|, 0.0)
 // 924 bytes of weights are 1184 bytes when they are packed
 // packed weights from a file give the bits of weights that are packed at each call
-// argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing function
+// argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing
+//> function
 // argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1
 // argument 1 ('w.packed'): rank must be 1

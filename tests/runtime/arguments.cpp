@@ -5,6 +5,8 @@
 
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_arguments {
+
 using namespace tessera::test;
 
 namespace {
@@ -232,3 +234,5 @@ TEST_CASE("overlap is judged by address ranges, down from the data too") {
           "argument 1 ('y'): memory is shared with argument 0 ('x'); an output needs an address "
           "range of its own");
 }
+
+}  // namespace tessera::test_arguments

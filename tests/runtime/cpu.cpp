@@ -8,6 +8,8 @@
 #include "runtime/kernel.h"
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_cpu {
+
 using namespace tessera::test;
 
 namespace {
@@ -82,3 +84,5 @@ TEST_CASE("check_features names the first feature that is missing") {
 }
 
 TEST_CASE("tess_cpu_count is at least one") { CHECK(tess_cpu_count() >= 1); }
+
+}  // namespace tessera::test_cpu

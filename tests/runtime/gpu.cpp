@@ -4,6 +4,8 @@
 
 #include <vector>
 
+namespace tessera::test_gpu {
+
 // x[M, N], y[N]: two dims, two tensors, one parameter.
 static std::vector<int64_t> spec() {
     std::vector<int64_t> s = {TESS_SPEC_ABI1, 0, 2, 2, 1};
@@ -82,3 +84,5 @@ TEST_CASE("a tensor's memory begins below its first element where a stride is ne
     memory();
     CHECK((bytes == 0 && address == reinterpret_cast<void *>(1000)));
 }
+
+}  // namespace tessera::test_gpu

@@ -4,6 +4,8 @@
 
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_kernel {
+
 using namespace tessera::test;
 
 TEST_CASE("the slots of a frame follow each other without gaps") {
@@ -49,3 +51,5 @@ TEST_CASE("a status holds kind, argument, dimension and detail, and is positive"
         }
     }
 }
+
+}  // namespace tessera::test_kernel

@@ -6,6 +6,8 @@
 
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_packed {
+
 using namespace tessera::test;
 
 namespace {
@@ -246,3 +248,5 @@ TEST_CASE("a spec that makes no sense is no kernel of this runtime") {
     alien[TESS_SPEC_VERSION] = TESS_SPEC_PACKED + 1;
     CHECK(refuses(alien));
 }
+
+}  // namespace tessera::test_packed

@@ -10,6 +10,8 @@
 
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_pool {
+
 using namespace tessera::test;
 
 namespace {
@@ -268,3 +270,5 @@ TEST_CASE("a failing task of a kernel fails the run") {
         CHECK(words(run_body(&context, body_fails)) == "the kernel's code or the pool failed with code 9");
     }
 }
+
+}  // namespace tessera::test_pool

@@ -10,6 +10,8 @@
 
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_run {
+
 using namespace tessera::test;
 
 namespace {
@@ -341,3 +343,5 @@ TEST_CASE("the body has plain floats, and the caller gets its state back") {
     tess_pool_destroy(pool);
 }
 #endif
+
+}  // namespace tessera::test_run

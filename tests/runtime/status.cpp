@@ -6,6 +6,8 @@
 #include "runtime/gpu.h"
 #include "tests/runtime/toy_kernel.h"
 
+namespace tessera::test_status {
+
 using namespace tessera::test;
 
 namespace {
@@ -124,3 +126,5 @@ TEST_CASE("a message is cut where the buffer ends, and its whole length is retur
     CHECK(tess_status_message(status, nullptr, &untouched, 0) == whole.size());
     CHECK(untouched == '#');
 }
+
+}  // namespace tessera::test_status

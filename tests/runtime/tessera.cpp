@@ -4,6 +4,8 @@
 
 #include "tests/runtime/headers.h"
 
+namespace tessera::test_tessera {
+
 TEST_CASE("the headers mean the same in C99 and C++20") {
     const HeaderView c = headers_as_c99(), cxx = headers_as_cxx20();
     CHECK(c.desc_size == cxx.desc_size);
@@ -73,3 +75,5 @@ TEST_CASE("tess_context is one thread without workspace") {
     CHECK(context.workspace_bytes == 0);
     CHECK(context.pool == nullptr);
 }
+
+}  // namespace tessera::test_tessera

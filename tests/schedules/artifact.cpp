@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_artifact {
+
 using nlohmann::json;
 using test::check_words;
 
@@ -39,8 +40,6 @@ TEST_CASE("C++ and JSON say the same") {
                        .instruction("fma")
                        .call("once")
                        .warps(4)
-                       .stages(2)
-                       .swizzle("xor")
                        .directive({"p", "q", "parallel", "k.K", 2})
                        .without_directive("q")
                        .place("y.micro"))
@@ -104,3 +103,5 @@ TEST_CASE("a name that is none: the words") {
                 {"error[schedule.outside]: schedule 'a' at /extends: expected a schedule's name inside the schedule folders",
                  "got \"/etc/passwd\""});
 }
+
+}  // namespace tessera::test_artifact

@@ -6,7 +6,8 @@
 #include "schedules/artifact/artifact.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_canonical {
+
 using nlohmann::json;
 
 TEST_CASE("printing what was parsed from canonical text gives that text") {
@@ -26,7 +27,8 @@ TEST_CASE("parsing what was printed gives the value, and prints the same again")
 
 TEST_CASE("keys come in the format's order whatever order they were written in") {
     const json document = json::parse(
-        R"({"stages": {"y": {"vector": {"N": 4}, "block": {"N": 8, "M": 2}}, "acc": {}}, "name": "a", "version": 1, "format": "tessera-schedule"})");
+        R"({"stages": {"y": {"vector": {"N": 4}, "block": {"N": 8, "M": 2}}, "acc": {}},
+            "name": "a", "version": 1, "format": "tessera-schedule"})");
     CHECK(canonical_text(document) ==
           "{\n  \"format\": \"tessera-schedule\",\n  \"version\": 1,\n  \"name\": \"a\",\n  \"stages\": {\n    \"acc\": {},\n"
           "    \"y\": {\n      \"block\": {\"M\": 2, \"N\": 8},\n      \"vector\": {\"N\": 4}\n    }\n  }\n}\n");
@@ -47,3 +49,5 @@ TEST_CASE("one line of JSON") {
     CHECK(one_line(json::parse(R"({"N": 384, "M": 96, "how": "lanes", "list": [1, 2.5, null, "a\"b"]})")) ==
           R"({"how": "lanes", "M": 96, "N": 384, "list": [1, 2.5, null, "a\"b"]})");
 }
+
+}  // namespace tessera::test_canonical

@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_check {
+
 using test::check_words;
 
 namespace {
@@ -118,3 +119,5 @@ TEST_CASE("what only splits or calls need no stage after the splits") {
         resolve(start.stage("gone", StageKnobs().split("K", Split::How::passes)).stage("ffn", StageKnobs().call("once")), Library());
     CHECK_NOTHROW(check_stages(s, -1, test::sample_algorithm()));
 }
+
+}  // namespace tessera::test_check

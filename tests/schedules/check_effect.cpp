@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_check_effect {
+
 using test::check_words;
 
 namespace {
@@ -89,3 +90,5 @@ TEST_CASE("knobs of stages without loops of their own: the words") {
             a);
     CHECK_NOTHROW(fits("acc", none.layout({"N", "M"}).pack("w", "root"), a));
 }
+
+}  // namespace tessera::test_check_effect

@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_check_stage {
+
 using test::check_words;
 
 namespace {
@@ -163,3 +164,5 @@ TEST_CASE("a register tile of more than 4096 elements: the words") {
     refused("acc", none.micro({{"M", 64}, {"N", 32}}).unroll({{"K", 4}}), {"linear.acc unrolls 4 of K * 64 of M * 32 of N"});
     refused("acc", none.micro({{"M", 65536}, {"N", 65536}}), {"error[schedule.register-tile]"});
 }
+
+}  // namespace tessera::test_check_stage

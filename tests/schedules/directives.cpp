@@ -5,7 +5,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_directives {
+
 using test::check_words;
 
 static Knobs expanded(const std::vector<Directive> &directives) {
@@ -62,3 +63,5 @@ TEST_CASE("what a directive says is checked as the knob would be") {
         {"error[schedule.no-effect]: schedule 's' at /stages/acc/vector/K: linear.acc folds over 'K'"});
     CHECK_NOTHROW(checked({"u", "", "unroll", "K", 4}));
 }
+
+}  // namespace tessera::test_directives

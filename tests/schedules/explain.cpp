@@ -6,7 +6,8 @@
 #include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_explain {
+
 using nlohmann::json;
 
 namespace {
@@ -33,7 +34,8 @@ TEST_CASE("explain as JSON") {
     CHECK(
         explained["fields"][0] ==
         json::parse(
-            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf", "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
+            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf",
+                "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
     CHECK(explained["fields"].size() == 4);
 }
 
@@ -53,3 +55,5 @@ TEST_CASE("a schedule and its flattened form do not differ") {
         CHECK(diff(s, flatten(s, library), library).empty());
     }
 }
+
+}  // namespace tessera::test_explain

@@ -4,7 +4,8 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_fields {
+
 using nlohmann::json;
 
 TEST_CASE("a field is the smallest thing that a schedule states") {
@@ -45,3 +46,5 @@ TEST_CASE("a field knows who states it and what that overrides, nearest first") 
 }
 
 TEST_CASE("a pointer escapes as RFC 6901 says") { CHECK(pointer_of({"stages", "a/b~c", "block"}) == "/stages/a~1b~0c/block"); }
+
+}  // namespace tessera::test_fields

@@ -5,7 +5,7 @@
 #include "schedules/artifact/merge.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_knob_names {
 
 static KnobNames prefixed() {
     KnobNames names;
@@ -48,3 +48,5 @@ TEST_CASE("names that stay give the same knobs") {
         for (const auto &[stage, knobs] : resolve(test::random_schedule(random, "r"), Library()).stages)
             CHECK(renamed(knobs, same) == knobs);
 }
+
+}  // namespace tessera::test_knob_names

@@ -8,7 +8,8 @@
 #include "schedules/artifact/merge.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_library {
+
 using test::check_words;
 using test::words;
 namespace fs = std::filesystem;
@@ -195,3 +196,5 @@ TEST_CASE("an error in a parent's file names that file or schedule") {
     check_words([&] { folder.library().ancestry(Schedule("c").extends("p")); },
                 {"error[schedule.unknown-knob]: schedule 'p' at /stages/acc/blok"});
 }
+
+}  // namespace tessera::test_library

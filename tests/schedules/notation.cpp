@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_notation {
 
 TEST_CASE("a place is root, inline, or a loop of a stage that the schedule knows") {
     CHECK(parse_place("root", {}) == Place{});
@@ -75,3 +75,5 @@ TEST_CASE("a schedule's name is a path of plain words") {
     CHECK_FALSE(is_schedule_name(std::string("a\0b", 3)));
     CHECK_FALSE(is_schedule_name(std::string(201, 'a')));
 }
+
+}  // namespace tessera::test_notation

@@ -7,7 +7,7 @@
 #include "tests/schedules/samples.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_pattern {
 
 TEST_CASE("patterns match any characters, or none") {
     CHECK(matches("fft.pass*", "fft.pass12"));
@@ -45,8 +45,6 @@ TEST_CASE("a schedule without patterns stays as it is, and a pattern brings ever
                                .instruction("fma")
                                .call("once")
                                .warps(4)
-                               .stages(2)
-                               .swizzle("xor")
                                .directive({"p", "", "parallel", "k.K", 2})
                                .place("y.M");
     const ResolvedSchedule named = resolve(Schedule("s").stage("acc", all), Library());
@@ -129,3 +127,5 @@ TEST_CASE("patterns that match nothing are told") {
                                    "'z*' in vector of 'pass.b' matches no dim there; the dims are M, n4",
                                    "'zzz*' matches no stage of two; its stages are pass.a, pass.b, y"});
 }
+
+}  // namespace tessera::test_pattern

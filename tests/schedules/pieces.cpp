@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_pieces {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("every address of a stage means its own pieces, behind another stage's
     CHECK(named.at("y").pack.at("s").layout[2].dim == "N.o2");
     CHECK(named.at("y.s.packed").vector == Extents{{"N.o2", 4}});
 }
+
+}  // namespace tessera::test_pieces

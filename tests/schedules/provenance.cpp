@@ -7,7 +7,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_provenance {
+
 using namespace tessera::test;
 
 static Provenance sample() {
@@ -61,3 +62,5 @@ TEST_CASE("shapes are compared dim by dim in powers of two") {
     CHECK(std::isinf(shape_distance({{"M", 8}}, {{"N", 8}})));
     CHECK(std::isinf(shape_distance({{"M", 8}}, {})));
 }
+
+}  // namespace tessera::test_provenance

@@ -43,8 +43,6 @@ const char *const full_text = R"({
       "instruction": "fma",
       "call": "once",
       "warps": 4,
-      "stages": 2,
-      "swizzle": "xor",
       "directives": [
         {"id": "p", "after": "q", "op": "parallel", "loop": "k.K", "factor": 2},
         {"id": "q", "op": null}
@@ -123,8 +121,8 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
             break;
         case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
         case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
-        case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})).swizzle("xor"); break;
-        case 14: s = s.call(pick(random, {"inline", "once"})).warps(4).stages(2); break;
+        case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})); break;
+        case 14: s = s.call(pick(random, {"inline", "once"})).warps(4); break;
         default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", "parallel", "k.K", 1 + below(random, 8)});
         }
     }

@@ -13,7 +13,8 @@
 #include "support/text/error.h"
 #include "tests/schedules/samples.h"
 
-using namespace tessera;
+namespace tessera::test_schema {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -180,8 +181,8 @@ TEST_CASE("what is broken is refused by the schema and by the parser") {
                                                               {acc + "call", "twice"},
                                                               {acc + "warps", 0},
                                                               {acc + "warps", 33},
-                                                              {acc + "stages", 65},
-                                                              {acc + "swizzle", 1},
+                                                              {acc + "stages", 2},
+                                                              {acc + "swizzle", "xor"},
                                                               {acc + "directives", json::object()},
                                                               {acc + "directives/0/op", "unrol"},
                                                               {acc + "directives/0/factor", 257},
@@ -203,3 +204,5 @@ TEST_CASE("what is broken is refused by the schema and by the parser") {
         CHECK_FALSE(parser_accepts(document));
     }
 }
+
+}  // namespace tessera::test_schema

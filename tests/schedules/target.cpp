@@ -4,7 +4,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_target {
+
 using test::check_words;
 
 TEST_CASE("each built-in target has all the features of the one before it") {
@@ -134,3 +135,5 @@ TEST_CASE("targets that cannot share a library: the words") {
     check_words([] { target_named("avx2+"); }, {"error[target.unknown-feature]: target 'avx2+': x86-64 has no feature ''"});
     check_words([] { targets_named(""); }, {"error[target.unknown]: there is no target ''"});
 }
+
+}  // namespace tessera::test_target

@@ -10,7 +10,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_target_file {
+
 using nlohmann::json;
 using test::check_words;
 namespace fs = std::filesystem;
@@ -78,12 +79,12 @@ TEST_CASE("a file that says little is the target that it names") {
 TEST_CASE("a target may be named by its file") {
     const fs::path file = fs::temp_directory_path() / ("tessera-target-" + std::to_string(getpid()) + ".json");
     std::ofstream(file) << target_text(sample());
-    CHECK(target_named(file.string()) == sample());
-    CHECK(target_named(file.string()).name == "avx512+avx512_bf16");
+    CHECK(target_or_file(file.string()) == sample());
+    CHECK(target_or_file(file.string()).name == "avx512+avx512_bf16");
     fs::remove(file);
-    check_words([&] { target_named(file.string()); },
+    check_words([&] { target_or_file(file.string()); },
                 {"error[target.file]: target file '", "expected a regular file; opening it failed: No such file or directory."});
-    check_words([] { target_named("/dev/null/a.json"); }, {"error[target.file]"});
+    check_words([] { target_or_file("/dev/null/a.json"); }, {"error[target.file]"});
 }
 
 TEST_CASE("the target schema knows the fields that the parser knows, and accepts what it accepts") {
@@ -172,3 +173,5 @@ TEST_CASE("the errors of target files: the words") {
     check_words([] { parse_target("", "t.json"); }, {"error[json.syntax]"});
     check_words([] { parse_target("[]", "t.json"); }, {"error[json.type]: t.json: the whole value: expected an object, got an array."});
 }
+
+}  // namespace tessera::test_target_file

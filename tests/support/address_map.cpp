@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-using namespace tessera;
+namespace tessera::test_address_map {
 
 TEST_CASE("a map from addresses keeps what was added, few or many") {
     std::mt19937 random(1);
@@ -36,3 +36,5 @@ TEST_CASE("a set of addresses tells what is new") {
     CHECK(set.insert(&b));
     CHECK_FALSE(set.insert(&a));
 }
+
+}  // namespace tessera::test_address_map

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_error {
 
 TEST_CASE("error: a user's error shows its id and message") {
     UserError e("schedule.unknown-dim", "linear_gelu.acc has no dim 'H'.");
@@ -37,3 +37,5 @@ TEST_CASE("error: names are joined") {
     CHECK(join({}) == "none");
     CHECK(join({"a", "b"}, " -> ") == "a -> b");
 }
+
+}  // namespace tessera::test_error

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <catch2/catch.hpp>
 
-using namespace tessera;
+namespace tessera::test_interruption {
 
 TEST_CASE("a terminal that is gone asks for an end in order, unless that is ignored") {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
@@ -24,3 +24,5 @@ TEST_CASE("a terminal that is gone asks for an end in order, unless that is igno
         CHECK(signal(number, before) == SIG_IGN);
     }
 }
+
+}  // namespace tessera::test_interruption

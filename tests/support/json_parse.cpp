@@ -5,7 +5,7 @@
 
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_json_parse {
 
 static std::string words(const std::string &text) {
     try {
@@ -112,3 +112,5 @@ TEST_CASE("json parse: a text cut at any byte, or with any byte changed, is read
             REQUIRE((said == "accepted" || said.find("error[json.") == 0));
         }
 }
+
+}  // namespace tessera::test_json_parse

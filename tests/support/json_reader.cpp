@@ -5,7 +5,8 @@
 #include "algorithms/ir/dtype.h"
 #include "support/text/error.h"
 
-using namespace tessera;
+namespace tessera::test_json_reader {
+
 using nlohmann::json;
 
 template <typename F>
@@ -60,3 +61,5 @@ TEST_CASE("json reader: an error from elsewhere gets the place") {
           "index. Did you mean 'f32'?");
     CHECK_THROWS_AS(reader.located([]() -> int { throw std::runtime_error("other"); }), std::runtime_error);
 }
+
+}  // namespace tessera::test_json_reader

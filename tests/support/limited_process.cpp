@@ -14,7 +14,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_limited_process {
+
 using namespace tessera::test;
 
 static std::string internal_words(const std::function<void()> &work) {
@@ -89,3 +90,5 @@ TEST_CASE("work that takes too much memory is stopped") {
          "fewer variants)."});
 }
 #endif
+
+}  // namespace tessera::test_limited_process

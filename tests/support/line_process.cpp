@@ -11,7 +11,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_line_process {
+
 using namespace tessera::test;
 
 static LineProcess::Clock::time_point in(double seconds) {
@@ -89,3 +90,5 @@ TEST_CASE("a process whose log is gone is ended all the same, and one that canno
         else CHECK((said == "no error" || said.starts_with("error[machine.exhausted]")));
     }
 }
+
+}  // namespace tessera::test_line_process

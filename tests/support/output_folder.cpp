@@ -11,7 +11,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_output_folder {
+
 using namespace tessera::test;
 
 TEST_CASE("files appear when they are published, and what is not published is gone") {
@@ -135,3 +136,5 @@ TEST_CASE("an output folder's errors") {
                  "/taken': expected to write it, or a pipe or a character device to write to; it is a folder. Choose another place."});
     check_words([&] { out.write("no/such/folder", ""); }, {"error[output.write]", "no/such/folder"});
 }
+
+}  // namespace tessera::test_output_folder

@@ -11,7 +11,8 @@
 #include "support/processes/owner.h"
 #include "tests/support/shell.h"
 
-using namespace tessera;
+namespace tessera::test_owned_folder {
+
 using namespace tessera::test;
 
 namespace fs = std::filesystem;
@@ -61,3 +62,5 @@ TEST_CASE("what a killed process left behind is removed, and nothing else") {
 
     before ? setenv("TMPDIR", given.c_str(), 1) : unsetenv("TMPDIR");
 }
+
+}  // namespace tessera::test_owned_folder

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-using namespace tessera;
+namespace tessera::test_owner {
 
 TEST_CASE("a process is known to run, or not to") {
     const Owner here = this_process();
@@ -42,3 +42,5 @@ TEST_CASE("a process is known to run, or not to") {
     other.process = child;
     CHECK(!is_alive(other));
 }
+
+}  // namespace tessera::test_owner

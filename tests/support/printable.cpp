@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace tessera;
+namespace tessera::test_printable {
 
 TEST_CASE("printable: letters of any script stay, what acts on a terminal is escaped") {
     for (const char *kept : {"", "plain ~ text", "größe … ≤ 行列 مصفوفة 🙂", "\\u001b"}) CHECK(printable(kept) == kept);
@@ -36,3 +36,5 @@ TEST_CASE("printable: bytes that are not UTF-8 are escaped one by one") {
                 REQUIRE((printable(text).find("\\x") == std::string::npos) == is_utf8);
             }
 }
+
+}  // namespace tessera::test_printable

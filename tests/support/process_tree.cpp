@@ -13,7 +13,8 @@
 #include "support/text/error.h"
 #include "tests/support/shell.h"
 
-using namespace tessera;
+namespace tessera::test_process_tree {
+
 using namespace tessera::test;
 using std::chrono::milliseconds;
 
@@ -103,3 +104,5 @@ TEST_CASE("a supervised process does not outlive its supervisor") {
     CHECK(becomes(0, command));
     CHECK(WTERMSIG(process.end()) == SIGKILL);
 }
+
+}  // namespace tessera::test_process_tree

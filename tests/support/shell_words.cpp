@@ -4,7 +4,8 @@
 
 #include "tests/support/shell.h"
 
-using namespace tessera;
+namespace tessera::test_shell_words {
+
 using namespace tessera::test;
 
 TEST_CASE("a shell reads words back as they were") {
@@ -18,3 +19,5 @@ TEST_CASE("a shell reads words back as they were") {
     CHECK(shell_words({"--shape", "M=48", "a/b.json", "matmul_u8s8/arm64+asimddp"}) == "--shape M=48 a/b.json matmul_u8s8/arm64+asimddp");
     CHECK(shell_word("t m'p") == "'t m'\\''p'");
 }
+
+}  // namespace tessera::test_shell_words

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-using namespace tessera;
+namespace tessera::test_small_vector {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("a small vector: an element of its own can be added where it grows") {
     CHECK(list.size() == 22);
     CHECK(list.back() == list[0]);
 }
+
+}  // namespace tessera::test_small_vector

@@ -4,7 +4,8 @@
 
 #include "tests/support/words.h"
 
-using namespace tessera;
+namespace tessera::test_untrusted_file {
+
 using test::check_words;
 namespace fs = std::filesystem;
 
@@ -28,3 +29,5 @@ TEST_CASE("a regular file is read as it is, and errors carry the caller's words"
                 {"error[note.too-large]: note file '", "expected at most 1048576 bytes; got more. Write less."});
     fs::remove_all(folder);
 }
+
+}  // namespace tessera::test_untrusted_file

@@ -1,7 +1,7 @@
 // Steps of the instruction families that take a group of elements for each lane, in C. See expressions.h.
 #include <algorithm>
 
-#include "algorithms/index/simplify.h"
+#include "algorithms/index/prove.h"
 #include "compiler/emit/c/expressions.h"
 #include "compiler/tile/instruction.h"
 

@@ -218,7 +218,7 @@ private:
     }
 
     void loop(const Loop &n, const Known &known) {
-        if (n.kind == LoopKind::block || n.kind == LoopKind::warp || n.kind == LoopKind::thread)
+        if (n.kind == LoopKind::block || n.kind == LoopKind::thread)
             throw UserError("emit.cpu", program_.name + ": " + name_of(n.kind) + " loops are not for a CPU target.");
         const std::string count = writer_.scalar(at(n.count, known));
         if (n.kind == LoopKind::parallel) return task(n, known, count);

@@ -322,7 +322,7 @@ private:
             in_thread_ = false;
             parted_ |= may_part(n);
         } else {
-            if (n.kind == LoopKind::parallel || n.kind == LoopKind::warp)
+            if (n.kind == LoopKind::parallel)
                 throw UserError("emit.gpu", program_.name + ": " + name_of(n.kind) + " loops are not for " + program_.target + ".");
             std::string count = text(n.count);
             if (expressions_.data.is_wide(n.count)) count = "clamp_i64(" + count + ", 0, 2147483646)";
@@ -409,10 +409,7 @@ private:
         parted_ = false;
     }
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
-    void emit(const Copy &n) {
-        if (n.asynchronous) throw UserError("emit.gpu", program_.name + ": asynchronous copies are not for " + program_.target + ".");
-        store(n.buffer, n.index, n.value, n.guard);
-    }
+    void emit(const Copy &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Invoke &) {
         throw UserError("emit.gpu", program_.name + ": calls of other programs are not for " + program_.target + ".");
     }

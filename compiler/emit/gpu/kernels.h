@@ -23,9 +23,9 @@ struct KernelFunction {
     bool in_turns = false;  // see resident_blocks
 };
 
-// The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of spec_dims, the strides of
-// every argument but the last of each, the parameters' bits, and the offset of each room in the workspace, those of a block's
-// within its part; then where these parts begin and the bytes of one.
+// The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of
+// spec_dims, the strides of every argument but the last of each, the parameters' bits, and the offset of each room in the workspace,
+// those of a block's within its part; then where these parts begin and the bytes of one.
 struct KernelProgram {
     std::string text;
     std::vector<KernelFunction> functions;

@@ -99,8 +99,7 @@ private:
             return For::make(loop.variable, 0, name_shared(values.count(loop.count)), type, Partition::Never, DeviceAPI::None, body);
         };
         switch (loop.kind) {
-        case LoopKind::serial:
-        case LoopKind::pipelined: return make(ForType::Serial, emit(loop.body));
+        case LoopKind::serial: return make(ForType::Serial, emit(loop.body));
         case LoopKind::unrolled: {
             Stmt one = interleaved_copy(loop, addresses, values);
             return one.defined() ? one : make(ForType::Unrolled, emit(loop.body));
@@ -122,8 +121,10 @@ private:
             HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
-        default: throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");
+        case LoopKind::block:
+        case LoopKind::thread: break;
         }
+        throw UserError("emit.cpu", program.name + ": " + name_of(loop.kind) + " loops are not for a CPU target.");
     }
 
     Stmt store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {

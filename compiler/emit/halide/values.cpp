@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "algorithms/index/simplify.h"
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera::emit {

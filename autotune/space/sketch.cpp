@@ -1,9 +1,8 @@
-#include "autotune/space/search_space.h"
+#include "autotune/space/sketch.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "autotune/space/sketch.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/split.h"
 

@@ -1,0 +1,28 @@
+// The variants of a schedule, lowered to tile programs. Conditions that the target or a fixed dim decides are decided here.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/algorithm.h"
+#include "compiler/tile/kernel.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+// Checks the schedule against `bound`, the algorithm with its fixed dims, and lowers it variant by variant; the last one has no condition.
+// UserErrors of checks and of lowering; schedule.register-tile before anybody compiles what would take minutes; schedule.prepack where one
+// variant takes an operand packed ahead of time and another does not, or in another layout. `notes` gets what is only unwise (code_size.h).
+Kernel lower_variants(const std::string &name, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target,
+                      std::vector<std::string> *notes = nullptr);
+
+// What packs the operands that `kernel` takes packed, one kernel each: "<kernel>_pack_<operand>".
+std::vector<Kernel> lower_packings_of(const Kernel &kernel, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target);
+
+// The schedule's knobs for these extents: those of the first variant whose conditions hold, or its own.
+KnobsByStage knobs_for(const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target, const Extents &extents);
+
+// "M <= 16 and N % 16 == 0", or "otherwise".
+std::string condition_text(const std::vector<Condition> &when);
+
+}  // namespace tessera
