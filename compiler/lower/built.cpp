@@ -16,7 +16,7 @@ void append(TileBody &to, TileBody more) {
 }
 
 TileBody in_loop(const std::string &variable, const Expr &count, LoopKind kind, TileBody body) {
-    return {tile_node(Loop{variable, count, kind, 0, std::move(body)})};
+    return {tile_node(Loop{variable, count, kind, std::move(body)})};
 }
 
 TileBody in_let(const std::string &variable, const Expr &value, TileBody body) {

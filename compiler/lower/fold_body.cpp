@@ -23,16 +23,15 @@ static TileBody begin_from(bool result, const Lowering &lowering, const Cursor &
     TileBody body;
     for (size_t p = 0; p < parts.size(); p++) {
         const bool guarded = result && store_is_guarded(scope, results[p]);
-        append(body, over_tile(lowering, at, scope, names, parts[p].dims, guarded,
-                               [&](const Point &point, const Expr &lane, const Scope &inside) {
-                                   Expr value = constant(parts[p].identity);
-                                   if (result)
-                                       value = load_or(inside.at(results[p].name).buffer.name, results[p].dtype,
-                                                       result_index(inside, results[p], point),
-                                                       lane.defined() ? lane : constant_int(DType::boolean, 1), value);
-                                   return tile_node(
-                                       Compute{at.accumulator(p).name, tile_index(at, inside, &parts[p], point), value, Expr()});
-                               }));
+        append(
+            body,
+            over_tile(lowering, at, scope, names, parts[p].dims, guarded, [&](const Point &point, const Expr &lane, const Scope &inside) {
+                Expr value = constant(parts[p].identity);
+                if (result)
+                    value = load_or(inside.at(results[p].name).buffer.name, results[p].dtype, result_index(inside, results[p], point),
+                                    lane.defined() ? lane : constant_int(DType::boolean, 1), value);
+                return tile_node(Compute{at.accumulator(p).name, tile_index(at, inside, &parts[p], point), value, Expr()});
+            }));
     }
     return body;
 }
@@ -50,12 +49,14 @@ TileBody write_parts(const Lowering &lowering, const Cursor &at, const Scope &sc
     const std::vector<Tensor> &results = lowering.results(at.stage());
     TileBody body;
     for (size_t p = 0; p < parts.size(); p++)
-        append(body, over_tile(lowering, at, scope, names, parts[p].dims, store_is_guarded(scope, results[p]),
-                               [&](const Point &point, const Expr &lane, const Scope &inside) {
-                                   Expr value = load(at.accumulator(p).name, results[p].dtype, tile_index(at, inside, &parts[p], point));
-                                   return tile_node(Compute{inside.at(results[p].name).buffer.name,
-                                                            result_index(inside, results[p], point), value, lane});
-                               }));
+        append(
+            body,
+            over_tile(
+                lowering, at, scope, names, parts[p].dims, store_is_guarded(scope, results[p]),
+                [&](const Point &point, const Expr &lane, const Scope &inside) {
+                    Expr value = load(at.accumulator(p).name, results[p].dtype, tile_index(at, inside, &parts[p], point));
+                    return tile_node(Compute{inside.at(results[p].name).buffer.name, result_index(inside, results[p], point), value, lane});
+                }));
     return body;
 }
 
@@ -64,7 +65,8 @@ static TileBody begin_segment(const Expr &begins, const Lowering &lowering, cons
     const std::vector<Part> &parts = monoid_of(at.stage()).parts;
     TileBody body;
     for (size_t p = 0; p < parts.size(); p++)
-        append(body, over_tile(lowering, at, scope, names, parts[p].dims, false, [&](const Point &point, const Expr &, const Scope &inside) {
+        append(body,
+               over_tile(lowering, at, scope, names, parts[p].dims, false, [&](const Point &point, const Expr &, const Scope &inside) {
                    const std::string &name = at.accumulator(p).name;
                    const std::vector<Expr> index = tile_index(at, inside, &parts[p], point);
                    const Expr folded = load(name, parts[p].identity.type, index);

@@ -51,8 +51,7 @@ TileBody fuse_parallel(const TileBody &body, LoopKind kind) {
         }
         // No loop of the kind stands inside other loops or conditions at this point.
         const bool reaches = std::holds_alternative<Alloc>(*node) || std::holds_alternative<Let>(*node);
-        result.push_back(
-            reaches ? tile_node(map_bodies(*node, [&](const TileBody &inner) { return fuse_parallel(inner, kind); })) : node);
+        result.push_back(reaches ? tile_node(map_bodies(*node, [&](const TileBody &inner) { return fuse_parallel(inner, kind); })) : node);
     }
     return result;
 }

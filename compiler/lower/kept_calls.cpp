@@ -69,7 +69,8 @@ static std::string add_program(TileProgram &program, TileProgram callee) {
 }
 
 // Runs `program`, which was made of `callee`, on what the caller binds.
-static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Lowering &lowering, const Scope &scope) {
+static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Lowering &lowering,
+                     const Scope &scope) {
     Invoke node{name, {}, {}, callee.parameters};
     auto refuse = [&](const std::string &what) {
         throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call.");

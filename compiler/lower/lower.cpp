@@ -1,7 +1,5 @@
 #include "compiler/lower/lower.h"
 
-#include <algorithm>
-
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/check_instructions.h"
 #include "compiler/lower/mapping.h"
@@ -103,8 +101,8 @@ TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, 
 
 std::vector<TileProgram> lower_packings(const Algorithm &algorithm, const KnobsByStage &stages, const Target &target) {
     std::vector<TileProgram> programs;
-    for (const PackedInput &input : rewrite_all(algorithm, stages, target, *mapping_for(target), {}).packed)
-        programs.push_back(lower_packing(algorithm, input, target));
+    const Rewritten r = rewrite_all(algorithm, stages, target, *mapping_for(target), {});
+    for (const PackedInput &input : r.packed) programs.push_back(lower_packing(algorithm, input, target));
     return programs;
 }
 

@@ -12,7 +12,7 @@ TileBody map_body(const Lowering &lowering, const Cursor &at, const Scope &scope
                          const std::string &buffer = inside.at(result.name).buffer.name;
                          const Expr value = evaluate(lowering, at, inside, map, point);
                          const std::vector<Expr> index = result_index(inside, result, point);
-                         if (value.kind() == ExprKind::load) return tile_node(Copy{buffer, index, value, lane, false, 0});
+                         if (value.kind() == ExprKind::load) return tile_node(Copy{buffer, index, value, lane});
                          return tile_node(Compute{buffer, index, value, lane});
                      });
 }

@@ -55,8 +55,9 @@ public:
     virtual Space register_space(const Buffer &buffer) const = 0;
     virtual Space near_space(const Buffer &buffer) const = 0;
 
-    // The nest of one root stage with its spaces and its blocks, and the body of the whole program.
+    // The nest of one root stage with its spaces and its blocks, and the body of the whole program, by steps of this name.
     virtual TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const = 0;
+    virtual const char *last_step() const = 0;
     virtual TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const = 0;
 };
 

@@ -49,6 +49,7 @@ public:
     Space near_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::stack : Space::workspace; }
 
     TileBody finish_nest(const Stage &, TileBody nest, const Names &) const override { return nest; }
+    const char *last_step() const override { return "bind constants and fuse parallel loops"; }
     TileBody finish_program(const TileBody &body, const std::vector<Dim> &) const override {
         return fuse_parallel(without_trivial_lets(body), LoopKind::parallel);
     }
@@ -62,8 +63,6 @@ void CpuMapping::check(const std::string &stage, const Knobs &k) const {
         throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
     };
     if (k.warps) refuse("'warps'");
-    if (k.swizzle) refuse("'swizzle'");
-    if (k.stages) refuse("'stages'");
     for (const auto &[dim, extent] : k.micro)
         if (!k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
             throw UserError("schedule.loops", stage + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +

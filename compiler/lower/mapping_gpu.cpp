@@ -52,6 +52,7 @@ public:
     Space near_space(const Buffer &) const override { return Space::shared; }
 
     TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const override;
+    const char *last_step() const override { return "add barriers"; }
     TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const override { return with_barriers(body, dims); }
 
 private:
@@ -75,8 +76,6 @@ void GpuMapping::check(const std::string &stage, const Knobs &k) const {
                         stage + ": " + what + " is not for " + target_.name +
                             "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
     };
-    if (k.swizzle) refuse("'swizzle'");
-    if (k.stages) refuse("'stages'");
     if (!k.prefetch.empty()) refuse("'prefetch'");
     if (!k.parallel.empty()) refuse("'parallel'");
     for (auto &[dim, policy] : k.tail)

@@ -21,9 +21,8 @@ static void check_accumulates(const Cursor &at) {
     if (at.position >= at.nest->fold_at || !is_fold(stage) || (is_spatial(stage, loop.dim) && !scanned)) return;
     throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " +
                                           (scanned ? "runs along the scan" : "is a single point of the fold") +
-                                          " and stands outside the loop '" +
-                                          at.nest->loops[at.nest->fold_at - (scanned ? 0 : 1)].text() + "'; the order is " +
-                                          text_of(at.nest->loops) + ". " +
+                                          " and stands outside the loop '" + at.nest->loops[at.nest->fold_at - (scanned ? 0 : 1)].text() +
+                                          "'; the order is " + text_of(at.nest->loops) + ". " +
                                           (scanned ? "Leave the scanned dim out of 'loops': it is innermost by itself."
                                                    : "Put it after the stage's own dims, or cut the dim into slices ('k')."));
 }
@@ -67,8 +66,8 @@ Built over_points(const Lowering &lowering, const Cursor &at, const Scope &scope
     Scope inside = scope;
     inside.facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
     Built built = points(lowering, untested, inside, names, p.lo, variable(name));
-    built += points(lowering, at, inside, names, simplify(p.lo + variable(name), inside.facts),
-                    simplify(size - variable(name), inside.facts));
+    built +=
+        points(lowering, at, inside, names, simplify(p.lo + variable(name), inside.facts), simplify(size - variable(name), inside.facts));
     return in_let(name, split, std::move(built));
 }
 

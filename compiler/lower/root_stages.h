@@ -11,6 +11,7 @@ using LowerCallee = std::function<TileProgram(const Callee &callee)>;
 
 // The body of the whole program, in which `scope` has the arguments. `program` gets what calls invoke. UserError schedule.place for an
 // output that is not at root.
-Built build_roots(const Lowering &lowering, const KeptCalls &kept, const Scope &scope, const LowerCallee &lower_callee, TileProgram &program);
+Built build_roots(const Lowering &lowering, const KeptCalls &kept, const Scope &scope, const LowerCallee &lower_callee,
+                  TileProgram &program);
 
 }  // namespace tessera

@@ -19,8 +19,7 @@ static TileBody over_elements(const Lowering &lowering, const Cursor &at, const 
     if (next == dims.size()) return make(at, point, scope);
     const std::string &d = dims[next];
     const Piece p = whole(lowering, scope, d, at.pieces);
-    if (!p.size.defined())
-        throw UserError("schedule.ragged", at.stage().name + ": dim '" + d + "' is ragged in a dim that comes later.");
+    if (!p.size.defined()) throw UserError("schedule.ragged", at.stage().name + ": dim '" + d + "' is ragged in a dim that comes later.");
     const std::string v = loop_variable(lowering, {"", d}, names);
     Scope inside = scope;
     inside.facts.set(v, Expr(0), p.size - 1);

@@ -1,6 +1,6 @@
 #include "compiler/lower/scope.h"
 
-#include "algorithms/index/simplify.h"
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera {

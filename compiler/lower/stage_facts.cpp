@@ -85,8 +85,7 @@ StageFacts facts_of(const Stage &stage) {
     if (!is_fold(stage)) return facts;
     const Monoid &monoid = monoid_of(stage);
     facts.order = fold_order(monoid);
-    for (size_t part = 0; part < monoid.parts.size(); part++)
-        facts.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
+    for (size_t part = 0; part < monoid.parts.size(); part++) facts.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
     return facts;
 }
 

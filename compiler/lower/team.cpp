@@ -37,9 +37,9 @@ void name_threads(Team &team, const Lowering &lowering, Scope &scope, Names &nam
         auto &[d, n] = team.along[i];
         team.digits[d] = variable(team.along.size() == 1 ? team.thread : names.unique(team.thread + "." + lowering.plain(d)));
         scope.facts.set(team.digits[d]->name, Expr(0), Expr(n - 1));
-        team.rests.push_back(i == 0                          ? team.thread
-                             : i + 1 == team.along.size()    ? team.digits[d]->name
-                                                             : names.unique(team.thread + ".rest"));
+        team.rests.push_back(i == 0                       ? team.thread
+                             : i + 1 == team.along.size() ? team.digits[d]->name
+                                                          : names.unique(team.thread + ".rest"));
     }
 }
 

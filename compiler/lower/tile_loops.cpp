@@ -33,8 +33,8 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     const StageNest &nest = *at.nest;
     const LoopName &loop = at.loop();
     const Piece &p = at.pieces.at(loop.dim);
-    const bool is_last =
-        std::none_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(at.position) + 1, nest.loops.end(), [&](const LoopName &l) { return l.dim == loop.dim; });
+    const bool is_last = std::none_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(at.position) + 1, nest.loops.end(),
+                                      [&](const LoopName &l) { return l.dim == loop.dim; });
     const int64_t unit = is_last ? lowering.mapping->tile_unit(nest, loop.dim) : 1;
     if (p.size.is_constant() && p.size->value.integer < tile)
         tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);

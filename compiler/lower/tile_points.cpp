@@ -152,7 +152,8 @@ TileBody TileLoops::around(TileBody body) const {
 TileBody over_tile(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const std::vector<std::string> &extra,
                    bool guarded, const PointBody &make) {
     TileLoops loops(lowering, at, scope, names, guarded);
-    const bool own_lanes = std::any_of(extra.begin(), extra.end(), [&](const auto &d) { return lanes_along(at.nest->step, d).has_value(); });
+    const bool own_lanes =
+        std::any_of(extra.begin(), extra.end(), [&](const auto &d) { return lanes_along(at.nest->step, d).has_value(); });
     for (const std::string &d : lanes_last(at)) loops.add(d, !own_lanes);
     for (const std::string &d : extra) loops.add_own(d);
     return loops.around({make(loops.point, loops.lane_guard, loops.inside)});

@@ -18,7 +18,7 @@ struct PackedInput {
 };
 
 // Replaces each input that a `pack` knob of `stages` wants packed ahead of time, and takes those knobs out of `stages`; `packed`
-// gets what came in their place. UserError schedule.prepack where the operand is no input, where something reads it otherwise
+// gets what came in their place, in the order of the inputs. UserError schedule.prepack where the operand is no input, where something reads it otherwise
 // than through such a pack, or where packs differ.
 Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed);
 
