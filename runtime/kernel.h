@@ -111,8 +111,8 @@ static inline int64_t tess_spec_words(int64_t dims, int64_t tensors) {
  * tess_cpu_features that the context leaves; plan and body choose by them what they run, and so
  * agree. */
 
-/** More than any plan may ask for, in bytes. A plan that cannot be asks for twice as much: the
- *  sum of all its buffers then still has a type. */
+/** More than any plan may ask for, in bytes. A plan whose buffers are too large asks for twice as
+ *  much, so that the sum of all its buffers still fits its type. */
 #define TESS_MAX_WORKSPACE_BYTES (INT64_C(1) << 47)
 
 /** Slot of a dim's extent. */

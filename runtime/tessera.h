@@ -70,11 +70,10 @@ static inline size_t tess_dtype_size(int32_t dtype) {
  *  - stride 0 (broadcast) for inputs only; an output shares no byte of its address range with
  *    another argument.
  *
- *  Elements may have any value. Where one says which element of another tensor to read or write (a
- *  row's number, an offset), a number outside of that tensor is taken to its nearest end, or what it
- *  leads to counts as absent, as the algorithm has it: such data gives no status and never leads
- *  outside of an argument. Offsets of rows are taken to 0 and to the number of rows, and if they
- *  decrease there are none between them. */
+ *  Elements may have any value. An element may be an index into another tensor (a row's number, an
+ *  offset). If it lies outside of that tensor, it is clamped, or what it leads to counts as absent,
+ *  as the algorithm says. Such data gives no status and never leads outside of an argument. Offsets
+ *  of rows are clamped to 0 and the number of rows; if they decrease, there are no rows between. */
 typedef struct TessTensorDesc {
     void *data;
     int64_t extents[TESS_MAX_RANK];
@@ -132,8 +131,8 @@ enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_V
  *      48  8 i64    extents of the operand, 0 beyond its rank
  *      112 16 bytes 0
  *
- *  The kernel checks all of it, against its own layout and its other arguments; it gives TESS_PACKED or,
- *  for an extent, the status that the operand itself would. The elements may have any value. */
+ *  The kernel checks all of it, against its own layout and its other arguments. It gives TESS_PACKED or,
+ *  for an extent, the status that the operand itself would give. The elements may have any value. */
 static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
     int64_t extent = -1;
 #ifdef __cplusplus
@@ -160,15 +159,15 @@ typedef struct TessPool {
 /** What a kernel call may use. A null context means: one thread, no workspace. */
 typedef struct TessContext {
     uint32_t size; /**< sizeof(TessContext) of the application */
-    /** Most workers to use; 0 or 1: the caller only. The workspace has memory for each of them, however
-     *  many the pool has, which a kernel cannot ask: give the number of the pool's threads. */
+    /** Most workers to use; 0 or 1: the caller only. Give the number of the pool's threads: the
+     *  workspace has memory for each worker, and a kernel cannot ask how many threads a pool has. */
     int32_t threads;
     void *workspace;          /**< scratch memory, aligned to 64 bytes, one for each call in flight */
     uint64_t workspace_bytes; /**< at least what the workspace query gives */
     const TessPool *pool;     /**< null: the caller only, whatever `threads` says */
-    /** Bits of tess_cpu_features that a call must do without. A kernel that was generated for
-     *  several targets runs the best one that is left, and tells the workspace of that one; where
-     *  none is left, the call gives TESS_CPU. */
+    /** Bits of tess_cpu_features that a call must do without. A kernel for several targets runs the
+     *  best one that is left, and its workspace query is for that one. If none is left, the call
+     *  gives TESS_CPU. */
     uint64_t features_off;
 } TessContext;
 

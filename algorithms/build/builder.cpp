@@ -141,7 +141,7 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
     };
     Tile result;
     for (Stage &stage : algorithm_.stages) {
-        stage = with_expressions(stage, rename);
+        stage = map_expressions(std::move(stage), rename);
         if (stage.name == from) stage.name = to, result = stored(results_of(stage)[0]);
     }
     anonymous_.erase(from);

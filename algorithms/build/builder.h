@@ -74,18 +74,18 @@ public:
     // Folds. `inputs` are combined over `over`; the result is one tile for each part of the monoid. `where` may be undefined.
     std::vector<Tile> fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
                            const Tile &where = {});
-    // Prefix folds along a dim. `segments`, if there, has no other dims than `input`: a bool tile that holds at the elements at
-    // which a fold begins anew, or an integer tile of ids, which begins one wherever the id differs from the element's before.
+    // Prefix folds along a dim. `segments`, if given, has only dims of `input`. It is a bool tile, true at each element where a
+    // fold begins anew, or an integer tile of ids: a fold begins wherever an id differs from the one before.
     Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true,
               ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
     // result[at…] accumulates input; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
-    // state[index…] = value, for every point of the value's dims. A tile of the state from before that has no name is an expression: where
-    // it is used after the update, it reads what the update wrote. One that was `named` before keeps what it read.
+    // state[index…] = value, for every point of the value's dims. An unnamed tile of the state is only an expression: used after
+    // the update, it reads what the update wrote. One that was `named` before the update keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
-    // Calls another algorithm; arguments are in the order in which it declares inputs and states, `parameters` are tiles without dims.
-    // Gives its outputs. Stages of the callee are named scope.stage.
+    // Calls another algorithm and gives its outputs. `arguments` are in the order in which it declares inputs and states;
+    // `parameters` are tiles without dims. Stages of the callee are named scope.stage.
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                            const std::map<std::string, Tile> &parameters = {});
 

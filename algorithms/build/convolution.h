@@ -3,9 +3,9 @@
 //
 //     Tile conv2d_nhwc = dot(windows(windows(padded, H, P, R, along), W, Q, S, along), w, {R, S, C});   // (N, P, Q, O)
 //
-// A group, and a channel of a depthwise convolution, is a dim that both operands keep: x[N, H, W, G, C] lies in memory as
-// x[N, H, W, G*C] does. Padding is a stage of its own, so a schedule may copy it at a block, from which windows then read
-// without a test, or inline it, and then every read is tested.
+// A group, and a channel of a depthwise convolution, is a dim that both operands keep: x[N, H, W, G, C] lies in memory as x[N, H,
+// W, G*C] does. Padding is a stage of its own. A schedule may copy it at a block, and windows then read without a test; or inline
+// it, and every read is tested.
 #pragma once
 #include "algorithms/build/builder.h"
 #include "algorithms/build/option.h"
@@ -16,7 +16,7 @@ namespace tessera {
 struct Window {
     int64_t stride = 1, padding = 0, dilation = 1;
 };
-// The window that the options stride, padding and dilation say; those that are missing are as above.
+// The window that the options stride, padding and dilation describe; a missing option has the value above.
 Window window_of(const Options &options);
 // Those options: stride and dilation in 1 ..= 64, padding in 0 ..= 64.
 std::vector<Option> window_options();
@@ -40,7 +40,7 @@ Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim 
             const Window &window);
 // The same along one dim: x[N, L, C], w[R, C, O] give (N, P, O).
 Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window);
-// The maximum over the window, NaN where there is one in it; positions outside count as -inf.
+// The maximum over the window, or NaN if there is a NaN in it; positions outside count as -inf.
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);
 // The sum over the window divided by |R| |S|; positions outside count as 0.
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);

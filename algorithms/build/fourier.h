@@ -4,16 +4,16 @@
 //     Tile spectrum = fft(x, N);        // x[B, N], |N| / 2 points: X[n] = sum over j of x[j] exp(-2 pi i j n / points)
 //     Tile again = ifft(spectrum, N);   // with exp(+...) and 1 / points, as NumPy's
 //
-// The method is Stockham's autosort FFT, decimated in time (Van Loan, "Computational Frameworks for the Fast Fourier
-// Transform", SIAM 1992, section 1.7): one stage for each radix, "fft.first", "fft.pass2", ..., "fft.last", none of which has to
-// reorder anything. A further transform of the same algorithm has "fft2.first" and so on, the next one "fft3.first". A pass of radix r
-// turns transforms of s points into transforms of r s:
+// The method is Stockham's autosort FFT, decimated in time (Van Loan, "Computational Frameworks for the Fast Fourier Transform",
+// SIAM 1992, section 1.7): one stage for each radix, "fft.first", "fft.pass2", ..., "fft.last". No stage has to reorder anything. A
+// further transform of the same algorithm has "fft2.first" and so on, the next one "fft3.first". A pass of radix r turns transforms
+// of s points into transforms of r s:
 //
 //     y[p, k, q] = sum over j of exp(-2 pi i j k / r) exp(-2 pi i j q / (r s)) x[j m + p, q]      m = points / (r s), s = |q|
 //
-// and [p, k, q] lies in memory as the next pass's [j m + p, q]. Inside, parts are apart, in a dim fft.c before those, and dims are
-// named for their extents, fft.p128, fft.k8 and fft.q64, and missing where that is 1. The points are fixed, so the factors
-// exp(...) are constants; their prime factors are 2, 3 and 5.
+// and [p, k, q] lies in memory as the next pass's [j m + p, q]. Inside the transform, real and imaginary parts are separate, along
+// a dim fft.c before those. Dims are named for their extents (fft.p128, fft.k8, fft.q64); one of extent 1 is left out. The points
+// are fixed, so the factors exp(...) are constants; their prime factors are 2, 3 and 5.
 #pragma once
 #include "algorithms/build/builder.h"
 #include "algorithms/build/butterfly.h"
@@ -30,10 +30,11 @@ std::vector<int64_t> fourier_radices(int64_t n);
 Tile fft(const Tile &x, const Dim &N);
 Tile ifft(const Tile &x, const Dim &N);
 
-// The transform of real x[…, N], whose first |N| / 2 + 1 points say all: pairs along K, of |K| = 2 (|N| / 2 + 1). Of an even |N| it
-// is a transform of half as many points, which are pairs of x.
+// The transform of real x[…, N]. Its first |N| / 2 + 1 points determine the rest, so only those are given, as pairs along K: |K| =
+// 2 (|N| / 2 + 1). For an even |N| it is computed by a transform of half as many points, which are pairs of x.
 Tile rfft(const Tile &x, const Dim &N, const Dim &K);
-// The real x[…, N] whose rfft x[…, K] is; the imaginary parts of the first point and, of an even |N|, the last count as 0, as in NumPy.
+// The inverse of rfft: the real x[…, N] of x[…, K]. The imaginary parts of the first point and, for an even |N|, of the last one
+// count as 0, as in NumPy.
 Tile irfft(const Tile &x, const Dim &K, const Dim &N);
 
 }  // namespace tessera

@@ -1,12 +1,12 @@
-// Rows of a flat tensor, of which offsets say which belong together.
+// Rows of a flat tensor, which offsets group into segments.
 #pragma once
 #include "algorithms/ir/algorithm.h"
 
 namespace tessera {
 
-// Segment p of `parent` has the rows offsets[p] ..= offsets[p + 1] - 1 of the dim `flat`, both offsets taken into 0 ..= |flat|
-// first: whatever they hold, no segment has more than |flat| rows, and one whose offsets decrease is empty. `offsets` holds
-// |parent| + 1 integers, and |flat| is at least 1.
+// Segment p of `parent` has the rows offsets[p] ..= offsets[p + 1] - 1 of the dim `flat`. Both offsets are clamped into 0 ..=
+// |flat| first, so no segment has more than |flat| rows whatever they hold. A segment whose offsets decrease is empty. `offsets`
+// holds |parent| + 1 integers, and |flat| is at least 1.
 struct RaggedRows {
     Dim dim;   // the rows of a segment, ragged in `parent`
     Expr row;  // the index in `flat` of a row of a segment

@@ -44,7 +44,7 @@ Tile broadcast(const Tile &x, const std::vector<Dim> &dims);
 // The tile with a dim called otherwise.
 Tile rename(const Tile &x, const Dim &from, const Dim &to);
 
-// Tiles of one type side by side along a dim of as many points, which comes last: element i of `along` is tile i. A schedule that
+// Stacks tiles of one type along a dim that has as many points and comes last: element i of `along` is tile i. A schedule that
 // writes the dim out (`micro`) computes what they share once.
 Tile stack(const std::vector<Tile> &tiles, const Dim &along);
 

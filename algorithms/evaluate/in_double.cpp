@@ -97,11 +97,8 @@ Monoid widened_monoid(const Monoid &monoid, Widener &widen) {
     for (Part &p : m.parts)
         if (is_float(p.identity.type)) p.identity = Scalar::of_real(DType::f64, p.identity.real);
     for (DType &type : m.inputs) type = widened(type);
-    for (auto *list : {&m.lift, &m.combine, &m.step})
-        for (Expr &e : *list) e = widen(e);
-    m.batch.clear();
-    m.batch_parts.clear();
-    return m;
+    m.batch.clear(), m.batch_parts.clear();
+    return map_expressions(std::move(m), [&](const Expr &e) { return widen(e); });
 }
 
 }  // namespace
@@ -110,15 +107,12 @@ Expr in_double(const Expr &e, const std::set<std::string> &stored) { return Wide
 
 Algorithm in_double(const Algorithm &algorithm) {
     require(algorithm.calls.empty(), "in_double wants an algorithm without calls");
-    Algorithm result = algorithm;
     std::set<std::string> stored;
     for (const Tensor &t : algorithm.tensors) stored.insert(t.name);
     Widener widen(stored);
-    for (Dim &dim : result.dims) dim.size = widen(dim.size);
+    Algorithm result = map_expressions(algorithm, [&](const Expr &e) { return widen(e); });
     for (Stage &stage : result.stages) {
-        stage = with_expressions(stage, [&](const Expr &e) { return widen(e); });
-        if (auto *reduce = std::get_if<Reduce>(&stage.body)) reduce->monoid = widened_monoid(reduce->monoid, widen);
-        if (auto *scan = std::get_if<Scan>(&stage.body)) scan->monoid = widened_monoid(scan->monoid, widen);
+        stage = map_monoid(std::move(stage), [&](const Monoid &m) { return widened_monoid(m, widen); });
         if (auto *update = std::get_if<Update>(&stage.body))
             update->value = cast(algorithm.find_tensor(update->state)->dtype, update->value);
     }

@@ -18,7 +18,7 @@ struct EvaluationOptions {
     bool every_stage = false;  // also return the results of all stages
 };
 
-// Outputs, and every state as it is at the end. `tensors` gives inputs and states, `parameters` all parameters.
+// Gives the outputs, and every state as it is at the end. `tensors` gives inputs and states, `parameters` all parameters.
 //   policy: each operation in its declared type; bit for bit what the definition says.
 //   f64: every float operation and stage in double (in_double.h); inputs and states are read at their stored type.
 // Reductions fold by the monoid's `step` in row-major order of the reduced dims. An update reads its own state as it

@@ -47,8 +47,16 @@ Tape StageRunner::compile(const std::vector<Expr> &roots) {
         case ExprKind::extent: return dims_.at(leaf->name) + 1;
         case ExprKind::parameter: return parameters_.at(leaf->name);
         case ExprKind::left: return left_ + leaf->number;
-        default: throw InternalError("the reference interpreter meets " + brief(leaf));
+        case ExprKind::constant:
+        case ExprKind::load:
+        case ExprKind::bounded:
+        case ExprKind::operation:
+        case ExprKind::bitcast:
+        case ExprKind::cast:
+        case ExprKind::right:
+        case ExprKind::input: break;
         }
+        throw InternalError("the reference interpreter meets " + brief(leaf));
     };
     resolver.tensor = [&](const std::string &name) {
         auto it = ids_.find(name);
@@ -204,7 +212,7 @@ void StageRunner::store(const Fold &fold, int64_t place, int64_t row) {
         }
 }
 
-void StageRunner::run_map(const Stage &stage, const Map &map) {
+void StageRunner::run(const Stage &stage, const Map &map) {
     Tape tape = compile({map.value});
     Array &result = *results_[0];
     std::byte *next = result.data.data();
@@ -215,7 +223,7 @@ void StageRunner::run_map(const Stage &stage, const Map &map) {
     });
 }
 
-void StageRunner::run_reduce(const Stage &stage, const Reduce &reduce) {
+void StageRunner::run(const Stage &stage, const Reduce &reduce) {
     std::vector<Expr> tests;
     if (reduce.where.defined()) tests.push_back(reduce.where);
     Tape where = compile(tests), at = compile(reduce.at);
@@ -254,7 +262,7 @@ void StageRunner::run_reduce(const Stage &stage, const Reduce &reduce) {
     for (int64_t place = 0; place < places; place++) store(fold, place, place);
 }
 
-void StageRunner::run_scan(const Stage &stage, const Scan &scan) {
+void StageRunner::run(const Stage &stage, const Scan &scan) {
     std::vector<Expr> tests;
     if (scan.segments.defined()) tests.push_back(scan.segments);
     Tape begins = compile(tests);
@@ -277,7 +285,7 @@ void StageRunner::run_scan(const Stage &stage, const Scan &scan) {
     });
 }
 
-void StageRunner::run_update(const Stage &stage, const Update &update) {
+void StageRunner::run(const Stage &stage, const Update &update) {
     std::vector<Expr> roots = update.index;
     roots.push_back(update.value);
     Tape tape = compile(roots);
@@ -304,10 +312,7 @@ void StageRunner::run(const Stage &stage) {
         add(t.name, Array(t.dtype, extents));
         results_.push_back(&arrays_.at(t.name));
     }
-    if (auto *map = std::get_if<Map>(&stage.body)) run_map(stage, *map);
-    else if (auto *reduce = std::get_if<Reduce>(&stage.body)) run_reduce(stage, *reduce);
-    else if (auto *scan = std::get_if<Scan>(&stage.body)) run_scan(stage, *scan);
-    else run_update(stage, std::get<Update>(stage.body));
+    std::visit([&](const auto &body) { run(stage, body); }, stage.body);
 }
 
 }  // namespace tessera

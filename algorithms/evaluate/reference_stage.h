@@ -55,10 +55,10 @@ private:
     void absorb(Fold &fold, int64_t place);  // place: which copy of the parts
     void store(const Fold &fold, int64_t place, int64_t row);
 
-    void run_map(const Stage &stage, const Map &map);
-    void run_reduce(const Stage &stage, const Reduce &reduce);
-    void run_scan(const Stage &stage, const Scan &scan);
-    void run_update(const Stage &stage, const Update &update);
+    void run(const Stage &stage, const Map &map);
+    void run(const Stage &stage, const Reduce &reduce);
+    void run(const Stage &stage, const Scan &scan);
+    void run(const Stage &stage, const Update &update);
 
     const Algorithm &a_;
     std::map<std::string, int> dims_;  // dim -> register of its index; its extent is the next one

@@ -91,8 +91,8 @@ struct Bounds::Variable {
     uint64_t names = 0, used = 0;  // the bits of all names so far, and of those in ranges
 };
 
-// Answers under unchanged facts, by node. The range of a further variable says nothing about an expression without it, so what
-// is known of that stays with the scope around.
+// Answers under unchanged facts, by node. The range of a new variable says nothing about an expression without it, so answers about
+// such expressions stay with the outer scope.
 struct Bounds::Answers {
     AddressMap<const Linear *> forms;
     AddressMap<Expr> simplified;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/ir/functions.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -102,14 +103,18 @@ static std::vector<Tensor> parts_of(const Stage &stage, const Monoid &monoid) {
 }
 
 std::vector<Tensor> results_of(const Stage &stage) {
-    if (auto *map = std::get_if<Map>(&stage.body)) {
-        Tensor t;
-        t.name = stage.name, t.dtype = map->value.type(), t.dims = stage.dims;
-        return {t};
-    }
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return parts_of(stage, reduce->monoid);
-    if (auto *scan = std::get_if<Scan>(&stage.body)) return parts_of(stage, scan->monoid);
-    return {};
+    using Tensors = std::vector<Tensor>;
+    return std::visit(Overloaded{
+                          [&](const Map &map) {
+                              Tensor t;
+                              t.name = stage.name, t.dtype = map.value.type(), t.dims = stage.dims;
+                              return Tensors{t};
+                          },
+                          [&](const Reduce &reduce) { return parts_of(stage, reduce.monoid); },
+                          [&](const Scan &scan) { return parts_of(stage, scan.monoid); },
+                          [](const Update &) { return Tensors{}; },
+                      },
+                      stage.body);
 }
 
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor) {
@@ -119,40 +124,112 @@ const Stage *defining_stage(const Algorithm &algorithm, const std::string &tenso
     return nullptr;
 }
 
+namespace {
+
+// What each body is made of, where it is const and where it is to be changed.
+void each_of(auto &expressions, const auto &visit) {
+    for (auto &e : expressions) visit(e);
+}
+void each_where(auto &condition, const auto &visit) {
+    if (condition.defined()) visit(condition);
+}
+void each_expression(Is<Map> auto &b, const auto &visit) { visit(b.value); }
+void each_expression(Is<Reduce> auto &b, const auto &visit) { each_of(b.inputs, visit), each_where(b.where, visit), each_of(b.at, visit); }
+void each_expression(Is<Scan> auto &b, const auto &visit) { each_of(b.inputs, visit), each_where(b.segments, visit); }
+void each_expression(Is<Update> auto &b, const auto &visit) { each_of(b.index, visit), visit(b.value); }
+
+// The monoid and the inputs of a fold, null where the stage is none.
+struct Fold {
+    const Monoid *monoid = nullptr;
+    const std::vector<Expr> *inputs = nullptr;
+};
+Fold fold_of(const Stage &stage) {
+    return std::visit(Overloaded{
+                          [](const Map &) { return Fold{}; },
+                          [](const Reduce &b) {
+                              return Fold{&b.monoid, &b.inputs};
+                          },
+                          [](const Scan &b) {
+                              return Fold{&b.monoid, &b.inputs};
+                          },
+                          [](const Update &) { return Fold{}; },
+                      },
+                      stage.body);
+}
+
+}  // namespace
+
 std::vector<Expr> expressions_of(const Stage &stage) {
     std::vector<Expr> all;
-    with_expressions(stage, [&](const Expr &e) {
-        all.push_back(e);
-        return e;
-    });
+    std::visit([&](const auto &body) { each_expression(body, [&](const Expr &e) { all.push_back(e); }); }, stage.body);
     return all;
 }
 
-Stage with_expressions(const Stage &stage, const std::function<Expr(const Expr &)> &change) {
-    Stage result = stage;
-    auto each = [&](std::vector<Expr> &list) {
-        for (Expr &e : list) e = change(e);
-    };
-    if (auto *map = std::get_if<Map>(&result.body)) map->value = change(map->value);
-    if (auto *reduce = std::get_if<Reduce>(&result.body)) {
-        each(reduce->inputs);
-        if (reduce->where.defined()) reduce->where = change(reduce->where);
-        each(reduce->at);
-    }
-    if (auto *scan = std::get_if<Scan>(&result.body)) {
-        each(scan->inputs);
-        if (scan->segments.defined()) scan->segments = change(scan->segments);
-    }
-    if (auto *update = std::get_if<Update>(&result.body)) {
-        each(update->index);
-        update->value = change(update->value);
-    }
-    return result;
+Stage map_expressions(Stage stage, const ChangeExpr &change) {
+    std::visit([&](auto &body) { each_expression(body, [&](Expr &e) { e = change(e); }); }, stage.body);
+    return stage;
+}
+
+Monoid map_expressions(Monoid monoid, const ChangeExpr &change) {
+    auto each = [&](std::vector<Expr> &expressions) { each_of(expressions, [&](Expr &e) { e = change(e); }); };
+    each(monoid.lift), each(monoid.combine), each(monoid.step);
+    for (BatchPass &pass : monoid.batch) each(pass.values);
+    return monoid;
+}
+
+Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change) {
+    for (Dim &dim : algorithm.dims)
+        if (dim.size.defined()) dim.size = change(dim.size);
+    for (Stage &stage : algorithm.stages) stage = map_expressions(std::move(stage), change);
+    for (Call &call : algorithm.calls)
+        for (auto &[name, value] : call.parameters) value = change(value);
+    return algorithm;
+}
+
+Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change) {
+    std::visit(Overloaded{
+                   [](Map &) {},
+                   [&](Reduce &b) { b.monoid = change(b.monoid); },
+                   [&](Scan &b) { b.monoid = change(b.monoid); },
+                   [](Update &) {},
+               },
+               stage.body);
+    return stage;
+}
+
+bool is_fold(const Stage &stage) { return fold_of(stage).monoid; }
+
+const Monoid &monoid_of(const Stage &fold) {
+    const Monoid *monoid = fold_of(fold).monoid;
+    require(monoid, fold.name + " is no fold");
+    return *monoid;
+}
+
+const std::vector<Expr> &inputs_of(const Stage &fold) {
+    const std::vector<Expr> *inputs = fold_of(fold).inputs;
+    require(inputs, fold.name + " is no fold");
+    return *inputs;
 }
 
 std::vector<std::string> reduced_dims(const Stage &stage) {
     auto *reduce = std::get_if<Reduce>(&stage.body);
     return reduce ? reduce->dims : std::vector<std::string>{};
+}
+
+std::string scanned_dim(const Stage &stage) {
+    auto *scan = std::get_if<Scan>(&stage.body);
+    return scan ? scan->dim : "";
+}
+
+std::vector<std::string> folded_dims(const Stage &stage) {
+    using Dims = std::vector<std::string>;
+    return std::visit(Overloaded{
+                          [](const Map &) { return Dims{}; },
+                          [](const Reduce &b) { return b.dims; },
+                          [](const Scan &b) { return Dims{b.dim}; },
+                          [](const Update &) { return Dims{}; },
+                      },
+                      stage.body);
 }
 
 Algorithm renamed(const Call &call, const KeepsCall &keeps) {
@@ -190,25 +267,27 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         for (Part &p : m.parts) rename_dims(p.dims);
         for (BatchPass &p : m.batch) rename_dims(p.dims);
     };
+    callee = map_expressions(std::move(callee), rename);
     for (Dim &d : callee.dims) {
-        if (d.size.defined()) d.size = rename(d.size);
         if (!d.equals.empty()) d.equals = dim_names.at(d.equals);
         d.name = dim_names.at(d.name);
     }
     for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
     for (Stage &stage : callee.stages) {
-        stage = with_expressions(stage, rename);
         stage.name = scoped(stage.name);
         rename_dims(stage.dims);
-        if (auto *reduce = std::get_if<Reduce>(&stage.body)) rename_dims(reduce->dims), rename_monoid(reduce->monoid);
-        if (auto *scan = std::get_if<Scan>(&stage.body)) scan->dim = dim_names.at(scan->dim), rename_monoid(scan->monoid);
-        if (auto *update = std::get_if<Update>(&stage.body)) update->state = tensor_names.at(update->state);
+        std::visit(Overloaded{
+                       [](Map &) {},
+                       [&](Reduce &b) { rename_dims(b.dims), rename_monoid(b.monoid); },
+                       [&](Scan &b) { b.dim = dim_names.at(b.dim), rename_monoid(b.monoid); },
+                       [&](Update &b) { b.state = tensor_names.at(b.state); },
+                   },
+                   stage.body);
     }
     for (Call &inner : callee.calls) {
         inner.scope = scoped(inner.scope);
         for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
         for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
-        for (auto &[name, value] : inner.parameters) value = rename(value);
     }
     for (std::string &name : callee.outputs) name = tensor_names.at(name);
     return callee;

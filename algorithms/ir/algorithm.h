@@ -38,9 +38,10 @@ std::vector<std::string> names_of(const std::vector<Dim> &dims);
 Dim fixed_dim(const std::string &name, int64_t value);
 Dim symbolic_dim(const std::string &name);
 Dim derived_dim(const std::string &name, Expr size);
-// As many as offsets[parent + 1] - offsets[parent], none where that is negative; nothing else bounds them: see ragged_rows (ragged.h).
+// The extent is offsets[parent + 1] - offsets[parent], or 0 if that is negative. Nothing else bounds it: see ragged_rows
+// (ragged.h).
 Dim ragged_dim(const std::string &name, const std::string &offsets, DType offsets_type, const std::string &parent);
-// As many as count[index…] says, clamped to 0 ..= max.
+// The extent is `count`, clamped to 0 ..= max.
 Dim counted_dim(const std::string &name, Expr count, Expr max);
 
 enum class Role : uint8_t { input, state, constant };
@@ -78,10 +79,9 @@ struct BatchPass {
     std::vector<std::string> dims;  // extra dims of the result
 };
 
-// A fold over elements: `combine` is associative with `identity`; `step` absorbs one element and equals
-// combine(left, lift(inputs)); both are property-tested. `commutative` permits reordering.
-// The batch form gives the fold of a whole chunk by plain passes, the first parts.size() results of which, by
-// `batch_parts`, are the parts; splitting a reduction online uses it for each chunk.
+// A fold over elements: `combine` is associative with `identity`; `step` absorbs one element and equals combine(left,
+// lift(inputs)); both are property-tested. `commutative` permits reordering. The batch form folds a whole chunk by plain passes;
+// `batch_parts` says which pass gives each part. Splitting a reduction online uses it for each chunk.
 struct Monoid {
     std::string name;
     std::vector<Part> parts;
@@ -110,9 +110,9 @@ struct Reduce {
 
 enum class ScanDirection : uint8_t { forward, backward };
 
-// Prefix folds along `dim`, which is one of the stage's dims, from its first element or, backward, from its last: then the
-// result at i folds the elements from the last down to i (inclusive) or i + 1. Where `segments` holds (undefined: nowhere)
-// the fold begins anew at that element.
+// Prefix folds along `dim`, one of the stage's dims. Forward they begin at its first element. Backward they begin at its last, and
+// the result at i folds the elements from the last down to i (inclusive) or i + 1. The fold begins anew at each element where
+// `segments` holds (undefined: nowhere).
 struct Scan {
     Monoid monoid;
     std::string dim;
@@ -181,14 +181,31 @@ struct Algorithm {
 std::vector<Tensor> results_of(const Stage &stage);
 // The stage and part that define a tensor, or null.
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor);
-// Every expression of a stage (values, inputs, where, at, indices).
+
+// Reaching through stages. A pass that gives their bodies a meaning uses std::visit with a case for each (support/containers/alternatives.h).
+
+using ChangeExpr = std::function<Expr(const Expr &)>;
+// Every expression of a stage (values, inputs, where, at, indices). Its monoid's are not: they are over elements, not over points.
 std::vector<Expr> expressions_of(const Stage &stage);
-Stage with_expressions(const Stage &stage, const std::function<Expr(const Expr &)> &change);
+// The stage with each of these changed.
+Stage map_expressions(Stage stage, const ChangeExpr &change);
+// The monoid with each expression of lift, combine, step and batch changed.
+Monoid map_expressions(Monoid monoid, const ChangeExpr &change);
+// The algorithm with the sizes of its dims, the expressions of its stages and the parameters of its calls changed.
+Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
+// The stage with its monoid changed, where it has one.
+Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change);
+
+bool is_fold(const Stage &stage);                           // Reduce or Scan
+const Monoid &monoid_of(const Stage &fold);                 // InternalError where it is none
+const std::vector<Expr> &inputs_of(const Stage &fold);      // likewise
 std::vector<std::string> reduced_dims(const Stage &stage);  // Reduce: its dims; otherwise none
+std::string scanned_dim(const Stage &stage);                // Scan: its dim; otherwise ""
+std::vector<std::string> folded_dims(const Stage &stage);   // those of both
 // Replaces every call by the callee's stages under the call's scope.
 Algorithm inline_calls(const Algorithm &algorithm);
 
-// The same, but calls stay whose scope `keeps` holds for, those of inlined callees included ("ffn.up").
+// The same, but a call stays if `keeps` holds for its scope; this includes calls of inlined callees ("ffn.up").
 struct PartlyInlined {
     Algorithm algorithm;                        // its calls are those that stayed, in the order in which they run
     std::vector<std::set<std::string>> before;  // for each of them, the stages that run before it

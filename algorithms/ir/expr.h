@@ -60,14 +60,14 @@ struct Expr::Node {
     int number = 0;                              // left, right: part; input: position
     Operands args;                               // operands; a load's indices
 
-    // Of the whole tree, filled in where an Expr is made of the node. They tell most expressions apart and let a traversal leave
-    // out what cannot concern it.
+    // Facts of the whole tree, filled in when an Expr is made of the node. They tell most expressions apart, and a traversal skips
+    // what cannot concern it.
     size_t hash = 0;         // equal expressions have equal ones
     uint64_t variables = 0;  // the bits of the names of its variables
     bool extents = false, loads = false;
     int height = 1;  // nodes on the longest path down
 
-    // The bit of a name, which other names may share: where it is clear, the variable is not in the tree.
+    // The bit of a name. Other names may share it; where it is clear, the variable is not in the tree.
     static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
     static uint64_t bit_of(const std::string &name) { return bit_of(std::hash<std::string>()(name)); }
 };
@@ -136,7 +136,7 @@ Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
 // Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.
 Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value);
 Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value);
-// The expression with every load made only where `guard` holds, for a place where it means something only there.
+// The expression with every load guarded by `guard`, for a place where the expression has a meaning only under it.
 Expr read_where(const Expr &e, const Expr &guard);
 // Calls `visit` on every distinct node, operands first.
 template <typename Visit>
@@ -147,7 +147,7 @@ bool has_load(const Expr &e);
 
 // "fma(x[m, k], w[k, n], acc)": the text form. Its length is exponential in the depth of sharing: SharedText writes what repeats once.
 std::string to_string(const Expr &e);
-// Its first characters, and "..." where there are more: for messages.
+// The first characters of the text, and "..." if there are more: for messages.
 std::string brief(const Expr &e, size_t most = 160);
 
 template <typename Visit>

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "algorithms/text/print.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
@@ -255,16 +256,24 @@ private:
     std::string stage_text(const Stage &stage, const Versions &versions) {
         Seen seen;
         std::string text = dim_list(stage.dims);
-        if (auto *map = std::get_if<Map>(&stage.body)) return "map" + text + " " + expr(map->value, versions, seen);
-        if (auto *r = std::get_if<Reduce>(&stage.body))
-            return "reduce" + text + dim_list(r->dims) + " " + monoid(r->monoid, versions, seen) + exprs(r->inputs, versions, seen) +
-                   " where " + expr(r->where, versions, seen) + " at" + exprs(r->at, versions, seen);
-        if (auto *s = std::get_if<Scan>(&stage.body))
-            return "scan" + text + " " + dim(s->dim) + " " + monoid(s->monoid, versions, seen) + exprs(s->inputs, versions, seen) + " " +
-                   number(s->inclusive) + (s->direction == ScanDirection::backward ? " backward" : "") +
-                   (s->segments.defined() ? " segments " + expr(s->segments, versions, seen) : "");
-        const Update &u = std::get<Update>(stage.body);
-        return "update" + text + " " + tensor(u.state, versions) + exprs(u.index, versions, seen) + " " + expr(u.value, versions, seen);
+        return std::visit(
+            Overloaded{
+                [&](const Map &m) { return "map" + text + " " + expr(m.value, versions, seen); },
+                [&](const Reduce &r) {
+                    return "reduce" + text + dim_list(r.dims) + " " + monoid(r.monoid, versions, seen) + exprs(r.inputs, versions, seen) +
+                           " where " + expr(r.where, versions, seen) + " at" + exprs(r.at, versions, seen);
+                },
+                [&](const Scan &s) {
+                    return "scan" + text + " " + dim(s.dim) + " " + monoid(s.monoid, versions, seen) + exprs(s.inputs, versions, seen) +
+                           " " + number(s.inclusive) + (s.direction == ScanDirection::backward ? " backward" : "") +
+                           (s.segments.defined() ? " segments " + expr(s.segments, versions, seen) : "");
+                },
+                [&](const Update &u) {
+                    return "update" + text + " " + tensor(u.state, versions) + exprs(u.index, versions, seen) + " " +
+                           expr(u.value, versions, seen);
+                },
+            },
+            stage.body);
     }
 
     std::string call_text(const Call &call, const Versions &versions);
@@ -319,10 +328,13 @@ std::string monoid_parts(const Monoid &m) {
 
 std::string surface_of(const Stage &stage) {
     std::string text = "stage " + quoted(stage.name) + quoted(stage.dims);
-    if (std::get_if<Map>(&stage.body)) return text + " map";
-    if (auto *r = std::get_if<Reduce>(&stage.body)) return text + " reduce " + quoted(r->dims) + monoid_parts(r->monoid);
-    if (auto *s = std::get_if<Scan>(&stage.body)) return text + " scan " + quoted(s->dim) + monoid_parts(s->monoid);
-    return text + " update " + quoted(std::get<Update>(stage.body).state);
+    return text + std::visit(Overloaded{
+                                 [](const Map &) { return std::string(" map"); },
+                                 [](const Reduce &r) { return " reduce " + quoted(r.dims) + monoid_parts(r.monoid); },
+                                 [](const Scan &s) { return " scan " + quoted(s.dim) + monoid_parts(s.monoid); },
+                                 [](const Update &u) { return " update " + quoted(u.state); },
+                             },
+                             stage.body);
 }
 
 }  // namespace

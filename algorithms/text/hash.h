@@ -7,12 +7,11 @@
 
 namespace tessera {
 
-// What is computed, names aside: renaming the algorithm, its dims, tensors, parameters, stages, monoids, parts or call
-// scopes keeps it; changing an expression, a type, a constant, a monoid, a dim's constraints, the numerics or the order
-// of parameters, of inputs, of states or of outputs changes it. Inputs, states and parameters count by position; all else
-// by what the outputs and the states' last versions depend on, so the order of stages does not matter except
-// through the states that they read and write, and what nothing depends on does not count. A call counts as its callee's
-// semantic hash with its arguments; inlining it changes the hash. The algorithm must be legal (verify.h).
+// What is computed, names aside: renaming the algorithm, its dims, tensors, parameters, stages, monoids, parts or call scopes keeps
+// it; changing an expression, a type, a constant, a monoid, a dim's constraints, the numerics or the order of parameters, of
+// inputs, of states or of outputs changes it. Inputs, states and parameters count by position. All else counts only if the outputs
+// or the last versions of states depend on it; the order of stages matters only through the states that they read and write. A call
+// counts as its callee's semantic hash with its arguments; inlining it changes the hash. The algorithm must be legal (verify.h).
 std::string semantic_hash(const Algorithm &algorithm);
 // The text that semantic_hash is taken of: one line for each dim, distinct expression, monoid and stage, numbered in the
 // order in which the outputs need them.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/print.h"
+#include "support/containers/alternatives.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 
@@ -64,21 +65,25 @@ json to_json(const Monoid &m) {
 
 static json write(const Stage &stage) {
     json j = {{"name", stage.name}, {"dims", stage.dims}};
-    if (auto *map = std::get_if<Map>(&stage.body)) j["map"] = to_json(map->value);
-    if (auto *r = std::get_if<Reduce>(&stage.body)) {
-        json body = {{"monoid", to_json(r->monoid)}, {"dims", r->dims}, {"inputs", list(r->inputs)}};
-        if (r->where.defined()) body["where"] = to_json(r->where);
-        if (!r->at.empty()) body["at"] = list(r->at);
-        j["reduce"] = body;
-    }
-    if (auto *s = std::get_if<Scan>(&stage.body)) {
-        json body = {{"monoid", to_json(s->monoid)}, {"dim", s->dim}, {"inclusive", s->inclusive}, {"inputs", list(s->inputs)}};
-        if (s->direction != ScanDirection::forward) body["direction"] = name_of(s->direction);
-        if (s->segments.defined()) body["segments"] = to_json(s->segments);
-        j["scan"] = body;
-    }
-    if (auto *u = std::get_if<Update>(&stage.body))
-        j["update"] = {{"state", u->state}, {"index", list(u->index)}, {"value", to_json(u->value)}};
+    std::visit(Overloaded{
+                   [&](const Map &m) { j["map"] = to_json(m.value); },
+                   [&](const Reduce &r) {
+                       json body = {{"monoid", to_json(r.monoid)}, {"dims", r.dims}, {"inputs", list(r.inputs)}};
+                       if (r.where.defined()) body["where"] = to_json(r.where);
+                       if (!r.at.empty()) body["at"] = list(r.at);
+                       j["reduce"] = body;
+                   },
+                   [&](const Scan &s) {
+                       json body = {{"monoid", to_json(s.monoid)}, {"dim", s.dim}, {"inclusive", s.inclusive}, {"inputs", list(s.inputs)}};
+                       if (s.direction != ScanDirection::forward) body["direction"] = name_of(s.direction);
+                       if (s.segments.defined()) body["segments"] = to_json(s.segments);
+                       j["scan"] = body;
+                   },
+                   [&](const Update &u) {
+                       j["update"] = {{"state", u.state}, {"index", list(u.index)}, {"value", to_json(u.value)}};
+                   },
+               },
+               stage.body);
     return j;
 }
 

@@ -83,20 +83,8 @@ public:
     std::string stage_text(const Stage &stage) {
         std::vector<Expr> expressions = expressions_of(stage);
         SharedText line(expressions);
-        std::string head = stage.name + "[" + list(stage.dims) + "]: ", body;
-        if (auto *map = std::get_if<Map>(&stage.body)) body = std::string(name_of(map->value.type())) + " = " + line(map->value);
-        if (auto *r = std::get_if<Reduce>(&stage.body)) {
-            body = parts_text(r->monoid) + " = " + monoid(r->monoid) + " over " + list(r->dims) + " of (" + line(r->inputs) + ")";
-            if (r->where.defined()) body += " where " + line(r->where);
-            if (!r->at.empty()) body += " at [" + line(r->at) + "]";
-        }
-        if (auto *s = std::get_if<Scan>(&stage.body)) {
-            body = parts_text(s->monoid) + " = " + (s->inclusive ? "inclusive" : "exclusive") + " scan of " + monoid(s->monoid) +
-                   (s->direction == ScanDirection::backward ? " backward" : "") + " along " + s->dim + " of (" + line(s->inputs) + ")";
-            if (s->segments.defined()) body += " anew where " + line(s->segments);
-        }
-        if (auto *u = std::get_if<Update>(&stage.body)) body = u->state + "[" + line(u->index) + "] := " + line(u->value);
-        return line.finish("  ", head + body);
+        const std::string head = stage.name + "[" + list(stage.dims) + "]: ";
+        return line.finish("  ", head + std::visit([&](const auto &body) { return body_text(body, line); }, stage.body));
     }
 
     std::string call_text(const Call &call) {
@@ -141,6 +129,21 @@ public:
     }
 
 private:
+    std::string body_text(const Map &m, SharedText &line) { return std::string(name_of(m.value.type())) + " = " + line(m.value); }
+    std::string body_text(const Reduce &r, SharedText &line) {
+        std::string text = parts_text(r.monoid) + " = " + monoid(r.monoid) + " over " + list(r.dims) + " of (" + line(r.inputs) + ")";
+        if (r.where.defined()) text += " where " + line(r.where);
+        if (!r.at.empty()) text += " at [" + line(r.at) + "]";
+        return text;
+    }
+    std::string body_text(const Scan &s, SharedText &line) {
+        std::string text = parts_text(s.monoid) + " = " + (s.inclusive ? "inclusive" : "exclusive") + " scan of " + monoid(s.monoid) +
+                           (s.direction == ScanDirection::backward ? " backward" : "") + " along " + s.dim + " of (" + line(s.inputs) + ")";
+        if (s.segments.defined()) text += " anew where " + line(s.segments);
+        return text;
+    }
+    std::string body_text(const Update &u, SharedText &line) { return u.state + "[" + line(u.index) + "] := " + line(u.value); }
+
     // The monoid's name, with its definition noted to be printed once.
     std::string monoid(const Monoid &m) {
         if (is_standard(m)) return m.name;

@@ -1,5 +1,5 @@
-// The text of expressions that are read together: what repeats in them is written once, under a name. Without it the text of
-// an elementary function is as long as its tree, which is exponential in the depth of sharing.
+// The text of expressions that are read together. What repeats in them is written once, under a name. Without it the text of an
+// elementary function is as long as its tree, which is exponential in the depth of sharing.
 //
 //     SharedText line({value});
 //     out += line.finish("  ", "y[M] = " + line(value));

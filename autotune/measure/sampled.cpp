@@ -6,6 +6,7 @@
 #include <set>
 
 #include "costmodel/features/index_value.h"
+#include "support/containers/alternatives.h"
 
 namespace tessera {
 
@@ -30,9 +31,8 @@ struct Touched {
 Touched touched_by(const TileBody &body) {
     Touched all;
     walk(body, [&](const TileNode &node) {
-        if (auto *c = std::get_if<Compute>(&node)) all.stored.insert(c->buffer);
-        if (auto *c = std::get_if<Copy>(&node)) all.stored.insert(c->buffer);
-        if (auto *a = std::get_if<Alloc>(&node)) all.allocated.insert(a->buffer.name);
+        if (auto store = store_of(node)) all.stored.insert(store->buffer);
+        if (auto *alloc = std::get_if<Alloc>(&node)) all.allocated.insert(alloc->buffer.name);
         all.invokes |= std::holds_alternative<Invoke>(node);
         for (const std::string &name : loads_in(expressions_of(node))) all.loads[name]++;
     });
@@ -61,15 +61,9 @@ private:
     LoopPositions at_;
     std::set<std::string> outputs_;
 
-    TileNode node(TileNode n, bool outermost) {
-        if (auto *l = std::get_if<Loop>(&n)) {
-            if (may_skip(*l)) return some_of(*l, outermost);
-            l->body = body(l->body, outermost);
-        }
-        if (auto *l = std::get_if<Let>(&n)) l->body = body(l->body, outermost);
-        if (auto *a = std::get_if<Alloc>(&n)) a->body = body(a->body, outermost);
-        if (auto *g = std::get_if<Guard>(&n)) g->then = body(g->then, outermost), g->otherwise = body(g->otherwise, outermost);
-        return n;
+    TileNode node(const TileNode &n, bool outermost) {
+        if (auto *loop = std::get_if<Loop>(&n); loop && may_skip(*loop)) return some_of(*loop, outermost);
+        return map_bodies(n, [&](const TileBody &inner) { return body(inner, outermost); });
     }
 
     bool may_skip(const Loop &loop) const {
@@ -113,18 +107,28 @@ private:
             [&](const TileBody &body, std::vector<std::pair<std::string, int64_t>> inner) {
                 for (const auto &n : body) {
                     auto touch = [&](const std::vector<Expr> &index) { widen(index, inner, 0, first), widen(index, inner, 1, second); };
-                    if (auto *c = std::get_if<Compute>(n.get()); c && c->buffer == buffer) touch(c->index);
-                    if (auto *c = std::get_if<Copy>(n.get()); c && c->buffer == buffer) touch(c->index);
+                    if (auto store = store_of(*n); store && store->buffer == buffer) touch(store->index);
                     for (const Expr &root : expressions_of(*n))
                         if (root.defined())
                             walk(root, [&](const Expr &e) {
                                 if (e.kind() == ExprKind::load && e->name == buffer)
                                     touch({e->args.begin(), e->args.end() - (e->guarded ? 2 : 0)});
                             });
-                    std::vector<std::pair<std::string, int64_t>> within = inner;
-                    if (auto *l = std::get_if<Loop>(n.get())) within.emplace_back(l->variable, std::max<int64_t>(1, at.value(l->count)));
-                    if (auto *l = std::get_if<Let>(n.get())) at.lets[l->variable] = l->value;
-                    for (const TileBody *b : bodies_of(*n)) visit(*b, within);
+                    std::visit(Overloaded{
+                                   [&](const Loop &l) {
+                                       auto within = inner;
+                                       within.emplace_back(l.variable, std::max<int64_t>(1, at.value(l.count)));
+                                       visit(l.body, within);
+                                   },
+                                   [&](const Let &l) {
+                                       at.lets[l.variable] = l.value;
+                                       visit(l.body, inner);
+                                   },
+                                   [&](const Guard &g) { visit(g.then, inner), visit(g.otherwise, inner); },
+                                   [&](const Alloc &a) { visit(a.body, inner); },
+                                   [](const LeafNode auto &) {},
+                               },
+                               *n);
                 }
             };
         visit(loop.body, {});
@@ -152,20 +156,25 @@ private:
 
 static double steps_in(const TileBody &body, LoopPositions &at) {
     double steps = 0;
-    for (const auto &n : body) {
-        if (std::holds_alternative<Compute>(*n) || std::holds_alternative<Copy>(*n))
-            for (const Expr &e : expressions_of(*n))
-                if (e.defined()) walk(e, [&](const Expr &) { steps++; });
-        if (auto *l = std::get_if<Loop>(n.get())) {
-            const double count = static_cast<double>(std::max<int64_t>(0, at.value(l->count)));
-            steps += count > 0 ? count * steps_in(l->body, at) : 0;
-        } else if (auto *g = std::get_if<Guard>(n.get())) {
-            steps += std::max(steps_in(g->then, at), steps_in(g->otherwise, at));
-        } else {
-            if (auto *l = std::get_if<Let>(n.get())) at.lets[l->variable] = l->value;
-            for (const TileBody *b : bodies_of(*n)) steps += steps_in(*b, at);
-        }
-    }
+    for (const auto &n : body)
+        std::visit(Overloaded{
+                       [&](const StoreNode auto &) {
+                           for (const Expr &e : expressions_of(*n))
+                               if (e.defined()) walk(e, [&](const Expr &) { steps++; });
+                       },
+                       [&](const Loop &l) {
+                           const double count = static_cast<double>(std::max<int64_t>(0, at.value(l.count)));
+                           steps += count > 0 ? count * steps_in(l.body, at) : 0;
+                       },
+                       [&](const Guard &g) { steps += std::max(steps_in(g.then, at), steps_in(g.otherwise, at)); },
+                       [&](const Let &l) {
+                           at.lets[l.variable] = l.value;
+                           steps += steps_in(l.body, at);
+                       },
+                       [&](const Alloc &a) { steps += steps_in(a.body, at); },
+                       [](const LeafNode auto &) {},
+                   },
+                   *n);
     return steps;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autotune/search/tuned_schedule.h"
+#include "autotune/space/decisions_from_schedule.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -9,46 +9,17 @@
 #include "schedules/artifact/fields.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/artifact/read.h"
+#include "schedules/artifact/write.h"
 #include "schedules/knobs/notation.h"
 
 namespace tessera {
 
 using nlohmann::json;
 
-static std::vector<std::string> texts(const std::vector<LayoutAxis> &layout) {
-    std::vector<std::string> all;
-    for (const LayoutAxis &axis : layout) all.push_back(to_string(axis));
-    return all;
-}
-
-static json knobs_document(const Knobs &k) {
-    StageKnobs s;
-    if (k.place) s = s.place(to_string(*k.place));
-    if (!k.block.empty()) s = s.block(k.block);
-    if (!k.k.empty()) s = s.k(k.k);
-    if (!k.micro.empty()) s = s.micro(k.micro);
-    for (const auto &[level, extents] : k.levels) s = s.level(level, extents);
-    if (!k.loops.empty()) s = s.loops(k.loops);
-    if (!k.vector.empty()) s = s.vector(k.vector);
-    if (!k.unroll.empty()) s = s.unroll(k.unroll);
-    if (!k.parallel.empty()) s = s.parallel(k.parallel);
-    for (const auto &[operand, pack] : k.pack) s = s.pack(operand, pack.at, texts(pack.layout));
-    for (const auto &[operand, when] : k.prefetch)
-        s = s.prefetch(operand, when.loop.empty() ? "" : when.stage + "." + when.loop, when.ahead);
-    if (!k.layout.empty()) s = s.layout(texts(k.layout));
-    for (const auto &[dim, tail] : k.tail) s = s.tail(dim, tail);
-    for (const auto &[dim, split] : k.split) s = s.split(dim, split.how, split.size);
-    if (k.instruction) s = s.instruction(*k.instruction);
-    if (k.call) s = s.call(*k.call);
-    if (k.warps) s = s.warps(*k.warps);
-    for (const Directive &d : k.directives) s = s.directive(d);
-    return s.document();
-}
-
 json document_of(const KnobsByStage &stages) {
     json document = json::object();
     for (const auto &[name, knobs] : stages)
-        if (json k = knobs_document(knobs); !k.empty()) document[name] = std::move(k);
+        if (json k = json_of(knobs); !k.empty()) document[name] = std::move(k);
     return document;
 }
 

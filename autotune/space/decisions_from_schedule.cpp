@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "autotune/space/knob_decisions.h"
 #include "schedules/knobs/notation.h"
 
 namespace tessera {
@@ -79,61 +80,85 @@ std::string split_text(const Split &split, const Decision &d) {
     return nearest;
 }
 
+std::string place_answer(const Knobs &k, const Decision &d) {
+    if (d.knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
+    if (!k.place || k.place->kind != Place::Kind::at) return "root";
+    return k.place->stage + "." + k.place->loop;
+}
+
+std::string vector_answer(const Knobs &k, const Decision &d, const std::string &dim) {
+    if (!dim.empty()) return k.vector.count(dim) ? "yes" : "no";
+    for (const auto &[along, lanes] : k.vector)
+        for (const Answer &a : d.answers)
+            if (a.value == along) return along;
+    return "none";
+}
+
+std::string tile_answer(const Knobs &k, const std::string &dim) {
+    auto tile = k.levels.find("tile");
+    return tile == k.levels.end() ? "none" : extent_in(tile->second, dim).value_or("none");
+}
+
+std::optional<std::string> order_answer(const Knobs &k, const Decision &d, const std::string &level) {
+    if (level == "k") return order_of_slices(k);
+    if (level == "block") return order_of(k, true, d);
+    if (level == "micro") return order_of(k, false, d);
+    return std::nullopt;
+}
+
+std::string pack_answer(const KnobsByStage &stages, const Knobs &k, const std::string &stage, const std::string &operand) {
+    auto pack = k.pack.find(operand);
+    if (pack == k.pack.end()) return "none";
+    if (pack->second.is_ahead()) return "ahead";
+    if (pack->second.at != "root") return stage + "." + pack->second.at;
+    auto copy = stages.find(stage + "." + operand + ".packed");
+    if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at)
+        return copy->second.place->stage + "." + copy->second.place->loop;
+    return "root";
+}
+
+std::string prefetch_answer(const Knobs &k, const std::string &operand) {
+    auto rule = k.prefetch.find(operand);
+    return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "0" : std::to_string(rule->second.ahead);
+}
+
+std::string tail_answer(const Knobs &k, const std::string &dim) {
+    auto tail = k.tail.find(dim);
+    return tail != k.tail.end() && tail->second == Tail::loop ? "loop" : "mask";
+}
+
+std::string split_answer(const Knobs &k, const Decision &d, const std::string &dim) {
+    auto split = k.split.find(dim);
+    return split == k.split.end() ? "none" : split_text(split->second, d);
+}
+
 std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision &d) {
     auto found = stages.find(d.stage);
     static const Knobs none;
     const Knobs &k = found == stages.end() ? none : found->second;
-    const std::string &knob = d.knob;
-    if (knob.starts_with("split.")) {
-        const std::string dim = after(knob, "split.");
-        auto split = k.split.find(dim);
-        return split == k.split.end() ? "none" : split_text(split->second, d);
-    }
-    if (knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
-    if (knob == "place") {
-        if (!k.place || k.place->kind != Place::Kind::at) return "root";
-        return k.place->stage + "." + k.place->loop;
-    }
-    if (knob == "vector") {
-        for (const auto &[dim, lanes] : k.vector)
-            for (const Answer &a : d.answers)
-                if (a.value == dim) return dim;
-        return "none";
-    }
-    if (knob.starts_with("vector.")) return k.vector.count(after(knob, "vector.")) ? "yes" : "no";
-    if (knob.starts_with("micro.")) return extent_in(k.micro, after(knob, "micro.")).value_or("1");
-    if (knob.starts_with("tile.")) {
-        auto tile = k.levels.find("tile");
-        return tile == k.levels.end() ? "none" : extent_in(tile->second, after(knob, "tile.")).value_or("none");
-    }
-    if (knob.starts_with("block.")) return extent_in(k.block, after(knob, "block.")).value_or("none");
-    if (knob.starts_with("k.")) return extent_in(k.k, after(knob, "k.")).value_or("none");
-    if (knob.starts_with("prefetch.")) {
-        auto rule = k.prefetch.find(after(knob, "prefetch."));
-        return rule == k.prefetch.end() ? "none" : rule->second.loop.empty() ? "0" : std::to_string(rule->second.ahead);
-    }
-    if (knob.starts_with("unroll.")) return extent_in(k.unroll, after(knob, "unroll.")).value_or("1");
-    if (knob.starts_with("tail.")) {
-        auto tail = k.tail.find(after(knob, "tail."));
-        return tail != k.tail.end() && tail->second == Tail::loop ? "loop" : "mask";
-    }
-    if (knob == "warps") return std::to_string(k.warps.value_or(1));
-    if (knob == "layout") return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
-    if (knob == "order.k") return order_of_slices(k);
-    if (knob == "order.block") return order_of(k, true, d);
-    if (knob == "order.micro") return order_of(k, false, d);
-    if (knob == "parallel") return std::to_string(k.parallel.size());
-    if (knob == "instruction") return k.instruction.value_or("fma");
-    if (knob.starts_with("pack.")) {
-        const std::string operand = after(knob, "pack.");
-        auto pack = k.pack.find(operand);
-        if (pack == k.pack.end()) return "none";
-        if (pack->second.is_ahead()) return "ahead";
-        if (pack->second.at != "root") return d.stage + "." + pack->second.at;
-        auto copy = stages.find(d.stage + "." + operand + ".packed");
-        if (copy != stages.end() && copy->second.place && copy->second.place->kind == Place::Kind::at)
-            return copy->second.place->stage + "." + copy->second.place->loop;
-        return "root";
+    const std::optional<Knob> knob = knob_made_by(d.knob);
+    if (!knob) return std::nullopt;
+    const size_t dot = d.knob.find('.');
+    const std::string of = dot == std::string::npos ? "" : d.knob.substr(dot + 1);  // a dim, an operand or a level
+    switch (*knob) {
+    case Knob::place: return place_answer(k, d);
+    case Knob::block: return extent_in(k.block, of).value_or("none");
+    case Knob::k: return extent_in(k.k, of).value_or("none");
+    case Knob::micro: return extent_in(k.micro, of).value_or("1");
+    case Knob::levels: return tile_answer(k, of);
+    case Knob::loops: return order_answer(k, d, of);
+    case Knob::vector: return vector_answer(k, d, of);
+    case Knob::unroll: return extent_in(k.unroll, of).value_or("1");
+    case Knob::parallel: return std::to_string(k.parallel.size());
+    case Knob::pack: return pack_answer(stages, k, d.stage, of);
+    case Knob::prefetch: return prefetch_answer(k, of);
+    case Knob::layout: return k.layout.empty() ? d.answers[0].value : k.layout.back().dim;
+    case Knob::tail: return tail_answer(k, of);
+    case Knob::split: return split_answer(k, d, of);
+    case Knob::instruction: return k.instruction.value_or("fma");
+    case Knob::warps: return std::to_string(k.warps.value_or(1));
+    case Knob::call:
+    case Knob::directives: break;
     }
     return std::nullopt;
 }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/space/knob_decisions.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/split.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
 std::string Sketch::ask(const std::string &stage, const std::string &knob, std::vector<Answer> answers, bool ordered) {
+    require(knob_made_by(knob).has_value(), "a decision's name begins with a word of knob_decisions.h");
     const Decision decision = restricted({stage, knob, std::move(answers), ordered}, space_.restrictions);
     if (decision.answers.size() == 1) return decision.answers[0].value;
     return decision.answers[choose_(decision)].value;
@@ -42,7 +45,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
         const bool ragged = dim && dim->kind == DimKind::derived && !variables_in(dim->size).empty();
         const int64_t n = extent_of(algorithm, space_.extents, d);
         std::vector<Answer> answers = {{"none", 1}};
-        const Monoid &monoid = scans ? std::get<Scan>(stage.body).monoid : reduce->monoid;
+        const Monoid &monoid = monoid_of(stage);
         if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
             answers[0].prior = 0.1;
             answers.push_back({"passes", 1});

@@ -12,7 +12,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     view.reduced = reduced_dims(stage);
     view.maps = std::holds_alternative<Map>(stage.body);
     view.updates = std::holds_alternative<Update>(stage.body);
-    if (auto *scan = std::get_if<Scan>(&stage.body)) view.scanned = scan->dim;
+    view.scanned = scanned_dim(stage);
     if (auto *reduce = std::get_if<Reduce>(&stage.body)) view.scatters = !reduce->at.empty(), view.folds = reduce->at.empty();
     for (const std::string &d : stage.dims)
         if (d != view.scanned) view.pure.push_back(d);

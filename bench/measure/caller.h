@@ -1,4 +1,4 @@
-// Calling a kernel of any signature: a C function of one signature, to be compiled beside the kernel.
+// Calls a kernel of any signature through a C function of one fixed signature, which is compiled beside the kernel.
 #pragma once
 #include <filesystem>
 #include <string>

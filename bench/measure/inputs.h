@@ -26,16 +26,16 @@ private:
     uint64_t state_;
 };
 
-// The extents of all dims whose size data does not decide, given those of the symbolic ones.
-// UserError command.extents: a symbolic dim has none, or one that its constraints forbid.
+// The extents of all dims except those whose size depends on data, from the extents of the symbolic dims. UserError
+// command.extents: a symbolic dim has none, or one that its constraints forbid.
 Extents all_extents(const Algorithm &algorithm, const Extents &symbolic);
 
 // Whether a dim has no points.
 bool is_empty(const Algorithm &algorithm, const Extents &symbolic);
 
-// Shapes that tend to break kernels: every extent 1, each dim empty, primes, one beside and one over the usual tiles; at
-// most `count`, none with more than 2^22 points. Every other one has points, as far as chance finds such. Only symbolic dims are in them;
-// without any there is one shape.
+// Shapes that tend to break kernels: every extent 1, each dim empty, primes, one beside and one over the usual tiles; at most
+// `count`, none with more than 2^22 points. Every second one has points, if random choice finds such a shape. Only symbolic dims
+// are in them; without any there is one shape.
 std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint64_t seed);
 
 // A shape with points at which that one of `variants`, each with its conditions, is the first that runs; nothing if chance finds none.

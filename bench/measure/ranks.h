@@ -1,4 +1,4 @@
-// What repeated measurements say of the true value, by their ranks: of any distribution.
+// What repeated measurements say about the true value, by their ranks, whatever the distribution.
 #pragma once
 #include <vector>
 
@@ -11,8 +11,9 @@ struct ConfidenceInterval {
 
 double median(std::vector<double> values);  // of an even number the mean of the middle two; 0 of none
 
-// The median and its 95% interval by ranks (normal approximation of the binomial). Of fewer than six values it is from the least to the
-// largest and holds less: of three, the median in three cases of four. Of reversed or negated values it is the mirrored one.
+// The median and its 95% interval by ranks (normal approximation of the binomial). For fewer than six values it reaches from the
+// least to the largest and holds less often: for three values in three cases of four. Reversed or negated values give the mirrored
+// interval.
 ConfidenceInterval interval_of_ranks(std::vector<double> values);
 
 }  // namespace tessera

@@ -15,8 +15,8 @@ struct Precision {
     double max_s = 1;      // and give up after so long
 };
 
-// Runs work(worker) on `threads` threads at once, each pinned to a processor of its own (threads beyond their number share),
-// round after round. A round lasts until the last of them is done. The caller's own thread stays as it is.
+// Runs work(worker) on `threads` threads at once, round after round. Each is pinned to a processor of its own; further threads
+// share processors. A round ends when the last thread is done. The caller's own thread is not pinned.
 Steady steady(int threads, const std::function<void(int worker)> &work, const Precision &precision = {});
 
 // The smallest power of two of repetitions for which one call takes `seconds` or more.

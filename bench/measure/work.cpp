@@ -4,6 +4,7 @@
 
 #include "algorithms/ir/value_numbering.h"
 #include "compiler/tile/instruction.h"
+#include "support/containers/alternatives.h"
 
 namespace tessera {
 
@@ -93,9 +94,13 @@ const Instruction *family_of(const Reduce &reduce) {
 Work work_of(const Stage &stage, const Extents &extents) {
     StageWork work(extents);
     for (const Expr &e : expressions_of(stage)) work.count(e);
-    if (auto *reduce = std::get_if<Reduce>(&stage.body))
-        work.fold(reduce->monoid, reduce->inputs, set_of(stage.dims), set_of(reduce->dims), family_of(*reduce));
-    if (auto *scan = std::get_if<Scan>(&stage.body)) work.fold(scan->monoid, scan->inputs, set_of(stage.dims), {scan->dim});
+    std::visit(Overloaded{
+                   [](const Map &) {},
+                   [&](const Reduce &b) { work.fold(b.monoid, b.inputs, set_of(stage.dims), set_of(b.dims), family_of(b)); },
+                   [&](const Scan &b) { work.fold(b.monoid, b.inputs, set_of(stage.dims), {b.dim}); },
+                   [](const Update &) {},
+               },
+               stage.body);
     return work.work();
 }
 

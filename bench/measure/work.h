@@ -1,4 +1,4 @@
-// How much an algorithm computes and moves for given extents: what rates are counted from.
+// How much an algorithm computes and moves for given extents; rates are computed from it.
 #pragma once
 #include <optional>
 
@@ -7,15 +7,14 @@
 namespace tessera {
 
 struct Work {
-    // The float operations that the algorithm needs: each distinct value of a stage once for each point of the dims that it
-    // depends on, so that what is invariant or shared is not counted again. A fold that has a batch form counts by that. An
-    // fma is two; elementary functions are the operations they are made of; comparisons and conversions are none.
-    // What a fold's `where` leaves out counts, as it does where attention's speed is quoted. Nothing where a dim's extent
-    // depends on data.
+    // The float operations that the algorithm needs. Each distinct value of a stage counts once for each point of the dims that it
+    // depends on, so invariant and shared values are not counted again. A fold with a batch form counts by that form. An fma counts
+    // as two; an elementary function as the operations that it is made of; comparisons and conversions do not count. What a fold's
+    // `where` leaves out counts, as is usual for attention. Nothing if a dim's extent depends on data.
     std::optional<double> operations;
     double bytes = 0;  // of the arguments, read once and written once
-    // Of the operations, those that have another peak than f32's, under the names of peak_names (schedules/target.h): on f64, and in
-    // folds of which dot2 (bf16) or dot4 (u8s8) takes several steps at a time, whether or not a schedule asks for that.
+    // Those of the operations whose peak differs from that of f32, by the names of peak_names (schedules/target/target.h): on f64,
+    // and in folds that dot2 (bf16) or dot4 (u8s8) could compute, whether or not a schedule asks for it.
     double f64 = 0, bf16 = 0, u8s8 = 0;
 };
 

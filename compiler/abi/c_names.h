@@ -12,14 +12,14 @@ bool is_c_name(const std::string &name);
 // Whether a header may have `name` for a macro or a type: one in small letters that is known, or all in capitals (four
 // of them or a known one), or at its end _t.
 bool may_be_in_headers(const std::string &name);
-// UserError emit.name unless `name` can be the name of a public C function: an identifier that neither the languages, nor the C
-// library, nor Tessera's runtime has or reserves. The second form says that it is `whose`.
+// UserError emit.name unless `name` can be the name of a public C function: an identifier that C, C++, the C library and Tessera's
+// runtime neither have nor reserve. The second form refuses it, saying that it is `whose`.
 void check_c_name(const std::string &name);
 [[noreturn]] void refuse_c_name(const std::string &name, const std::string &whose);
 
-// The names of a kernel's arguments in C, those of its tensors and then those of its parameters; all differ. A name that no macro, type
-// or keyword can be (it begins with a small letter, and is none that is known) stays as it is; of a dotted one each dot becomes
-// '_'; any other gets "arg_" in front, and a number where that is taken.
+// The names of a kernel's arguments in C: first its tensors, then its parameters; all differ. Each dot becomes '_'. A name that
+// cannot be a macro, type or keyword (it begins with a small letter and is none that is known) stays; any other gets "arg_" in
+// front, and a number if that is taken.
 std::vector<std::string> c_argument_names(const TileProgram &program);
 
 // "_pack_<operand>": what follows a kernel's name in that of the function that packs an operand for it.

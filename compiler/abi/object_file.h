@@ -1,4 +1,4 @@
-// What is in the objects of a library, ELF or WebAssembly: read for the manifest's sizes, and changed in one respect.
+// The objects of a library, ELF or WebAssembly: read for the manifest's sizes, and changed in one respect (hide_symbols).
 #pragma once
 #include <map>
 #include <set>

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/check/verify_races.h"
+#include "support/containers/alternatives.h"
 
 namespace tessera {
 
@@ -54,9 +55,8 @@ private:
         std::set<std::string> own;
         walk(body, [&](const TileNode &node) {
             for (const Expr &e : expressions_of(node)) read(e, all);
-            if (auto *n = std::get_if<Compute>(&node); n && !private_.count(n->buffer)) all.written.insert(n->buffer);
-            if (auto *n = std::get_if<Copy>(&node); n && !private_.count(n->buffer)) all.written.insert(n->buffer);
-            if (auto *n = std::get_if<Alloc>(&node)) own.insert(n->buffer.name);
+            if (auto store = store_of(node); store && !private_.count(store->buffer)) all.written.insert(store->buffer);
+            if (auto *alloc = std::get_if<Alloc>(&node)) own.insert(alloc->buffer.name);
         });
         for (const std::string &b : own) all.read.erase(b), all.written.erase(b);
         return all;
@@ -91,16 +91,20 @@ private:
     void accesses_of(const TileBody &body, const Scope &scope, std::vector<TileAccess> &all) const {
         for (const auto &node : body) {
             for (const Expr &e : expressions_of(*node)) accesses_of(e, scope, all);
-            auto store = [&](const auto &n) {
-                all.push_back({n.buffer, n.index, true, n.guard.defined() ? inside(scope, n.guard) : scope});
-            };
-            if (auto *n = std::get_if<Compute>(node.get())) store(*n);
-            if (auto *n = std::get_if<Copy>(node.get())) store(*n);
-            if (auto *n = std::get_if<Loop>(node.get())) accesses_of(n->body, inside(scope, *n), all);
-            if (auto *n = std::get_if<Let>(node.get())) accesses_of(n->body, inside(scope, *n), all);
-            if (auto *n = std::get_if<Alloc>(node.get())) accesses_of(n->body, scope, all);
-            if (auto *n = std::get_if<Guard>(node.get()))
-                accesses_of(n->then, inside(scope, n->condition), all), accesses_of(n->otherwise, inside(scope, !n->condition), all);
+            std::visit(Overloaded{
+                           [&](const StoreNode auto &n) {
+                               all.push_back({n.buffer, n.index, true, n.guard.defined() ? inside(scope, n.guard) : scope});
+                           },
+                           [&](const Loop &n) { accesses_of(n.body, inside(scope, n), all); },
+                           [&](const Let &n) { accesses_of(n.body, inside(scope, n), all); },
+                           [&](const Alloc &n) { accesses_of(n.body, scope, all); },
+                           [&](const Guard &n) {
+                               accesses_of(n.then, inside(scope, n.condition), all),
+                                   accesses_of(n.otherwise, inside(scope, !n.condition), all);
+                           },
+                           [](const LeafNode auto &) {},
+                       },
+                       *node);
         }
     }
 
@@ -147,33 +151,41 @@ private:
 
     void visit(const std::shared_ptr<const TileNode> &node, Touched &since, TileBody &out) {
         TileNode copy = *node;
-        if (std::holds_alternative<Barrier>(copy)) {
-            since = {};
-        } else if (auto *loop = std::get_if<Loop>(&copy)) {
-            if (loop->kind == LoopKind::thread) {
-                separate(touched_in(loop->body), since, out);
-            } else if (loop->kind == LoopKind::block) {
-                Touched none;  // blocks do not wait for one another, and a kernel ends where they end
-                loop->body = visit(loop->body, none, inside(scope_, *loop));
-            } else {
-                uniform({loop->count}, since, out);
-                repeat(*loop, since, out);
-            }
-        } else if (auto *guard = std::get_if<Guard>(&copy)) {
-            uniform({guard->condition}, since, out);
-            Touched then = since, otherwise = since;
-            guard->then = visit(guard->then, then, inside(scope_, guard->condition));
-            guard->otherwise = visit(guard->otherwise, otherwise, inside(scope_, !guard->condition));
-            since = then;
-            since.add(otherwise);
-        } else if (auto *let = std::get_if<Let>(&copy)) {
-            uniform({let->value}, since, out);
-            let->body = visit(let->body, since, inside(scope_, *let));
-        } else if (auto *alloc = std::get_if<Alloc>(&copy)) {
-            if (alloc->buffer.space == Space::registers) private_.insert(alloc->buffer.name);
-            alloc->body = visit(alloc->body, since);
-        }
+        std::visit(Overloaded{
+                       [&](Loop &loop) { visit(loop, since, out); },
+                       [&](Guard &guard) {
+                           uniform({guard.condition}, since, out);
+                           Touched then = since, otherwise = since;
+                           guard.then = visit(guard.then, then, inside(scope_, guard.condition));
+                           guard.otherwise = visit(guard.otherwise, otherwise, inside(scope_, !guard.condition));
+                           since = then;
+                           since.add(otherwise);
+                       },
+                       [&](Let &let) {
+                           uniform({let.value}, since, out);
+                           let.body = visit(let.body, since, inside(scope_, let));
+                       },
+                       [&](Alloc &alloc) {
+                           if (alloc.buffer.space == Space::registers) private_.insert(alloc.buffer.name);
+                           alloc.body = visit(alloc.body, since);
+                       },
+                       [&](Barrier &) { since = {}; },
+                       [](LeafNode auto &) {},
+                   },
+                   copy);
         out.push_back(tile_node(std::move(copy)));
+    }
+
+    void visit(Loop &loop, Touched &since, TileBody &out) {
+        if (loop.kind == LoopKind::thread) {
+            separate(touched_in(loop.body), since, out);
+        } else if (loop.kind == LoopKind::block) {
+            Touched none;  // blocks do not wait for one another, and a kernel ends where they end
+            loop.body = visit(loop.body, none, inside(scope_, loop));
+        } else {
+            uniform({loop.count}, since, out);
+            repeat(loop, since, out);
+        }
     }
 
     // A loop that all threads of the block run together. Barriers that only its first iteration would need stand before it.

@@ -6,6 +6,7 @@
 #include "algorithms/ir/value_numbering.h"
 #include "compiler/tile/instruction.h"
 #include "support/containers/address_map.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -45,13 +46,22 @@ private:
 
     // The buffers that are computed a vector at a time. Those of two versions of a stage have one name.
     void find_vectors(const TileBody &body, bool in_vector) {
-        for (const auto &node : body) {
-            auto *loop = std::get_if<Loop>(node.get());
-            if (auto *alloc = std::get_if<Alloc>(node.get())) allocs_[alloc->buffer.name] = alloc;
-            if (auto *c = std::get_if<Compute>(node.get()); c && in_vector)
-                if (auto found = allocs_.find(c->buffer); found != allocs_.end()) in_vectors_.insert(found->second);
-            for (const TileBody *inner : bodies_of(*node)) find_vectors(*inner, in_vector || (loop && loop->kind == LoopKind::vector));
-        }
+        for (const auto &node : body)
+            std::visit(Overloaded{
+                           [&](const Loop &n) { find_vectors(n.body, in_vector || n.kind == LoopKind::vector); },
+                           [&](const Guard &n) { find_vectors(n.then, in_vector), find_vectors(n.otherwise, in_vector); },
+                           [&](const Let &n) { find_vectors(n.body, in_vector); },
+                           [&](const Alloc &n) {
+                               allocs_[n.buffer.name] = &n;
+                               find_vectors(n.body, in_vector);
+                           },
+                           [&](const Compute &n) {
+                               auto found = allocs_.find(n.buffer);
+                               if (in_vector && found != allocs_.end()) in_vectors_.insert(found->second);
+                           },
+                           [](const LeafNode auto &) {},
+                       },
+                       *node);
     }
 
     void run_without_loops(const TileBody &body) {
@@ -66,30 +76,44 @@ private:
 
     void add(const TileBody &body, int64_t copies, int64_t lanes, Run &run) {
         for (const auto &node : body) {
-            // What stores in a row have in common is computed once (emit/store_run.h).
-            auto *row = std::get_if<Loop>(node.get());
-            const bool stores = std::holds_alternative<Compute>(*node) || std::holds_alternative<Copy>(*node);
-            const bool in_row = row ? row->kind == LoopKind::vector && row->body.size() == 1 : stores;
-            if (!in_row) seen_.clear();
-            if (auto *n = std::get_if<Compute>(node.get())) store(n->buffer, n->value, copies, lanes, run);
-            if (auto *n = std::get_if<Copy>(node.get())) store(n->buffer, n->value, copies, lanes, run);
+            const bool in_row = is_in_row(*node);
             const int64_t living = living_;
-            auto *alloc = std::get_if<Alloc>(node.get());
-            if (alloc) keep(*alloc);
+            if (!in_row) seen_.clear();
             // What an outer tile keeps can wait in memory while an inner one is computed: those of one fold stand side by side.
-            if (!alloc || alloc->body.size() != 1 || !std::holds_alternative<Alloc>(*alloc->body[0])) living_ = 0;
-            auto *loop = std::get_if<Loop>(node.get());
-            const int64_t count = loop && loop->count.is_constant() ? std::max<int64_t>(loop->count->value.integer, 0) : 1;
-            const bool written_out = loop && (loop->kind == LoopKind::unrolled || loop->kind == LoopKind::vector);
-            const bool chosen = std::holds_alternative<Guard>(*node) && copies == 1 && lanes == 1;  // a version of its own
-            for (const TileBody *inner : bodies_of(*node)) {
-                if (chosen || (loop && !written_out)) run_without_loops(*inner);
-                else if (loop && loop->kind == LoopKind::vector) add(*inner, copies, times(lanes, count), run);
-                else add(*inner, times(copies, count), lanes, run);
-            }
+            std::visit(Overloaded{
+                           [&](const StoreNode auto &n) { store(n.buffer, n.value, copies, lanes, run); },
+                           [&](const Loop &n) { living_ = 0, add(n, copies, lanes, run); },
+                           [&](const Guard &n) {
+                               living_ = 0;
+                               for (const TileBody *version : {&n.then, &n.otherwise})
+                                   if (copies == 1 && lanes == 1) run_without_loops(*version);
+                                   else add(*version, copies, lanes, run);
+                           },
+                           [&](const Let &n) { living_ = 0, add(n.body, copies, lanes, run); },
+                           [&](const Alloc &n) {
+                               keep(n);
+                               if (!only<Alloc>(n.body)) living_ = 0;
+                               add(n.body, copies, lanes, run);
+                           },
+                           [](const LeafNode auto &) {},
+                       },
+                       *node);
             living_ = living;
             if (!in_row) seen_.clear();
         }
+    }
+
+    void add(const Loop &loop, int64_t copies, int64_t lanes, Run &run) {
+        const int64_t count = loop.count.is_constant() ? std::max<int64_t>(loop.count->value.integer, 0) : 1;
+        if (loop.kind == LoopKind::vector) add(loop.body, copies, times(lanes, count), run);
+        else if (loop.kind == LoopKind::unrolled) add(loop.body, times(copies, count), lanes, run);
+        else run_without_loops(loop.body);
+    }
+
+    // What stores in a row have in common is computed once (emit/store_run.h).
+    static bool is_in_row(const TileNode &node) {
+        auto *loop = std::get_if<Loop>(&node);
+        return loop ? loop->kind == LoopKind::vector && loop->body.size() == 1 : store_of(node).has_value();
     }
 
     // Index arithmetic goes into addresses, so only values count, each shared one once.

@@ -1,6 +1,6 @@
-// How much code a tile program becomes once its unrolled loops are written out, and what it keeps in registers: known before
-// anything is compiled. Compilers take time in the square of straight-line code and worse, so a schedule that asks for too much
-// is better refused in words than stopped by a clock.
+// How much code a tile program becomes once its unrolled loops are written out, and what it keeps in registers, before anything is
+// compiled. Compilers take quadratic time or worse in straight-line code, so a schedule that asks for too much is refused in words
+// rather than stopped by a clock.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// What holds inside a node: a variable with its range, or a condition. Scopes are lists from the innermost outwards.
+// What holds inside a node: a variable with its range, or a condition. A scope is a list from the innermost fact outwards.
 struct TileScope;
 using Scope = std::shared_ptr<const TileScope>;
 struct TileScope {
@@ -20,7 +20,7 @@ struct TileScope {
     Expr condition;
 };
 
-// How much of a scope a proof starts from. More facts make more proofs possible and others too long for the prover.
+// How much of a scope a proof starts from. With more facts more can be proved, but some proofs become too long.
 enum class Facts : uint8_t { ranges, conditions, counts };  // counts: also that the loops run
 
 // Adds the facts of `scope`, outermost first, up to but without `end`; variables are renamed.
@@ -33,13 +33,13 @@ struct TileAccess {
     Scope scope;
 };
 
-// Two accesses of one buffer that two iterations may make of one element.
+// Two accesses of one buffer with which two iterations may touch the same element.
 struct TileConflict {
     const TileAccess *first, *second;
 };
 
-// `loop` binds the loop's variable. `digits` are variables bound inside the loop that together tell its iterations apart,
-// or the loop's own. `facts` are those outside the loop; `accesses` are those of one buffer inside.
+// `loop` binds the loop's variable. `digits` are variables bound inside the loop that together identify its iteration, or the
+// loop's own variable. `facts` are those outside the loop; `accesses` are those of one buffer inside.
 std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop, const std::vector<std::string> &digits,
                                           const std::vector<const TileAccess *> &accesses);
 

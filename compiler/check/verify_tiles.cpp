@@ -166,7 +166,11 @@ private:
         case ExprKind::left:
         case ExprKind::right:
         case ExprKind::input: fail("an operand of a monoid is left over");
-        default: break;
+        case ExprKind::constant:
+        case ExprKind::bounded:
+        case ExprKind::operation:
+        case ExprKind::bitcast:
+        case ExprKind::cast: break;
         }
         for (const Expr &arg : e->args) check(arg, known, where, seen);
     }
@@ -177,11 +181,8 @@ private:
     }
 
     void visit(const TileBody &body) {
-        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, as_variant(*node));
+        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, *node);
     }
-
-    using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
-    static const NodeVariant &as_variant(const TileNode &node) { return node; }
 
     // Runs `inside` where more holds.
     template <typename F>
@@ -210,14 +211,11 @@ private:
     };
     static std::optional<Digits> digits_of(const std::string &index, const TileBody &body) {
         const Let *quotient = nullptr, *remainder = nullptr;
-        for (const TileBody *b = &body; b->size() == 1;) {
-            auto *let = std::get_if<Let>(b->front().get());
-            if (!let) break;
+        for (const Let *let = only<Let>(body); let; let = only<Let>(let->body)) {
             bool ours = let->value.kind() == ExprKind::operation && let->value->args.size() == 2 &&
                         let->value->args[0].kind() == ExprKind::variable && let->value->args[0]->name == index;
             if (ours && let->value->op == Op::div) quotient = let;
             if (ours && let->value->op == Op::mod) remainder = let;
-            b = &let->body;
         }
         if (!quotient || !remainder || !equal(quotient->value->args[1], remainder->value->args[1])) return std::nullopt;
         return Digits{quotient, remainder};

@@ -1,7 +1,7 @@
-// Shows that a tile program is safe to run in any order that its loops allow, before anything is made of it.
+// Proves that a tile program is safe to run in any order that its loops allow, before anything is emitted.
 //
 //   names       every variable, extent, parameter and buffer is defined where it is used; one index for each axis
-//   memory      every index is inside its buffer, for all shapes, by algorithms/prove.h
+//   memory      every index is inside its buffer, for all shapes, by algorithms/index/prove.h
 //   races       iterations of vector, parallel, block and thread loops never write what another one
 //               writes or reads, unless the buffer is the iteration's own
 //   order       a buffer is stored to before it is read; a state that a store reads is read where it is stored;
@@ -21,9 +21,9 @@ namespace tessera {
 
 constexpr int64_t stack_bytes_limit = 128 * 1024;
 
-// Gives what was taken for granted: indices of the program's own buffers that could not be proved inside them, which the
-// interpreter checks while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's
-// or a constant's access or a race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
+// Gives what was assumed: indices of the program's own buffers that could not be proved to be inside, which the interpreter checks
+// while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's or a constant's access or a
+// race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
 std::vector<std::string> verify(const TileProgram &program);
 // Whether it passes, and nothing was assumed. InternalError as verify.
 bool is_proved(const TileProgram &program);

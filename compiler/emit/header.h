@@ -12,8 +12,8 @@ enum class Beside { library, c_file };
 std::string header_of(const std::string &stem, const std::vector<TargetKernels> &targets, Beside beside = Beside::library,
                       const std::vector<std::string> &about = {});
 
-// The arguments as the public functions declare them, each followed by ", "; of a packing function's size query, without what
-// it writes.
+// The arguments as the public functions declare them, each followed by ", "; the second form, for a packing function's size query,
+// leaves out what it writes.
 std::string c_arguments(const TileProgram &program);
 std::string c_size_arguments(const TileProgram &program);
 

@@ -243,11 +243,9 @@ private:
 
     std::vector<Action> compile(const TileBody &nodes) {
         std::vector<Action> actions;
-        for (const auto &node : nodes) actions.push_back(std::visit([&](const auto &n) { return compile(n); }, as_variant(*node)));
+        for (const auto &node : nodes) actions.push_back(std::visit([&](const auto &n) { return compile(n); }, *node));
         return actions;
     }
-
-    static const TileNode::variant &as_variant(const TileNode &node) { return node; }
 
     Action compile(const Loop &loop) {
         auto count = prepare({loop.count});

@@ -13,15 +13,15 @@
 namespace tessera {
 
 struct InterpretOptions {
-    // Also refuse to make a count, a condition, a position or an argument's element of one that was never written, and to
-    // leave an element of an output unwritten. Padding may be computed from what was never written as long as nothing comes of
-    // it. Buffers of the program start filled with a poison pattern either way.
+    // Also refuse a count, condition, position or element of an argument that depends on an element that was never written, and an
+    // output with elements that were not written. Padding may be computed from such elements as long as nothing depends on it.
+    // Buffers of the program start with a poison pattern either way.
     bool checked = true;
 };
 
-// Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked
-// up in `extents`; derived ones are computed where they are not given. InternalError, with the values of the loops' variables, for an
-// index outside its buffer, a broken check, an unknown name or an argument that does not fit.
+// Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked up in `extents`;
+// derived ones that are not there are computed. InternalError, with the values of the loops' variables, for an index outside its
+// buffer, a broken check, an unknown name or an argument that does not fit.
 void interpret(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents = {},
                const std::map<std::string, Scalar> &parameters = {}, const InterpretOptions &options = {});
 

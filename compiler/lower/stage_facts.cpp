@@ -6,18 +6,6 @@
 
 namespace tessera {
 
-bool is_fold(const Stage &stage) { return std::holds_alternative<Reduce>(stage.body) || std::holds_alternative<Scan>(stage.body); }
-
-const Monoid &monoid_of(const Stage &fold) {
-    if (auto *reduce = std::get_if<Reduce>(&fold.body)) return reduce->monoid;
-    return std::get<Scan>(fold.body).monoid;
-}
-
-const std::vector<Expr> &inputs_of(const Stage &fold) {
-    if (auto *reduce = std::get_if<Reduce>(&fold.body)) return reduce->inputs;
-    return std::get<Scan>(fold.body).inputs;
-}
-
 std::string scanned_dim(const Stage &stage) {
     auto *scan = std::get_if<Scan>(&stage.body);
     return scan ? scan->dim : "";

@@ -24,10 +24,6 @@ struct StageFacts {
 
 StageFacts facts_of(const Stage &stage);
 
-// A Reduce or a Scan.
-bool is_fold(const Stage &stage);
-const Monoid &monoid_of(const Stage &fold);
-const std::vector<Expr> &inputs_of(const Stage &fold);
 // The dim that a Scan runs along; "" for other stages.
 std::string scanned_dim(const Stage &stage);
 // Whether the dim is one of the stage's own, and not one that it folds.

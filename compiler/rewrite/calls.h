@@ -1,5 +1,5 @@
-// Calls whose callee is emitted once and invoked, `"call": "once"` at their scope: the callee in names of its own, and what
-// the caller's schedule says about it, in those names. Callees that are alike then give one program.
+// Calls whose callee is emitted once and invoked (`"call": "once"` at their scope). The callee and the part of the caller's
+// schedule about it are written in names of the callee's own, so that equal callees give one program.
 #pragma once
 #include "algorithms/ir/algorithm.h"
 #include "schedules/knobs/schedule.h"
@@ -18,7 +18,7 @@ struct Callee {
 // Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope.
 KeepsCall emitted_once(const Algorithm &algorithm, const KnobsByStage &stages);
 
-// The callees of the caller's calls; takes the knobs of their stages out of `stages`. UserError schedule.call where a place
+// The callees of the caller's calls. Moves the knobs of their stages out of `stages`. UserError schedule.call for a place that
 // leads into a call or out of it.
 std::vector<Callee> take_callees(const Algorithm &caller, KnobsByStage &stages);
 

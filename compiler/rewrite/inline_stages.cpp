@@ -62,7 +62,7 @@ Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
     };
     for (const Stage &stage : declared) {
         check_inlined(stage, sizes);
-        Stage s = with_expressions(stage, substitute_loads);
+        Stage s = map_expressions(stage, substitute_loads);
         auto it = stages.find(stage.name);
         if (it == stages.end() || !is_inlined(it->second)) {
             result.stages.push_back(std::move(s));

@@ -5,16 +5,16 @@
 
 namespace tessera {
 
-// Operands and operations, constants aside, that stand in the expressions of `stage` in place of its loads of what is inlined, of which
-// `sizes` has how many its own are, with all that is inlined there.
+// How many operands and operations, without constants, replace the loads of inlined stages in the expressions of `stage`. `sizes`
+// has the same number for each inlined stage, with all that is inlined into it.
 int64_t inlined_size(const Stage &stage, const Extents &sizes);
-// The same with the stage's own.
+// The same plus the stage's own operands and operations.
 int64_t whole_size(const Stage &stage, const Extents &sizes);
-// In one stage: those that read several points of one another grow to the power of how many they are.
+// The most in one stage. A chain of stages that each read several points of the one before grows exponentially.
 constexpr int64_t max_inlined = 20000;
 
-// Substitutes each stage placed `inlined` into its consumers. UserError schedule.inline: only a Map that is no output can be, and no
-// stage may grow beyond what anybody would compile.
+// Substitutes each stage placed `inlined` into its consumers. UserError schedule.inline: only a Map that is no output can be
+// inlined, and no stage may grow beyond max_inlined.
 Algorithm inline_stages(Algorithm algorithm, const KnobsByStage &stages);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// What runs later than the algorithm says still has to read a state as it was. A stage that is placed or inlined runs where its
-// consumers do; in between, an update or a call may have written what it reads.
+// A stage that is placed or inlined runs later than the algorithm says: where its consumers run. It must still read states as they
+// were, although an update or a call may have written them in between.
 #pragma once
 #include <map>
 #include <set>
@@ -11,10 +11,10 @@
 
 namespace tessera {
 
-// Whether a stage of the rewritten algorithm comes of one of `stages`; `all` are those before the rewrites.
+// Whether a stage of the rewritten algorithm was made from one of `stages`; `all` are the stages before the rewrites.
 bool comes_of(const std::string &name, const std::set<std::string> &stages, const std::vector<Stage> &all);
 
-// A call that writes states, and the stages, of those before the rewrites, that run before it.
+// A call that writes states, and the stages that run before it, by their names before the rewrites.
 struct WritingCall {
     std::string scope;
     std::set<std::string> states;
@@ -22,7 +22,7 @@ struct WritingCall {
 };
 
 // `algorithm` as it is after splits and before stages are inlined, of `declared`. A stage inside the loops of the update itself is for
-// Nests to judge. UserError schedule.order.
+// the lowering to judge. UserError schedule.order.
 void check_order(const Algorithm &algorithm, const Algorithm &declared, const KnobsByStage &stages, const std::vector<WritingCall> &calls);
 
 // After stages were inlined: an update still reads of its state the element that it writes and no other. UserError schedule.order.

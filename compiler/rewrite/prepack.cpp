@@ -195,7 +195,7 @@ Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedI
             const PackedInput input = packed_input(algorithm, stage, operand, pack);
             check_dims(algorithm, stage, input.packing.operand);
             check_readers(algorithm, asked, stage, input.packing);
-            for (Stage &s : result.stages) s = with_expressions(s, [&](const Expr &e) { return reading(e, input); });
+            for (Stage &s : result.stages) s = map_expressions(std::move(s), [&](const Expr &e) { return reading(e, input); });
             for (Tensor &t : result.tensors)
                 if (t.name == operand) t = input.tensor;
             add_dims(result.dims, axis_dims(input.packing, algorithm.dims));

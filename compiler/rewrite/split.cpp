@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/knobs/pieces.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -58,8 +59,13 @@ public:
         auto at = algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position);
         const Stage stage = std::move(*at);
         at = algorithm.stages.erase(at);
-        if (auto *reduce = std::get_if<Reduce>(&stage.body)) split_reduce(stage, *reduce, dim, split);
-        else if (auto *scan = std::get_if<Scan>(&stage.body)) split_scan(stage, *scan, dim, split);
+        std::visit(Overloaded{
+                       [](const Map &) {},
+                       [&](const Reduce &reduce) { split_reduce(stage, reduce, dim, split); },
+                       [&](const Scan &scan) { split_scan(stage, scan, dim, split); },
+                       [](const Update &) {},
+                   },
+                   stage.body);
         algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
     }
 
@@ -267,11 +273,6 @@ private:
     }
 };
 
-std::vector<std::string> folded_dims(const Stage &stage) {
-    if (auto *scan = std::get_if<Scan>(&stage.body)) return {scan->dim};
-    return reduced_dims(stage);
-}
-
 }  // namespace
 
 Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages) {
@@ -332,7 +333,7 @@ Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));
                 made.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
                 bool used = false;
-                s = with_expressions(s, [&](const Expr &root) {
+                s = map_expressions(std::move(s), [&](const Expr &root) {
                     return rewrite(root, [&](const Expr &n) -> Expr {
                         if (n.kind() != ExprKind::load || n->name != operand) return {};
                         used = true;

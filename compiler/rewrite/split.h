@@ -1,6 +1,5 @@
-// Splitting reductions and scans: a rewrite of Algorithm to Algorithm. What comes out is made of ordinary stages, which
-// are scheduled like any other. For a stage S over dim K in pieces of `size` the new dims are K.o (pieces) and K.i
-// (inside one):
+// Splitting reductions and scans: a rewrite of Algorithm to Algorithm. The result has ordinary stages, which are scheduled like any
+// others. For a stage S over dim K in pieces of `size` the new dims are K.o (pieces) and K.i (inside one):
 //
 //   chunks, threads  S.partial[…, K.o] = the fold over K.i;  S = the fold of the partials over K.o
 //   lanes            S.partial[…, K.i] = the fold over K.o of every size-th element;  S = the fold over the lanes K.i
@@ -8,8 +7,8 @@
 //   passes           S.<pass> = the monoid's batch form over all of K; S itself is gone
 //   a scan           S.local, S.total, S.offset: scans within pieces, their totals, and a scan over those
 //
-// Stages that split K alike share the dims; pieces of another size get K.o2 and K.i2, which schedules call K.o and K.i as well
-// (schedules/pieces.h).
+// Stages that split K alike share the dims. Pieces of another size get K.o2 and K.i2, which schedules also call K.o and K.i
+// (schedules/knobs/pieces.h).
 //
 // Floating-point results depend on the split, never on the number of threads that run it.
 #pragma once
@@ -21,9 +20,9 @@ namespace tessera {
 // Applies every `split` knob, that of the first stage first. UserError schedule.split names the stage and the dim.
 Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages);
 
-// Adds, for each `pack` knob of a stage S on an operand T, the identity stage "S.T.packed", and makes S load from it.
-// Its knobs (place, layout, loops) are added to `stages` unless they are there already; without lanes no loops, since threads
-// share out the copy.
+// Adds, for each `pack` knob of a stage S on an operand T, the identity stage "S.T.packed", and makes S load from it. Adds its
+// knobs (place, layout, loops) to `stages` unless they are there already; without lanes it adds no loops, since threads share the
+// copy.
 Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes);
 
 }  // namespace tessera

@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// The dims whose extents an argument states: those of the operand where it is packed.
+// The dims whose extents an argument states; for a packed argument, those of the operand.
 const std::vector<std::string> &carried_dims(const Argument &argument);
-// The dims that the table lists, in order: all but derived ones that no argument carries.
+// The dims that the argument table lists, in order: all but derived ones that no argument carries.
 std::vector<Dim> spec_dims(const TileProgram &program);
 // Whether the kernel packs an operand ahead of time.
 bool is_packing(const TileProgram &program);

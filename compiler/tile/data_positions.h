@@ -1,5 +1,5 @@
-// Positions made of data. A loaded, computed or passed number that becomes a position may be any of 32 bits, since such casts
-// saturate, so sums with it need more, whatever is proved of them under a guard: the guard itself must be computed.
+// Positions made of data. A loaded, computed or passed number that becomes a position may be any number of 32 bits, since such
+// casts saturate. Sums with it need more bits, whatever is proved of them under a guard, because the guard itself must be computed.
 #pragma once
 #include <map>
 #include <string>

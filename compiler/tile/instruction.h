@@ -34,20 +34,20 @@ const std::vector<Instruction> &instructions();
 const Instruction *find_instruction(const std::string &name);
 std::vector<std::string> instruction_names();
 bool is_on(const Instruction &family, const Target &target);
-// How many instructions of such a target a step is; what rows of a register tile share aside.
+// How many instructions a step takes on such a target, without what the rows of a register tile share.
 int instructions_of(const Instruction &family, const Target &target);
 
 // Whether the monoid adds a * b with one rounding.
 bool is_sum_of_products(const Monoid &monoid);
-// The stages whose knob is mul_add, with a sum of products rounded twice. UserError schedule.instruction where a stage is no sum of
-// products of floats.
+// Rewrites each stage whose knob is mul_add to a sum of products that are rounded before they are added. UserError
+// schedule.instruction if such a stage is no sum of products of floats.
 Algorithm with_mul_add(Algorithm algorithm, const KnobsByStage &stages);
-// The element types' operands of a sum of products: those of `inputs` before their casts to the accumulator's type, in
-// the family's order; nothing where the fold is no such sum. A sum of integers is one of products with ones.
+// The operands of a sum of products, in the family's order, before their casts to the accumulator's type. Nothing if the fold is no
+// such sum. A sum of integers counts as a sum of products with ones.
 std::optional<std::vector<Expr>> operands_for(const Instruction &family, const Reduce &reduce);
 // The meaning applied to an accumulator and 2 * group operands.
 Expr apply(const Instruction &family, const Expr &accumulator, const std::vector<Expr> &operands);
-// The accumulator and the operands, in this order, where `e` is the family's meaning; empty otherwise.
+// The accumulator and the operands, in this order, if `e` is the family's meaning; otherwise empty.
 std::vector<Expr> match(const Instruction &family, const Expr &e);
 
 }  // namespace tessera

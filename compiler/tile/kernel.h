@@ -1,4 +1,4 @@
-// What is emitted together: a kernel of several variants, each under its condition, and its like for each target.
+// What is emitted together: a kernel with its variants, each under its condition, for each target.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct KernelVariant {
 struct Kernel {
     std::string name;  // a C identifier
     std::vector<KernelVariant> variants;
-    // The last variant's, which is of all extents: what the arguments are, and what is checked of them.
+    // The last variant's program, which is for all extents: it says what the arguments are and what is checked.
     const TileProgram &general() const { return variants.back().program; }
 };
 

@@ -7,8 +7,6 @@ namespace tessera {
 
 namespace {
 
-using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
-
 bool same(const Expr &a, const Expr &b) { return a.defined() ? equal(a, b) : !b.defined(); }
 bool same(const std::vector<Expr> &a, const std::vector<Expr> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr &x, const Expr &y) { return same(x, y); });
@@ -42,7 +40,7 @@ bool same(const Invoke &a, const Invoke &b) {
     return a.program == b.program && a.buffers == b.buffers && same(a.extents, b.extents) && same(a.parameters, b.parameters);
 }
 
-bool same(const NodeVariant &a, const NodeVariant &b) {
+bool same_node(const TileNode &a, const TileNode &b) {
     return a.index() == b.index() && std::visit([&](const auto &x) { return same(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
 }
 
@@ -67,9 +65,8 @@ public:
     void add(const TileBody &body) {
         add(body.size());
         for (const auto &node : body) {
-            const NodeVariant &any = *node;
-            add(any.index());
-            std::visit([&](const auto &n) { take(n); }, any);
+            add(node->index());
+            std::visit([&](const auto &n) { take(n); }, *node);
         }
     }
     void add(const TileProgram &p) {
@@ -101,8 +98,7 @@ private:
 }  // namespace
 
 bool equal(const TileBody &a, const TileBody &b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const auto &x, const auto &y) { return x == y || same(static_cast<const NodeVariant &>(*x), *y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) { return x == y || same_node(*x, *y); });
 }
 
 uint64_t identity_of(const TileProgram &program) {

@@ -7,8 +7,8 @@ namespace tessera {
 // The same nodes in the same order, with equal expressions under equal names: one text.
 bool equal(const TileBody &a, const TileBody &b);
 
-// Equal for programs of equal resolved_hash, and for others with a chance of 2^-64 only. It holds within a process: records
-// keep the resolved hash.
+// Equal for programs of equal resolved_hash; for others equal with probability 2^-64. Valid within one process; records keep the
+// resolved hash.
 uint64_t identity_of(const TileProgram &program);
 
 }  // namespace tessera

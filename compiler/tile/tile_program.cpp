@@ -4,58 +4,82 @@
 #include "algorithms/text/shared_text.h"
 #include "compiler/tile/instruction.h"
 #include "schedules/knobs/notation.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
 namespace tessera {
 
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-    using Visitors::operator()...;
-};
+namespace {
 
-using NodeVariant = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
+// What each node is made of, where it is const and where it is to be changed.
+void each_body(Is<Loop> auto &n, const auto &visit) { visit(n.body); }
+void each_body(Is<Compute> auto &, const auto &) {}
+void each_body(Is<Copy> auto &, const auto &) {}
+void each_body(Is<Prefetch> auto &, const auto &) {}
+void each_body(Is<Barrier> auto &, const auto &) {}
+void each_body(Is<Guard> auto &n, const auto &visit) { visit(n.then), visit(n.otherwise); }
+void each_body(Is<Let> auto &n, const auto &visit) { visit(n.body); }
+void each_body(Is<Alloc> auto &n, const auto &visit) { visit(n.body); }
+void each_body(Is<Invoke> auto &, const auto &) {}
 
-static const NodeVariant &as_variant(const TileNode &node) { return node; }
-
-std::vector<const TileBody *> bodies_of(const TileNode &node) {
-    return std::visit(Overloaded{
-                          [](const Loop &n) -> std::vector<const TileBody *> { return {&n.body}; },
-                          [](const Let &n) -> std::vector<const TileBody *> { return {&n.body}; },
-                          [](const Alloc &n) -> std::vector<const TileBody *> { return {&n.body}; },
-                          [](const Guard &n) -> std::vector<const TileBody *> {
-                              return {&n.then, &n.otherwise};
-                          },
-                          [](const auto &) -> std::vector<const TileBody *> { return {}; },
-                      },
-                      as_variant(node));
+void each_of(auto &expressions, const auto &visit) {
+    for (auto &e : expressions) visit(e);
+}
+void each_of_store(auto &n, const auto &visit) {
+    each_of(n.index, visit), visit(n.value);
+    if (n.guard.defined()) visit(n.guard);
+}
+void each_expression(Is<Loop> auto &n, const auto &visit) { visit(n.count); }
+void each_expression(Is<Compute> auto &n, const auto &visit) { each_of_store(n, visit); }
+void each_expression(Is<Copy> auto &n, const auto &visit) { each_of_store(n, visit); }
+void each_expression(Is<Prefetch> auto &n, const auto &visit) { each_of(n.index, visit); }
+void each_expression(Is<Barrier> auto &, const auto &) {}
+void each_expression(Is<Guard> auto &n, const auto &visit) { visit(n.condition); }
+void each_expression(Is<Let> auto &n, const auto &visit) { visit(n.value); }
+void each_expression(Is<Alloc> auto &n, const auto &visit) { each_of(n.buffer.extents, visit); }
+void each_expression(Is<Invoke> auto &n, const auto &visit) {
+    for (auto &[name, e] : n.extents) visit(e);
+    for (auto &[name, e] : n.parameters) visit(e);
 }
 
-static std::vector<Expr> store_expressions(const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
-    std::vector<Expr> all = index;
-    all.push_back(value);
-    if (guard.defined()) all.push_back(guard);
+}  // namespace
+
+std::vector<const TileBody *> bodies_of(const TileNode &node) {
+    std::vector<const TileBody *> all;
+    std::visit([&](const auto &n) { each_body(n, [&](const TileBody &body) { all.push_back(&body); }); }, node);
     return all;
 }
 
+TileNode map_bodies(TileNode node, const std::function<TileBody(const TileBody &)> &change) {
+    std::visit([&](auto &n) { each_body(n, [&](TileBody &body) { body = change(body); }); }, node);
+    return node;
+}
+
 std::vector<Expr> expressions_of(const TileNode &node) {
+    std::vector<Expr> all;
+    std::visit([&](const auto &n) { each_expression(n, [&](const Expr &e) { all.push_back(e); }); }, node);
+    return all;
+}
+
+TileNode map_expressions(TileNode node, const std::function<Expr(const Expr &)> &change) {
+    std::visit([&](auto &n) { each_expression(n, [&](Expr &e) { e = change(e); }); }, node);
+    return node;
+}
+
+std::optional<TileStore> store_of(const TileNode &node) {
+    using Found = std::optional<TileStore>;
     return std::visit(Overloaded{
-                          [](const Loop &n) -> std::vector<Expr> { return {n.count}; },
-                          [](const Compute &n) { return store_expressions(n.index, n.value, n.guard); },
-                          [](const Copy &n) { return store_expressions(n.index, n.value, n.guard); },
-                          [](const Prefetch &n) { return n.index; },
-                          [](const Barrier &) -> std::vector<Expr> { return {}; },
-                          [](const Guard &n) -> std::vector<Expr> { return {n.condition}; },
-                          [](const Let &n) -> std::vector<Expr> { return {n.value}; },
-                          [](const Alloc &n) { return n.buffer.extents; },
-                          [](const Invoke &n) {
-                              std::vector<Expr> all;
-                              for (auto &[name, e] : n.extents) all.push_back(e);
-                              for (auto &[name, e] : n.parameters) all.push_back(e);
-                              return all;
+                          [](const StoreNode auto &n) -> Found {
+                              return TileStore{n.buffer, n.index, n.value, n.guard};
                           },
+                          [](const LeafNode auto &) -> Found { return {}; },
+                          [](const Loop &) -> Found { return {}; },
+                          [](const Guard &) -> Found { return {}; },
+                          [](const Let &) -> Found { return {}; },
+                          [](const Alloc &) -> Found { return {}; },
                       },
-                      as_variant(node));
+                      node);
 }
 
 void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit) {
@@ -89,11 +113,14 @@ constexpr int shared_nodes = 16;
 static std::string store_text(const std::string &indent, const std::string &buffer, const std::vector<Expr> &index, const std::string &sign,
                               const Expr &value, const Expr &guard) {
     std::string place = buffer + "[" + list(index) + "]" + sign, condition = guard.defined() ? " where " + to_string(guard) : "";
-    // A step of an instruction family is named; its meaning is in compiler/instruction.h.
+    // A step of an instruction family is named; its meaning is in compiler/tile/instruction.h.
     for (const Instruction &family : instructions())
         if (std::vector<Expr> operands = match(family, value); !operands.empty())
             return indent + place + family.name + "(" + list(operands) + ")" + condition + "\n";
-    SharedText line(store_expressions(index, value, guard), shared_nodes);
+    std::vector<Expr> all = index;
+    all.push_back(value);
+    if (guard.defined()) all.push_back(guard);
+    SharedText line(all, shared_nodes);
     return line.finish(indent, buffer + "[" + line(index) + "]" + sign + line(value) + (guard.defined() ? " where " + line(guard) : ""));
 }
 
@@ -140,7 +167,7 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        out += ")\n";
                    },
                },
-               as_variant(node));
+               node);
 }
 
 static void print(const TileBody &body, int depth, std::string &out) {

@@ -11,11 +11,13 @@
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //
-// Expressions are those of algorithms/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index
-// for each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is
-// dense and row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread
-// loops are independent (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
+// Expressions are those of algorithms/ir/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
+// each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
+// row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
+// (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.
 #pragma once
+#include <concepts>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -117,7 +119,7 @@ struct Argument {
 
 struct TileProgram {
     std::string name;
-    std::string target;                 // of schedules/target.h
+    std::string target;                 // of schedules/target/target.h
     std::vector<std::string> features;  // CPU features the code may use
     std::vector<Dim> dims;              // every dim of the arguments and what their sizes need
     std::vector<Parameter> parameters;
@@ -132,12 +134,37 @@ std::shared_ptr<const TileNode> tile_node(T node) {
     return std::make_shared<const TileNode>(std::move(node));
 }
 
+// Reaching through nodes. A pass that gives them a meaning uses std::visit with a case for each (support/containers/alternatives.h).
+
+// The nodes that store an element, and all that have no body, for cases that treat them alike.
+template <typename Node>
+concept StoreNode = std::same_as<Node, Compute> || std::same_as<Node, Copy>;
+template <typename Node>
+concept LeafNode = StoreNode<Node> || std::same_as<Node, Prefetch> || std::same_as<Node, Barrier> || std::same_as<Node, Invoke>;
+
 // The body of a Loop, Let or Alloc; both bodies of a Guard; none otherwise.
 std::vector<const TileBody *> bodies_of(const TileNode &node);
+// The node with each of these changed.
+TileNode map_bodies(TileNode node, const std::function<TileBody(const TileBody &)> &change);
 // Every expression of the node itself.
 std::vector<Expr> expressions_of(const TileNode &node);
+// The node with each of these changed.
+TileNode map_expressions(TileNode node, const std::function<Expr(const Expr &)> &change);
 // Calls `visit` on every node, outer ones first.
 void walk(const TileBody &body, const std::function<void(const TileNode &)> &visit);
+
+// What a Compute or a Copy stores, and where; nothing of other nodes.
+struct TileStore {
+    const std::string &buffer;
+    const std::vector<Expr> &index;
+    const Expr &value, &guard;
+};
+std::optional<TileStore> store_of(const TileNode &node);
+// The node of a body that is one node of that kind; null of others.
+template <typename Node>
+const Node *only(const TileBody &body) {
+    return body.size() == 1 ? std::get_if<Node>(body.front().get()) : nullptr;
+}
 
 const char *name_of(LoopKind kind);
 const char *name_of(Space space);

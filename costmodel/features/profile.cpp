@@ -106,9 +106,8 @@ private:
     }
 
     void visit(const TileBody &body) {
-        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, static_cast<const TileNodeBase &>(*node));
+        for (const auto &node : body) std::visit([&](const auto &n) { visit(n); }, *node);
     }
-    using TileNodeBase = std::variant<Loop, Compute, Copy, Prefetch, Barrier, Guard, Let, Alloc, Invoke>;
 
     void visit(const Loop &loop) {
         const double count = nest_.mean_of(loop.count);

@@ -15,6 +15,7 @@
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/gpu_files.h"
 #include "generators/kernel/manifest.h"
+#include "schedules/target/target_file.h"
 #include "support/files/output_folder.h"
 #include "support/processes/owned_folder.h"
 #include "support/text/error.h"

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
 #include "generators/kernel/lower_variants.h"
 #include "generators/kernel/tuning_record.h"

@@ -8,6 +8,7 @@
 
 #include "algorithms/text/hash.h"
 #include "compiler/abi/object_file.h"
+#include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/installed_program.h"
 #include "schedules/knobs/notation.h"

@@ -5,6 +5,7 @@
 
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/options.h"
+#include "support/files/output_folder.h"
 #include "support/text/sha256.h"
 
 namespace tessera {

@@ -6,6 +6,7 @@
 
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"

@@ -1,5 +1,5 @@
 // Several kernels tuned with one budget, which goes batch by batch where the next trials promise to save the most time
-// (autotune/task_share.h).
+// (autotune/search/trial_allocation.h).
 #pragma once
 #include "generators/tune/campaign_file.h"
 #include "generators/tune/tune_task.h"

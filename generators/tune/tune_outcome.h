@@ -32,7 +32,7 @@ struct Written {
 };
 // To its place, if there is one to write.
 Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact);
-// The same, unless what stands there stays (standing_case.h).
+// The same, unless what stands there stays (existing_artifact.h).
 Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact);
 std::string kept_text(const TuneRun &run);
 // In lines: the file, and how it is used.

@@ -1,5 +1,5 @@
-// One kernel tuned for several shapes, one after the other, as one artifact: a variant for each (autotune/shape_cases.h), and the last one
-// for all else.
+// One kernel tuned for several shapes, one after the other, as one artifact: a variant for each (autotune/search/shape_cases.h), and the
+// last one for all else.
 #pragma once
 #include <vector>
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "autotune/space/decisions_from_schedule.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/artifact/read.h"
+#include "schedules/artifact/write.h"
 #include "schedules/knobs/canonical.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_parse.h"
@@ -20,15 +21,17 @@ namespace {
 void state(json &own, const json &patch) {
     for (const auto &[knob, value] : patch.items()) {
         json &slot = own[knob];
-        if (knob == "directives" && slot.is_array() && value.is_array()) {
-            for (const json &directive : value) {
-                auto same = std::find_if(slot.begin(), slot.end(), [&](const json &d) { return d["id"] == directive["id"]; });
-                if (same == slot.end()) slot.push_back(directive);
-                else *same = directive;
+        const std::optional<Knob> known = knob_named(knob);
+        const Merge merge = known ? rule_of(*known).merge : Merge::entries;
+        if (merge == Merge::by_id && slot.is_array() && value.is_array()) {
+            for (const json &one : value) {
+                auto same = std::find_if(slot.begin(), slot.end(), [&](const json &d) { return d["id"] == one["id"]; });
+                if (same == slot.end()) slot.push_back(one);
+                else *same = one;
             }
         } else if (value.is_object() && slot.is_object()) {
             for (const auto &[key, entry] : value.items()) {
-                if (knob == "levels" && entry.is_object() && slot.contains(key) && slot[key].is_object()) slot[key].update(entry);
+                if (merge == Merge::nested && entry.is_object() && slot.contains(key) && slot[key].is_object()) slot[key].update(entry);
                 else slot[key] = entry;
             }
         } else {
@@ -49,58 +52,54 @@ void check_name(const std::string &name) { check_document({{"format", "tessera-s
 StageKnobs::StageKnobs() : StageKnobs(json::object()) {}
 StageKnobs::StageKnobs(const json &knobs) : document_(std::make_shared<const json>(knobs)) {}
 
-StageKnobs StageKnobs::with(const std::string &knob, const json &value) const {
+StageKnobs StageKnobs::with(Knob knob, const json &value) const {
     json document = *document_;
-    state(document, json{{knob, value}});
+    state(document, json{{name_of(knob), value}});
     return StageKnobs(document);
 }
 
-StageKnobs StageKnobs::place(const std::string &where) const { return with("place", where); }
-StageKnobs StageKnobs::block(const Extents &extents) const { return with("block", extents); }
-StageKnobs StageKnobs::k(const Extents &extents) const { return with("k", extents); }
-StageKnobs StageKnobs::micro(const Extents &extents) const { return with("micro", extents); }
-StageKnobs StageKnobs::loops(const std::vector<std::string> &names) const { return with("loops", names); }
-StageKnobs StageKnobs::vector(const Extents &lanes) const { return with("vector", lanes); }
-StageKnobs StageKnobs::unroll(const Extents &iterations) const { return with("unroll", iterations); }
-StageKnobs StageKnobs::parallel(const std::vector<std::string> &loops) const { return with("parallel", loops); }
-StageKnobs StageKnobs::layout(const std::vector<std::string> &axes) const { return with("layout", axes); }
-StageKnobs StageKnobs::instruction(const std::string &family) const { return with("instruction", family); }
-StageKnobs StageKnobs::call(const std::string &how) const { return with("call", how); }
-StageKnobs StageKnobs::warps(int64_t count) const { return with("warps", count); }
-StageKnobs StageKnobs::remove(const std::string &knob) const { return with(knob, nullptr); }
+StageKnobs StageKnobs::place(const std::string &where) const { return with(Knob::place, where); }
+StageKnobs StageKnobs::block(const Extents &extents) const { return with(Knob::block, extents); }
+StageKnobs StageKnobs::k(const Extents &extents) const { return with(Knob::k, extents); }
+StageKnobs StageKnobs::micro(const Extents &extents) const { return with(Knob::micro, extents); }
+StageKnobs StageKnobs::loops(const std::vector<std::string> &names) const { return with(Knob::loops, names); }
+StageKnobs StageKnobs::vector(const Extents &lanes) const { return with(Knob::vector, lanes); }
+StageKnobs StageKnobs::unroll(const Extents &iterations) const { return with(Knob::unroll, iterations); }
+StageKnobs StageKnobs::parallel(const std::vector<std::string> &loops) const { return with(Knob::parallel, loops); }
+StageKnobs StageKnobs::layout(const std::vector<std::string> &axes) const { return with(Knob::layout, axes); }
+StageKnobs StageKnobs::instruction(const std::string &family) const { return with(Knob::instruction, family); }
+StageKnobs StageKnobs::call(const std::string &how) const { return with(Knob::call, how); }
+StageKnobs StageKnobs::warps(int64_t count) const { return with(Knob::warps, count); }
+StageKnobs StageKnobs::remove(const std::string &knob) const {
+    json document = *document_;
+    document[knob] = nullptr;
+    return StageKnobs(document);
+}
 
-StageKnobs StageKnobs::level(const std::string &name, const Extents &extents) const { return with("levels", json{{name, extents}}); }
+StageKnobs StageKnobs::level(const std::string &name, const Extents &extents) const { return with(Knob::levels, json{{name, extents}}); }
 
 StageKnobs StageKnobs::pack(const std::string &operand, const std::string &at, const std::vector<std::string> &layout) const {
     json pack = {{"at", at}};
     if (!layout.empty()) pack["layout"] = layout;
-    return with("pack", json{{operand, pack}});
+    return with(Knob::pack, json{{operand, pack}});
 }
 
 StageKnobs StageKnobs::prefetch(const std::string &operand, const std::string &loop, int64_t ahead) const {
-    return with("prefetch", json{{operand, loop.empty() ? json::object() : json{{"loop", loop}, {"ahead", ahead}}}});
+    return with(Knob::prefetch, json{{operand, loop.empty() ? json::object() : json{{"loop", loop}, {"ahead", ahead}}}});
 }
 
 StageKnobs StageKnobs::tail(const std::string &dim, Tail policy) const {
-    return with("tail", json{{dim, policy == Tail::mask ? "mask" : "loop"}});
+    return with(Knob::tail, json_of(std::map<std::string, Tail>{{dim, policy}}));
 }
 
 StageKnobs StageKnobs::split(const std::string &dim, Split::How how, int64_t size) const {
-    static const char *const ways[] = {"chunks", "threads", "lanes", "online", "passes"};
-    json split = {{"how", ways[static_cast<size_t>(how)]}};
-    if (how != Split::How::passes) split["size"] = size;
-    return with("split", json{{dim, split}});
+    return with(Knob::split, json_of(std::map<std::string, Split>{{dim, {how, size}}}));
 }
 
-StageKnobs StageKnobs::directive(const Directive &d) const {
-    json entry = {{"id", d.id}, {"op", d.op}, {"loop", d.loop}};
-    if (!d.after.empty()) entry["after"] = d.after;
-    if (d.factor != 0) entry["factor"] = d.factor;
-    return with("directives", json::array({entry}));
-}
+StageKnobs StageKnobs::directive(const Directive &d) const { return with(Knob::directives, json_of(std::vector<Directive>{d})); }
 
 StageKnobs StageKnobs::without_directive(const std::string &id) const {
-    return with("directives", json::array({json{{"id", id}, {"op", nullptr}}}));
+    return with(Knob::directives, json::array({json{{"id", id}, {"op", nullptr}}}));
 }
 
 StageKnobs block(const Extents &extents) { return StageKnobs().block(extents); }

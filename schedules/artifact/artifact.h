@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/knobs/knob.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {
@@ -60,7 +61,7 @@ public:
     const nlohmann::json &document() const { return *document_; }
 
 private:
-    StageKnobs with(const std::string &knob, const nlohmann::json &value) const;
+    StageKnobs with(Knob knob, const nlohmann::json &value) const;
     std::shared_ptr<const nlohmann::json> document_;
 };
 

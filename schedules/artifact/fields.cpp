@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/artifact/read.h"
+#include "schedules/knobs/knob.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -10,12 +11,6 @@ namespace tessera {
 using nlohmann::json;
 
 namespace {
-
-bool is_map(const std::string &knob) {
-    for (const char *name : {"block", "k", "micro", "vector", "unroll", "tail", "split", "pack", "prefetch"})
-        if (knob == name) return true;
-    return false;
-}
 
 FieldPath under(FieldPath path, const std::string &key) {
     path.push_back(key);
@@ -33,10 +28,21 @@ void state_map(Statements &out, const FieldPath &path, const json &value, int de
     for (const auto &[key, entry] : value.items()) state_map(out, under(path, key), entry, depth - 1);
 }
 
+// What is no knob is refused where the document is read.
+Merge merge_of(const std::string &name) {
+    const std::optional<Knob> knob = knob_named(name);
+    return knob ? rule_of(*knob).merge : Merge::whole;
+}
+
 void state_knob(Statements &out, const FieldPath &path, const json &value) {
-    const std::string &knob = path.back();
-    if (knob != "directives" || value.is_null()) return state_map(out, path, value, knob == "levels" ? 2 : is_map(knob));
-    for (const json &directive : value) out.emplace_back(under(path, directive["id"]), directive["op"].is_null() ? json() : directive);
+    switch (merge_of(path.back())) {
+    case Merge::whole: return state_map(out, path, value, 0);
+    case Merge::entries: return state_map(out, path, value, 1);
+    case Merge::nested: return state_map(out, path, value, 2);
+    case Merge::by_id: break;
+    }
+    if (value.is_null()) return state_map(out, path, value, 0);
+    for (const json &one : value) out.emplace_back(under(path, one["id"]), one["op"].is_null() ? json() : one);
 }
 
 bool is_inside(const FieldPath &path, const FieldPath &outer) {
@@ -83,19 +89,19 @@ void apply(Fields &fields, const json &document, const std::string &name, const 
 
 json document_of(const Fields &fields) {
     json document = json::object();
-    std::map<std::string, std::vector<const Field *>> directives;
+    std::map<FieldPath, std::vector<const Field *>> lists;  // elements, by the knob that merges them by their ids
     for (const auto &[path, field] : fields) {
-        if (path.size() == 4 && path[2] == "directives") {
-            directives[path[1]].push_back(&field);
+        if (path.size() == 4 && merge_of(path[2]) == Merge::by_id) {
+            lists[{path.begin(), path.end() - 1}].push_back(&field);
             continue;
         }
         json *slot = &document;
         for (const std::string &key : path) slot = &(*slot)[key];
         *slot = field.value;
     }
-    for (auto &[stage, list] : directives) {
+    for (auto &[path, list] : lists) {
         std::sort(list.begin(), list.end(), [](const Field *a, const Field *b) { return a->order < b->order; });
-        for (const Field *field : list) document["stages"][stage]["directives"].push_back(field->value);
+        for (const Field *field : list) document[path[0]][path[1]][path[2]].push_back(field->value);
     }
     return document;
 }

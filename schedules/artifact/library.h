@@ -1,9 +1,9 @@
-// A Library finds schedules by name: those registered in C++, and files <folder>/<name>.json. The file's own "name" must
-// be the one it was asked for by.
+// A Library finds schedules by name: those registered in C++, and files <folder>/<name>.json. The file's own "name" must be the
+// name that was asked for.
 //
-// Artifacts are read as input from strangers. A name has no "..", no root and no odd characters (is_schedule_name); what
-// it leads to, symbolic links resolved, must be a regular file inside the folder of at most 1 MiB, and is opened without
-// following links, so that a swap in between is refused too.
+// Artifacts are read as input from strangers. A name has no "..", no root and no odd characters (is_schedule_name); with symbolic
+// links resolved, it must lead to a regular file of at most 1 MiB inside the folder. The file is opened without following links, so
+// a swap in between is refused too.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -38,11 +38,11 @@ private:
     std::map<std::string, Schedule> registered_;
 };
 
-// What may be a schedule in a folder and the folders in it: files and links *.json, without *.schema.json, whatever they lead to.
+// What may be a schedule in a folder and its subfolders: files and links *.json, except *.schema.json, whatever the links lead to.
 std::vector<std::filesystem::path> schedule_files(const std::filesystem::path &folder);
 
-// A schedule by its file, wherever that is: for the one that a user names on the command line.
-// UserError schedule.file, schedule.too-large, and those of Schedule::parse.
+// A schedule by its file, wherever that is, as a user names it on the command line. UserError schedule.file, schedule.too-large,
+// and those of Schedule::parse.
 Schedule read_schedule(const std::filesystem::path &file);
 
 }  // namespace tessera

@@ -18,8 +18,8 @@ namespace tessera {
 // What the schedule states and inherits, each field with who states it.
 Fields merged(const Schedule &schedule, const Library &library);
 
-// UserError as Library::ancestry, schedule.nothing-to-delete, and those of read.h where the fields of several ancestors
-// do not go together; schedule.directive for a directive that comes after one that is not there, or after itself.
+// UserError as Library::ancestry, schedule.nothing-to-delete, and those of read.h if fields of several ancestors contradict each
+// other; schedule.directive for a directive that comes after a missing one or after itself.
 ResolvedSchedule resolve(const Schedule &schedule, const Library &library);
 
 // A schedule of the same name without a parent that resolves to an equal value.

@@ -1,5 +1,5 @@
-// What an artifact's `measured` says of where its figures are from: for which kernel, of which tile program, made of what. The
-// figures count for as long as the artifact resolves to that program; the rest says why it no longer does.
+// Where an artifact's figures are from, as its `measured` says: for which kernel, of which tile program, made of what. The figures
+// hold as long as the artifact resolves to that program; the rest explains why it no longer does.
 //
 //   "measured": { "task": {"algorithm", "numerics", "options", "fixed", "extents", "target", "threads"}, "resolved": hash,
 //                 "from": {"semantic": hash, "stated": hash, "ancestors": [[name, hash]], "tessera": version},
@@ -55,20 +55,19 @@ std::string stated_hash(const Schedule &schedule);
 nlohmann::ordered_json json_of(const KernelTask &task);
 KernelTask task_from_json(const nlohmann::json &document, const std::string &subject);  // UserError json.*
 
-// As fields of `measured`, and back. UserError json.* where a field is of another type; nothing where there is no task or no
-// resolved hash in it.
+// As fields of `measured`, and back. UserError json.* for a field of another type; nothing if there is no task or no resolved hash.
 nlohmann::ordered_json json_of(const Provenance &provenance);
 std::optional<Provenance> provenance_from_json(const nlohmann::json &measured, const std::string &subject);
 std::optional<Provenance> provenance_of(const Schedule &schedule);
 
-// Has `read` read a schedule's `measured`, where it has one; what it refuses is refused with what to do about it.
+// Calls `read` on a schedule's `measured`, if it has one. An error of `read` is thrown with a remedy added.
 void read_measured(const Schedule &schedule, const std::function<void(const JsonReader &)> &read);
 
 // "matmul/f32 M=512 N=768 on avx512"
 std::string to_string(const KernelTask &task);
 
-// How unlike two shapes are: the length of the vector of log2 of the ratios of their extents, by dim; infinite where they do
-// not have the same dims, or where one of two extents is 0.
+// How unlike two shapes are: the length of the vector of log2 of the ratios of their extents, by dim; infinite if their dims
+// differ, or if one of two extents is 0.
 double shape_distance(const Extents &a, const Extents &b);
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/knobs/canonical.h"
+#include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
@@ -202,16 +203,86 @@ std::vector<Directive> directives(const json &list, const FieldPlace &where) {
 
 void check_directives(const Knobs &k, const FieldPlace &where) {
     for (const Directive &d : k.directives) {
-        auto fail = [&](const std::string &knob) {
-            (where / "directives")
-                .fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop + "', which the knob '" + knob +
+        auto fail = [&](Knob knob) {
+            (where / name_of(Knob::directives))
+                .fail("schedule.directive", "directive '" + d.id + "' changes the loop '" + d.loop + "', which the knob '" + name_of(knob) +
                                                 "' owns. Change the knob or delete the directive with {\"id\": \"" + d.id +
                                                 "\", \"op\": null}.");
         };
-        if (std::count(k.parallel.begin(), k.parallel.end(), d.loop)) fail("parallel");
-        if (std::any_of(k.micro.begin(), k.micro.end(), [&](const auto &tile) { return d.loop == "micro." + tile.first; })) fail("micro");
-        if (k.vector.count(d.loop)) fail("vector");
-        if (k.unroll.count(d.loop)) fail("unroll");
+        if (std::count(k.parallel.begin(), k.parallel.end(), d.loop)) fail(Knob::parallel);
+        if (std::any_of(k.micro.begin(), k.micro.end(), [&](const auto &tile) { return d.loop == "micro." + tile.first; }))
+            fail(Knob::micro);
+        if (k.vector.count(d.loop)) fail(Knob::vector);
+        if (k.unroll.count(d.loop)) fail(Knob::unroll);
+    }
+}
+
+Place place(const json &value, const std::set<std::string> &stages, const FieldPlace &where) {
+    const std::string text = string(value, where, "a place");
+    const std::optional<Place> place = parse_place(text, stages);
+    if (!place)
+        where.fail("schedule.syntax",
+                   "expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got '" + text + "'. Write one of the three.");
+    return *place;
+}
+
+std::map<std::string, Extents> levels(const json &value, const FieldPlace &where) {
+    std::map<std::string, Extents> result;
+    each(value, where, "levels", [&](const std::string &level, const json &extents, const FieldPlace &at) {
+        if (level.empty() || level == "block" || level == "k" || level == "micro" || level == "root" ||
+            level.find('.') != std::string::npos)
+            at.fail("schedule.syntax",
+                    "expected a name for a level that is not block, k, micro or root and has no '.'; got '" + level + "'. Rename it.");
+        result[level] = tiles(extents, at);
+    });
+    return result;
+}
+
+std::string instruction(const json &value, const FieldPlace &where) {
+    const std::string name = string(value, where, "an instruction family");
+    const std::vector<std::string> &families = instruction_families();
+    if (std::find(families.begin(), families.end(), name) == families.end())
+        where.fail("schedule.choice", "there is no instruction family '" + name + "'; the families are " + join(families) +
+                                          ": fma and mul_add on every target, the others where a processor has the instruction. "
+                                          "Choose one of them, or remove the knob." +
+                                          did_you_mean(name, families));
+    return name;
+}
+
+// A knob's form and range.
+void read_knob(Knob knob, const json &value, const std::set<std::string> &stages, const FieldPlace &where, Knobs &k) {
+    switch (knob) {
+    case Knob::place: k.place = place(value, stages, where); break;
+    case Knob::block: k.block = tiles(value, where); break;
+    case Knob::k: k.k = tiles(value, where); break;
+    case Knob::micro: k.micro = tiles(value, where); break;
+    case Knob::levels: k.levels = levels(value, where); break;
+    case Knob::loops: k.loops = set_of(value, where); break;
+    case Knob::vector: k.vector = lanes(value, where); break;
+    case Knob::unroll: k.unroll = extents(value, where, 256, "a number of unrolled iterations"); break;
+    case Knob::parallel: k.parallel = set_of(value, where); break;
+    case Knob::pack:
+        each(value, where, "operands and packs",
+             [&](const std::string &operand, const json &how, const FieldPlace &at) { k.pack[operand] = pack(how, at); });
+        break;
+    case Knob::prefetch:
+        each(value, where, "operands and when",
+             [&](const std::string &operand, const json &when, const FieldPlace &at) { k.prefetch[operand] = prefetch(when, stages, at); });
+        break;
+    case Knob::layout: k.layout = layout(value, where); break;
+    case Knob::tail:
+        each(value, where, "dims and policies", [&](const std::string &dim, const json &policy, const FieldPlace &at) {
+            k.tail[dim] = choice(policy, at, {"mask", "loop"}) == "mask" ? Tail::mask : Tail::loop;
+        });
+        break;
+    case Knob::split:
+        each(value, where, "dims and splits",
+             [&](const std::string &dim, const json &how, const FieldPlace &at) { k.split[dim] = split(how, at); });
+        break;
+    case Knob::instruction: k.instruction = instruction(value, where); break;
+    case Knob::call: k.call = choice(value, where, {"inline", "once"}); break;
+    case Knob::warps: k.warps = integer(value, where, 1, 32, "a number of warps"); break;
+    case Knob::directives: k.directives = directives(value, where); break;
     }
 }
 
@@ -237,70 +308,11 @@ std::vector<std::string> read_strings(const json &list, const FieldPlace &where)
 
 Knobs read_knobs(const json &stage, const std::set<std::string> &stages, const FieldPlace &where) {
     Knobs k;
-    each(stage, where, "knobs", [&](const std::string &knob, const json &value, const FieldPlace &at) {
-        if (knob == "place") {
-            const std::string text = string(value, at, "a place");
-            const std::optional<Place> place = parse_place(text, stages);
-            if (!place)
-                at.fail("schedule.syntax", "expected \"root\", \"inline\" or a loop of a stage such as \"y.micro\"; got '" + text +
-                                               "'. Write one of the three.");
-            k.place = *place;
-        } else if (knob == "block") {
-            k.block = tiles(value, at);
-        } else if (knob == "k") {
-            k.k = tiles(value, at);
-        } else if (knob == "micro") {
-            k.micro = tiles(value, at);
-        } else if (knob == "levels") {
-            each(value, at, "levels", [&](const std::string &level, const json &extents, const FieldPlace &there) {
-                if (level.empty() || level == "block" || level == "k" || level == "micro" || level == "root" ||
-                    level.find('.') != std::string::npos)
-                    there.fail("schedule.syntax", "expected a name for a level that is not block, k, micro or root and has no '.'; got '" +
-                                                      level + "'. Rename it.");
-                k.levels[level] = tiles(extents, there);
-            });
-        } else if (knob == "loops") {
-            k.loops = set_of(value, at);
-        } else if (knob == "vector") {
-            k.vector = lanes(value, at);
-        } else if (knob == "unroll") {
-            k.unroll = extents(value, at, 256, "a number of unrolled iterations");
-        } else if (knob == "parallel") {
-            k.parallel = set_of(value, at);
-        } else if (knob == "pack") {
-            each(value, at, "operands and packs",
-                 [&](const std::string &operand, const json &how, const FieldPlace &there) { k.pack[operand] = pack(how, there); });
-        } else if (knob == "prefetch") {
-            each(value, at, "operands and when", [&](const std::string &operand, const json &when, const FieldPlace &there) {
-                k.prefetch[operand] = prefetch(when, stages, there);
-            });
-        } else if (knob == "layout") {
-            k.layout = layout(value, at);
-        } else if (knob == "tail") {
-            each(value, at, "dims and policies", [&](const std::string &dim, const json &policy, const FieldPlace &there) {
-                k.tail[dim] = choice(policy, there, {"mask", "loop"}) == "mask" ? Tail::mask : Tail::loop;
-            });
-        } else if (knob == "split") {
-            each(value, at, "dims and splits",
-                 [&](const std::string &dim, const json &how, const FieldPlace &there) { k.split[dim] = split(how, there); });
-        } else if (knob == "instruction") {
-            k.instruction = string(value, at, "an instruction family");
-            const std::vector<std::string> &families = instruction_families();
-            if (std::find(families.begin(), families.end(), *k.instruction) == families.end())
-                at.fail("schedule.choice", "there is no instruction family '" + *k.instruction + "'; the families are " + join(families) +
-                                               ": fma and mul_add on every target, the others where a processor has the instruction. "
-                                               "Choose one of them, or remove the knob." +
-                                               did_you_mean(*k.instruction, families));
-        } else if (knob == "call") {
-            k.call = choice(value, at, {"inline", "once"});
-        } else if (knob == "warps") {
-            k.warps = integer(value, at, 1, 32, "a number of warps");
-        } else if (knob == "directives") {
-            k.directives = directives(value, at);
-        }
+    each(stage, where, "knobs", [&](const std::string &name, const json &value, const FieldPlace &at) {
+        if (const std::optional<Knob> knob = knob_named(name)) read_knob(*knob, value, stages, at, k);
     });
     for (const auto &[knob, value] : stage.items())
-        if (std::find(knob_names().begin(), knob_names().end(), knob) == knob_names().end())
+        if (!knob_named(knob))
             (where / knob)
                 .fail("schedule.unknown-knob", "there is no knob '" + knob + "'; the knobs are " + join(knob_names()) +
                                                    ". Correct its name or remove it." + did_you_mean(knob, knob_names()));

@@ -1,5 +1,4 @@
-// Reading a schedule's document: every field's form, type and range. What it does not look at is whether the names in it
-// are an algorithm's: check.h does.
+// Reading a schedule's document: every field's form, type and range. Whether the names in it are an algorithm's is for check.h.
 //
 // Errors are UserError schedule.*, with the schedule's name and the field's JSON pointer (RFC 6901): format, version,
 // name, characters, missing-field, unknown-field, unknown-knob, type, range, choice, syntax, directive, repeated,
@@ -14,7 +13,7 @@
 
 namespace tessera {
 
-// Where in which schedule a value stands.
+// The place of a value: which schedule, and where in it.
 struct FieldPlace {
     std::string schedule;
     std::string pointer;                 // "" for the document
@@ -24,7 +23,7 @@ struct FieldPlace {
     [[noreturn]] void fail(const std::string &id, const std::string &message) const;
 };
 
-// Checks a whole document as it was handed in, nulls allowed where they can delete. `subject` names it until its own
+// Checks a whole document as it was handed in; nulls are allowed where they can delete. `subject` names the document until its own
 // name is known.
 void check_document(const nlohmann::json &document, const std::string &subject);
 

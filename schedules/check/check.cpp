@@ -5,6 +5,7 @@
 #include "algorithms/text/hash.h"
 #include "schedules/check/check_stage.h"
 #include "schedules/knobs/condition.h"
+#include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pieces.h"
 #include "schedules/target/target.h"
@@ -81,8 +82,7 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
         where.fail("schedule.unknown-stage",
                    inlined.name + " has no stage '" + name + "' to split; its stages are " + join(names) + "." + did_you_mean(name, names));
     }
-    std::vector<std::string> dims = reduced_dims(*stage);
-    if (auto *scan = std::get_if<Scan>(&stage->body)) dims = {scan->dim};
+    const std::vector<std::string> dims = folded_dims(*stage);
     if (dims.empty()) where.fail("schedule.split", subject + " is no reduction and no scan, so nothing can be split. Remove the knob.");
     for (const auto &[dim, split] : k.split)
         if (std::none_of(dims.begin(), dims.end(), [&](const std::string &d) { return dim == d || dim.starts_with(d + "."); }))
@@ -110,10 +110,10 @@ void check_declared(const Stages &stages, const Algorithm &declared, const Algor
     }
 }
 
-bool is_only_for_declared(Knobs k) {
-    k.split.clear();
-    k.call.reset();
-    return k == Knobs{};
+bool is_only_for_declared(const Knobs &k) {
+    bool only = true;
+    for_each_knob(k, [&](Knob knob, const auto &field) { only = only && (rule_of(knob).about == About::declared || !is_stated(field)); });
+    return only;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Whether every address in a schedule leads somewhere in an algorithm. Splitting a reduction makes new stages and dims
-// (compiler/split.h), so a schedule is checked twice: its splits on the algorithm as it was declared, and every other
-// knob on what the splits made of it.
+// (compiler/rewrite/split.h), so a schedule is checked twice: its splits on the algorithm as declared, every other knob on what the
+// splits made of it.
 //
 // Errors name the schedule, its ancestors and the field's JSON pointer:
 //   schedule.algorithm, schedule.surface       it was made for another algorithm, or for one with other names

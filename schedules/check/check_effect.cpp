@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedules/knobs/knob.h"
 #include "support/containers/contains.h"
 #include "support/text/error.h"
 
@@ -12,8 +13,12 @@ namespace {
 class Effects {
 public:
     Effects(const Stage &stage, const Knobs &knobs, const Algorithm &algorithm, const FieldPlace &where)
-        : stage_(stage), k_(knobs), where_(where), subject_(algorithm.name + "." + stage.name), reduced_(reduced_dims(stage)) {
-        if (auto *scan = std::get_if<Scan>(&stage.body)) scanned_ = scan->dim;
+        : stage_(stage),
+          k_(knobs),
+          where_(where),
+          subject_(algorithm.name + "." + stage.name),
+          reduced_(reduced_dims(stage)),
+          scanned_(scanned_dim(stage)) {
         for (const Tensor &t : results_of(stage))
             if (contains(algorithm.outputs, t.name)) output_ = t.name;
     }
@@ -40,23 +45,11 @@ private:
     bool folds_over(const std::string &dim) const { return contains(reduced_, dim) || dim == scanned_; }
 
     // Knobs of loops and storage, on a stage that has none that a schedule could change.
-    void nowhere(const std::string &why, const std::vector<std::string> &but = {}) const {
-        const std::vector<std::pair<std::string, bool>> stated = {{"block", !k_.block.empty()},
-                                                                  {"k", !k_.k.empty()},
-                                                                  {"micro", !k_.micro.empty()},
-                                                                  {"levels", !k_.levels.empty()},
-                                                                  {"loops", !k_.loops.empty()},
-                                                                  {"vector", !k_.vector.empty()},
-                                                                  {"unroll", !k_.unroll.empty()},
-                                                                  {"parallel", !k_.parallel.empty()},
-                                                                  {"tail", !k_.tail.empty()},
-                                                                  {"layout", !k_.layout.empty()},
-                                                                  {"pack", !k_.pack.empty()},
-                                                                  {"prefetch", !k_.prefetch.empty()},
-                                                                  {"instruction", k_.instruction.has_value()},
-                                                                  {"directives", !k_.directives.empty()}};
-        for (const auto &[knob, is] : stated)
-            if (is && !contains(but, knob)) refuse(where_ / knob, why + ", and '" + knob + "' would change nothing. Delete it (null).");
+    void nowhere(const std::string &why, const std::vector<Knob> &but = {}) const {
+        for_each_knob(k_, [&](Knob knob, const auto &field) {
+            if (rule_of(knob).about == About::loops && is_stated(field) && !contains(but, knob))
+                refuse(where_ / name_of(knob), why + ", and '" + name_of(knob) + "' would change nothing. Delete it (null).");
+        });
     }
 
     // The elements go where their data says, one after the other.
@@ -65,7 +58,7 @@ private:
             (where_ / "place")
                 .fail("schedule.place",
                       subject_ + " folds to a computed destination, which may be anywhere in its result. Place it at root.");
-        nowhere(" folds to a computed destination, element by element in order", {"layout", "pack"});
+        nowhere(" folds to a computed destination, element by element in order", {Knob::layout, Knob::pack});
     }
 
     void lanes() const {

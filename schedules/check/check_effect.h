@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// `knobs` are those of `stage` with directives written in, each of whose addresses is there. UserError schedule.no-effect, and
+// `knobs` are those of `stage`, with directives written in; all of their addresses are valid. UserError schedule.no-effect, and
 // schedule.lanes for lanes that do not divide their register tile.
 void check_effect(const Stage &stage, const Knobs &knobs, const Algorithm &algorithm, const FieldPlace &where);
 

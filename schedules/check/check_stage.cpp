@@ -5,6 +5,7 @@
 
 #include "schedules/check/check_effect.h"
 #include "schedules/knobs/directives.h"
+#include "schedules/knobs/knob.h"
 #include "support/containers/contains.h"
 #include "support/text/error.h"
 
@@ -78,24 +79,8 @@ public:
             [&](size_t i, const std::string &id, const std::string &why) {
                 (where / "directives" / std::to_string(i)).fail(id, subject(stage) + ": " + why);
             });
-        check_tiles(stage, k, where);
-        check_dims(stage, k.vector, stage.all(), where / "vector");
-        Names lanes;
-        for (const auto &[dim, count] : k.vector)
-            if (contains(stage.dims, dim)) lanes.push_back(dim);
-        if (lanes.size() > 1)
-            (where / "vector")
-                .fail("schedule.lanes", "expected lanes along one dim of " + algorithm_.name + "." + stage.name + "; got " + join(lanes) +
-                                            ". Delete the others with null.");
-        check_dims(stage, k.unroll, stage.all(), where / "unroll");
-        check_dims(stage, k.tail, stage.looped(), where / "tail");
-        check_loops(stage, k, k.loops, where / "loops");
+        for (const KnobRule &rule : knob_rules) check_knob(rule.knob, stage, k, where / rule.name);
         check_tiles_are_looped(stage, k, where);
-        check_loops(stage, k, k.parallel, where / "parallel");
-        if (k.place && k.place->kind == Place::Kind::at) check_place(stage, *k.place, where / "place");
-        for (const Tensor &result : stage.results) check_layout(k.layout, result, where / "layout");
-        for (const auto &[operand, pack] : k.pack) check_pack(stage, k, operand, pack, where / "pack" / operand);
-        for (const auto &[operand, when] : k.prefetch) check_prefetch(stage, operand, when, where / "prefetch" / operand);
         check_register_tile(stage, k, where / "micro");
         check_effect(stage.stage ? *stage.stage : Stage{name, stage.dims, Map{constant(stage.results[0].dtype, 0)}}, k, algorithm_, where);
     }
@@ -118,8 +103,7 @@ private:
         for (size_t i = 0; i < algorithm_.stages.size(); i++) {
             const Stage &stage = algorithm_.stages[i];
             if (stage.name == name) {
-                Addressable found{name, stage.dims, reduced_dims(stage), {}, "", results_of(stage), i, &stage};
-                if (auto *scan = std::get_if<Scan>(&stage.body)) found.scanned = scan->dim;
+                Addressable found{name, stage.dims, reduced_dims(stage), {}, scanned_dim(stage), results_of(stage), i, &stage};
                 for (const Tensor &result : found.results)
                     for (const std::string &dim : result.dims)
                         if (!contains(found.all(), dim)) found.extra.push_back(dim);
@@ -161,15 +145,58 @@ private:
             if (!contains(dims, dim)) unknown_dim(subject(stage), dim, dims, where / dim);
     }
 
-    void check_tiles(const Addressable &stage, const Knobs &k, const FieldPlace &where) const {
-        for (const auto &[level, extents] : levels_of(k)) {
-            const FieldPlace at = k.levels.count(level) ? where / "levels" / level : where / level;
-            check_dims(stage, extents, stage.looped(), at);
-            if (extents.count(stage.scanned))
-                (at / stage.scanned)
-                    .fail("schedule.loops",
-                          subject(stage) + " scans along '" + stage.scanned + "' in order, so it cannot be tiled. Split it instead.");
+    // Whether what the knob names is there.
+    void check_knob(Knob knob, const Addressable &stage, const Knobs &k, const FieldPlace &at) const {
+        switch (knob) {
+        case Knob::place:
+            if (k.place && k.place->kind == Place::Kind::at) check_place(stage, *k.place, at);
+            break;
+        case Knob::block: check_tiles(stage, k.block, at); break;
+        case Knob::k: check_tiles(stage, k.k, at); break;
+        case Knob::micro: check_tiles(stage, k.micro, at); break;
+        case Knob::levels:
+            for (const auto &[level, extents] : k.levels) check_tiles(stage, extents, at / level);
+            break;
+        case Knob::loops: check_loops(stage, k, k.loops, at); break;
+        case Knob::vector:
+            check_dims(stage, k.vector, stage.all(), at);
+            check_one_dim_has_lanes(stage, k, at);
+            break;
+        case Knob::unroll: check_dims(stage, k.unroll, stage.all(), at); break;
+        case Knob::parallel: check_loops(stage, k, k.parallel, at); break;
+        case Knob::pack:
+            for (const auto &[operand, pack] : k.pack) check_pack(stage, k, operand, pack, at / operand);
+            break;
+        case Knob::prefetch:
+            for (const auto &[operand, when] : k.prefetch) check_prefetch(stage, operand, when, at / operand);
+            break;
+        case Knob::layout:
+            for (const Tensor &result : stage.results) check_layout(k.layout, result, at);
+            break;
+        case Knob::tail: check_dims(stage, k.tail, stage.looped(), at); break;
+        case Knob::split:
+        case Knob::call: break;  // of the algorithm as declared: check.cpp
+        case Knob::instruction:
+        case Knob::warps: break;       // name nothing of the algorithm
+        case Knob::directives: break;  // written into other knobs
         }
+    }
+
+    void check_one_dim_has_lanes(const Addressable &stage, const Knobs &k, const FieldPlace &where) const {
+        Names lanes;
+        for (const auto &[dim, count] : k.vector)
+            if (contains(stage.dims, dim)) lanes.push_back(dim);
+        if (lanes.size() > 1)
+            where.fail("schedule.lanes", "expected lanes along one dim of " + algorithm_.name + "." + stage.name + "; got " + join(lanes) +
+                                             ". Delete the others with null.");
+    }
+
+    void check_tiles(const Addressable &stage, const Extents &tiles, const FieldPlace &where) const {
+        check_dims(stage, tiles, stage.looped(), where);
+        if (tiles.count(stage.scanned))
+            (where / stage.scanned)
+                .fail("schedule.loops",
+                      subject(stage) + " scans along '" + stage.scanned + "' in order, so it cannot be tiled. Split it instead.");
     }
 
     // Without `loops`, block and micro run over the stage's dims and k over the reduced ones.

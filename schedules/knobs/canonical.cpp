@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "schedules/knobs/knob.h"
+
 namespace tessera {
 
 using nlohmann::json;
@@ -100,13 +102,6 @@ void write(std::string &out, const json &value, Kind kind, size_t indent) {
 
 const std::vector<std::string> &instruction_families() {
     static const std::vector<std::string> names = {"fma", "mul_add", "dot2", "dot4"};
-    return names;
-}
-
-const std::vector<std::string> &knob_names() {
-    static const std::vector<std::string> names = {"place",  "block",  "k",           "micro", "levels",   "loops",
-                                                   "vector", "unroll", "parallel",    "pack",  "prefetch", "layout",
-                                                   "tail",   "split",  "instruction", "call",  "warps",    "directives"};
     return names;
 }
 

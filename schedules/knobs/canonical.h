@@ -9,9 +9,7 @@
 
 namespace tessera {
 
-// The knobs, in the order of the format.
-const std::vector<std::string> &knob_names();
-// What the knob `instruction` may name (compiler/instruction.h says what each does).
+// What the knob `instruction` may name (compiler/tile/instruction.h says what each does).
 const std::vector<std::string> &instruction_families();
 // The fields of a document, in the order of the format.
 const std::vector<std::string> &document_fields();

@@ -10,11 +10,11 @@ namespace tessera {
 // Whether a condition on a dim holds at an extent.
 bool holds(const Condition &condition, int64_t extent);
 
-// Extents of the dim at which all of `when` that is about it holds, in order; of each stretch between bounds the first ones. None
-// where it never holds.
+// Extents of the dim at which all conditions of `when` about it hold, in order: the first ones of each stretch between bounds.
+// Empty if they never hold.
 std::vector<int64_t> extents_that_meet(const std::vector<Condition> &when, const Dim &dim);
 
-// Whether all of `when` that is about the dim holds at each of its extents.
+// Whether all conditions of `when` about the dim hold at each of its extents.
 bool always_hold(const std::vector<Condition> &when, const Dim &dim);
 
 }  // namespace tessera

@@ -1,40 +1,80 @@
 #include "schedules/knobs/knob_names.h"
 
+#include "schedules/knobs/knob.h"
+
 namespace tessera {
 
-Knobs renamed(const Knobs &given, const KnobNames &names) {
-    Knobs k = given;
-    auto by_dim = [&](auto &knob) {
-        std::remove_reference_t<decltype(knob)> own;
-        for (const auto &[dim, value] : knob) own[names.dim(dim)] = value;
-        knob = own;
-    };
-    if (k.place && k.place->kind == Place::Kind::at) {
-        k.place->loop = names.loop(given.place->stage, given.place->loop);
-        k.place->stage = names.stage(given.place->stage);
+namespace {
+
+// By the type of a knob's field, so that a knob of a new kind does not compile before it is known what names are in it.
+class Renaming {
+public:
+    explicit Renaming(const KnobNames &names) : names_(names) {}
+
+    void operator()(std::optional<Place> &place) const {
+        if (!place || place->kind != Place::Kind::at) return;
+        place->loop = names_.loop(place->stage, place->loop);
+        place->stage = names_.stage(place->stage);
     }
-    for (auto *extents : {&k.block, &k.k, &k.micro, &k.vector, &k.unroll}) by_dim(*extents);
-    for (auto &[level, extents] : k.levels) by_dim(extents);
-    by_dim(k.tail), by_dim(k.split);
-    for (auto *loops : {&k.loops, &k.parallel})
-        for (std::string &text : *loops) text = names.loop("", text);
-    k.pack.clear();
-    for (auto [operand, pack] : given.pack) {
-        pack.at = names.loop("", pack.at);
-        for (LayoutAxis &axis : pack.layout) axis.dim = names.axis(operand, axis.dim);
-        k.pack[names.tensor(operand)] = pack;
+
+    template <ByDim Value>
+    void operator()(std::map<std::string, Value> &by_dim) const {
+        std::map<std::string, Value> own;
+        for (const auto &[dim, value] : by_dim) own[names_.dim(dim)] = value;
+        by_dim = own;
     }
-    k.prefetch.clear();
-    for (auto [operand, rule] : given.prefetch) {
-        if (!rule.loop.empty()) {
-            rule.loop = names.loop(rule.stage, rule.loop);
-            rule.stage = names.stage(rule.stage);
+
+    void operator()(std::map<std::string, Extents> &levels) const {
+        for (auto &[level, extents] : levels) (*this)(extents);
+    }
+
+    void operator()(std::vector<std::string> &loops) const {
+        for (std::string &text : loops) text = names_.loop("", text);
+    }
+
+    void operator()(std::map<std::string, Pack> &packs) const {
+        std::map<std::string, Pack> own;
+        for (auto [operand, pack] : packs) {
+            pack.at = names_.loop("", pack.at);
+            for (LayoutAxis &axis : pack.layout) axis.dim = names_.axis(operand, axis.dim);
+            own[names_.tensor(operand)] = pack;
         }
-        k.prefetch[names.tensor(operand)] = rule;
+        packs = own;
     }
-    for (LayoutAxis &axis : k.layout) axis.dim = names.dim(axis.dim);
-    for (Directive &d : k.directives) d.loop = names.loop("", d.loop);
-    return k;
+
+    void operator()(std::map<std::string, PrefetchRule> &rules) const {
+        std::map<std::string, PrefetchRule> own;
+        for (auto [operand, rule] : rules) {
+            if (!rule.loop.empty()) {
+                rule.loop = names_.loop(rule.stage, rule.loop);
+                rule.stage = names_.stage(rule.stage);
+            }
+            own[names_.tensor(operand)] = rule;
+        }
+        rules = own;
+    }
+
+    void operator()(std::vector<LayoutAxis> &layout) const {
+        for (LayoutAxis &axis : layout) axis.dim = names_.dim(axis.dim);
+    }
+
+    void operator()(std::vector<Directive> &directives) const {
+        for (Directive &d : directives) d.loop = names_.loop("", d.loop);
+    }
+
+    void operator()(std::optional<std::string> &) const {}
+    void operator()(std::optional<int64_t> &) const {}
+
+private:
+    const KnobNames &names_;
+};
+
+}  // namespace
+
+Knobs renamed(const Knobs &knobs, const KnobNames &names) {
+    Knobs result = knobs;
+    for_each_knob(result, [rename = Renaming(names)](Knob, auto &field) { rename(field); });
+    return result;
 }
 
 }  // namespace tessera

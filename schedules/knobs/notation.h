@@ -5,7 +5,7 @@
 //   loop       "<level>.<dim>" | "<dim>" | "<level>"          block.N, K.i, block
 //   condition  "<dim> <relation> <int>" | "<dim> % <int> <relation> <int>" | "<feature>"
 //
-// Each parser gives nothing where the text has not its form.
+// Each parser gives nothing if the text does not have its form.
 #pragma once
 #include <functional>
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace tessera {
 
-// Stages and dims both have dots in their names ("y.partial", "K.o"), so `stages`, the stages that the schedule has
-// knobs for, say where a stage's name ends; where they do not, the last level's name does, or else the last dim's.
+// Stages and dims both have dots in their names ("y.partial", "K.o"). `stages`, the stages that the schedule has knobs for, say
+// where a stage's name ends. If none of them matches, the name of the last level says it, or else that of the last dim.
 std::optional<Place> parse_place(const std::string &text, const std::set<std::string> &stages);
 std::string to_string(const Place &place);
 
@@ -27,7 +27,7 @@ struct LoopName {
     std::string text() const { return level.empty() || dim.empty() ? level + dim : level + "." + dim; }
 };
 
-// Dims have dots in their names too ("K.o"): the whole text is a loop point by point where it is a dim; else what comes before
+// Dims have dots in their names too ("K.o"). If the whole text is a dim, it is a loop point by point; otherwise what comes before
 // the first dot is a level.
 LoopName parse_loop(const std::string &text, const std::function<bool(const std::string &)> &is_dim);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
@@ -41,7 +42,8 @@ std::vector<std::string> meant(const std::string &address, const std::vector<std
 
 bool shorter(const std::string &a, const std::string &b) { return a.size() < b.size(); }
 
-template <typename Value>
+// Patterns are in what names a dim; each kind of field says where that is.
+template <ByDim Value>
 void write_out(std::map<std::string, Value> &knob, const std::vector<std::string> &dims, const std::string &name,
                const std::string &where) {
     std::vector<std::string> patterns;
@@ -75,22 +77,43 @@ void write_out(std::vector<std::string> &loops, const std::vector<std::string> &
     loops = result;
 }
 
+void write_out(std::map<std::string, Extents> &levels, const std::vector<std::string> &dims, const std::string &,
+               const std::string &where) {
+    for (auto &[level, extents] : levels) write_out(extents, dims, level, where);
+}
+
+void write_out(std::vector<std::string> &loops, const std::vector<std::string> &dims, const std::string &, const std::string &) {
+    write_out(loops, dims);
+}
+
+void write_out(std::vector<LayoutAxis> &layout, const std::vector<std::string> &dims, const std::string &, const std::string &) {
+    std::vector<LayoutAxis> result;
+    for (const LayoutAxis &axis : layout)
+        for (const std::string &d : meant(axis.dim, dims)) result.push_back({d, axis.factor, axis.remainder});
+    layout = result;
+}
+
+// Places, directives and operands are named in full.
+template <typename Field>
+concept Unpatterned = std::same_as<Field, std::optional<Place>> || std::same_as<Field, std::map<std::string, Pack>> ||
+    std::same_as<Field, std::map<std::string, PrefetchRule>> || std::same_as<Field, std::optional<std::string>> ||
+    std::same_as<Field, std::optional<int64_t>> || std::same_as<Field, std::vector<Directive>>;
+
+template <Unpatterned Field>
+void write_out(Field &, const std::vector<std::string> &, const std::string &, const std::string &) {}
+
 Knobs for_dims(Knobs k, const std::vector<std::string> &dims, const std::string &where) {
-    write_out(k.block, dims, "block", where), write_out(k.k, dims, "k", where), write_out(k.micro, dims, "micro", where);
-    write_out(k.vector, dims, "vector", where), write_out(k.unroll, dims, "unroll", where);
-    for (auto &[level, extents] : k.levels) write_out(extents, dims, level, where);
-    write_out(k.tail, dims, "tail", where), write_out(k.split, dims, "split", where);
-    write_out(k.loops, dims), write_out(k.parallel, dims);
-    std::vector<LayoutAxis> layout;
-    for (const LayoutAxis &axis : k.layout)
-        for (const std::string &d : meant(axis.dim, dims)) layout.push_back({d, axis.factor, axis.remainder});
-    k.layout = layout;
+    for_each_knob(k, [&](Knob knob, auto &field) { write_out(field, dims, name_of(knob), where); });
     return k;
 }
 
 template <typename Value>
 void lay(std::map<std::string, Value> &below, const std::map<std::string, Value> &over) {
     for (const auto &[key, value] : over) below[key] = value;
+}
+
+void lay(std::map<std::string, Extents> &below, const std::map<std::string, Extents> &over) {
+    for (const auto &[level, extents] : over) lay(below[level], extents);
 }
 
 template <typename Value>
@@ -104,28 +127,17 @@ void lay(std::vector<Value> &below, const std::vector<Value> &over) {
 }
 
 void lay(Knobs &below, const Knobs &over) {
-    // By name, so that a knob that is added to Knobs is missed by the compiler.
-    const auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call,
-                 warps, directives] = over;
-    for (const auto &[level, extents] : levels) lay(below.levels[level], extents);
-    lay(below.place, place), lay(below.block, block), lay(below.k, k), lay(below.micro, micro), lay(below.loops, loops);
-    lay(below.vector, vector), lay(below.unroll, unroll), lay(below.parallel, parallel), lay(below.pack, pack);
-    lay(below.prefetch, prefetch), lay(below.layout, layout), lay(below.tail, tail), lay(below.split, split);
-    lay(below.instruction, instruction), lay(below.call, call), lay(below.warps, warps), lay(below.directives, directives);
+    for_each_knob(below, over, [](Knob, auto &under, const auto &own) { lay(under, own); });
 }
 
-// The first knob that two sets differ in.
+// The first knob that two sets differ in, which is there.
 std::string difference(const Knobs &a, const Knobs &b) {
-    const std::vector<std::pair<const char *, bool>> all = {
-        {"place", a.place == b.place},    {"block", a.block == b.block},          {"k", a.k == b.k},
-        {"micro", a.micro == b.micro},    {"levels", a.levels == b.levels},       {"loops", a.loops == b.loops},
-        {"vector", a.vector == b.vector}, {"unroll", a.unroll == b.unroll},       {"parallel", a.parallel == b.parallel},
-        {"pack", a.pack == b.pack},       {"prefetch", a.prefetch == b.prefetch}, {"layout", a.layout == b.layout},
-        {"tail", a.tail == b.tail},       {"split", a.split == b.split},          {"instruction", a.instruction == b.instruction},
-        {"call", a.call == b.call},       {"warps", a.warps == b.warps}};
-    for (const auto &[name, same] : all)
-        if (!same) return name;
-    return "directives";
+    std::optional<Knob> first;
+    for_each_knob(a, b, [&](Knob knob, const auto &of_a, const auto &of_b) {
+        if (!first && of_a != of_b) first = knob;
+    });
+    require(first.has_value(), "the two differ");
+    return name_of(*first);
 }
 
 std::vector<std::string> dims_of(const Stage &stage) {
@@ -160,18 +172,32 @@ Stages written_out(const Stages &stages, const Algorithm &inlined, const std::st
     return result;
 }
 
-// Every address of a dim in the knobs, with the knob that has it.
-std::set<std::pair<std::string, std::string>> addresses(const Knobs &k) {
-    std::set<std::pair<std::string, std::string>> all;
-    auto keys = [&](const std::string &knob, const auto &map) {
-        for (const auto &[address, value] : map) all.emplace(knob, address);
-    };
-    keys("block", k.block), keys("k", k.k), keys("micro", k.micro), keys("vector", k.vector), keys("unroll", k.unroll),
-        keys("tail", k.tail), keys("split", k.split);
-    for (const auto &[level, extents] : k.levels) keys(level, extents);
-    for (const std::string &loop : k.loops) all.emplace("loops", loop);
-    for (const std::string &loop : k.parallel) all.emplace("parallel", loop);
-    for (const LayoutAxis &axis : k.layout) all.emplace("layout", axis.dim);
+// Addresses of dims, with the knob or the level that has them.
+using Addresses = std::set<std::pair<std::string, std::string>>;
+
+template <ByDim Value>
+void take_addresses(Addresses &all, const std::string &knob, const std::map<std::string, Value> &by_dim) {
+    for (const auto &[dim, value] : by_dim) all.emplace(knob, dim);
+}
+
+void take_addresses(Addresses &all, const std::string &, const std::map<std::string, Extents> &levels) {
+    for (const auto &[level, extents] : levels) take_addresses(all, level, extents);
+}
+
+void take_addresses(Addresses &all, const std::string &knob, const std::vector<std::string> &loops) {
+    for (const std::string &loop : loops) all.emplace(knob, loop);
+}
+
+void take_addresses(Addresses &all, const std::string &knob, const std::vector<LayoutAxis> &layout) {
+    for (const LayoutAxis &axis : layout) all.emplace(knob, axis.dim);
+}
+
+template <Unpatterned Field>
+void take_addresses(Addresses &, const std::string &, const Field &) {}
+
+Addresses addresses(const Knobs &k) {
+    Addresses all;
+    for_each_knob(k, [&](Knob knob, const auto &field) { take_addresses(all, name_of(knob), field); });
     return all;
 }
 

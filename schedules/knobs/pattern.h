@@ -1,11 +1,11 @@
-// Addresses with '*' in them, for algorithms whose stages and dims are not always the same ones: an FFT has a pass for each radix.
+// Addresses with '*', for algorithms whose stages and dims vary: an FFT has a pass for each radix.
 //
 //     "fft*.pass*": {"micro": {"fft.k*": 16}, "vector": {"fft.q*": 8}}
 //
-// A stage's address with '*', which stands for any characters or none, is one of every stage that it matches; in any stage's
-// knobs a dim with '*' is every one of that stage's dims that it matches. What matches nothing says nothing. Of two addresses of
-// a stage, or of a dim in one knob, the longer one is over the shorter one, and the own name over both, field by field. Two of one
-// length that disagree are UserError schedule.pattern.
+// '*' stands for any characters or none. A stage's address with '*' addresses every stage that it matches; a dim with '*' in a
+// stage's knobs is every dim of that stage that it matches. What matches nothing says nothing. Where two patterns match one stage,
+// or one dim in a knob, the longer one wins, and the plain name wins over both, field by field. Two of the same length that
+// disagree are UserError schedule.pattern.
 #pragma once
 #include "algorithms/ir/algorithm.h"
 #include "schedules/knobs/schedule.h"

@@ -5,6 +5,7 @@
 
 #include "schedules/knobs/knob_names.h"
 #include "schedules/knobs/notation.h"
+#include "support/containers/alternatives.h"
 
 namespace tessera {
 
@@ -24,10 +25,7 @@ void add(Names &names, const Names &more) { names.insert(names.end(), more.begin
 Names dims_of(const std::string &stage, const Algorithm &algorithm) {
     Names dims;
     for (const Stage &s : algorithm.stages) {
-        if (s.name == stage) {
-            add(dims, s.dims), add(dims, reduced_dims(s));
-            if (auto *scan = std::get_if<Scan>(&s.body)) dims.push_back(scan->dim);
-        }
+        if (s.name == stage) add(dims, s.dims), add(dims, folded_dims(s));
         for (const Tensor &t : results_of(s))
             if (s.name == stage || stage.ends_with("." + t.name + ".packed")) add(dims, t.dims);
     }
@@ -74,8 +72,13 @@ Algorithm as_addressed(const Algorithm &after_splits) {
     };
     for (Stage &s : result.stages) {
         all(s.dims);
-        if (auto *reduce = std::get_if<Reduce>(&s.body)) all(reduce->dims), parts_of(reduce->monoid);
-        if (auto *scan = std::get_if<Scan>(&s.body)) name(scan->dim), parts_of(scan->monoid);
+        std::visit(Overloaded{
+                       [](Map &) {},
+                       [&](Reduce &b) { all(b.dims), parts_of(b.monoid); },
+                       [&](Scan &b) { name(b.dim), parts_of(b.monoid); },
+                       [](Update &) {},
+                   },
+                   s.body);
     }
     return result;
 }

@@ -1,8 +1,8 @@
 // What the pieces of a split dim are called. A split of K makes the dims K.o, which counts pieces, and K.i, positions in one.
 // Stages that split K alike share them; pieces of another size have dims of their own, K.o2 and K.i2, in the order of stages.
 //
-// A schedule says K.o and K.i all the same: in what it states of a stage they are the pieces that this stage runs over, and
-// behind the name of a stage or of an operand they are that one's. So a split changes no address but those of its own stage.
+// A schedule says K.o and K.i in any case. In the knobs of a stage they are the pieces that this stage runs over; behind the name
+// of a stage or operand they are that one's. So a split changes only the addresses of its own stage.
 #pragma once
 #include <map>
 #include <string>
@@ -28,7 +28,7 @@ std::string dim_called(const std::string &name, const std::vector<std::string> &
 // The algorithm with the dims of its stages as schedules call them, to check addresses against; its expressions stay as they are.
 Algorithm as_addressed(const Algorithm &after_splits);
 
-// The knobs with the dims called as the algorithm calls them. What no dim is called stays.
+// The knobs with the algorithm's own names of dims. A name that is no dim's stays.
 KnobsByStage with_dims_of(const Algorithm &after_splits, const KnobsByStage &stages);
 
 }  // namespace tessera

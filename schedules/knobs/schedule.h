@@ -86,6 +86,7 @@ struct Directive {
     friend bool operator==(const Directive &, const Directive &) = default;
 };
 
+// Each field is a knob, with an enumerator and a rule in knob.h.
 struct Knobs {
     std::optional<Place> place;
     Extents block, k, micro;                       // of one tile, > 0

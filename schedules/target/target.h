@@ -13,11 +13,11 @@
 
 namespace tessera {
 
-// Of one thread while the others are idle, and of all threads at once, together. The highest that was seen: what else
-// runs on a machine can only take away.
+// The rate of one thread while the others are idle, and of all threads together. Both are the highest that were seen: other
+// programs can only take away.
 struct Rate {
     double one_thread = 0, all_threads = 0;
-    double spread = 0;  // half the 95% interval of the median, relative to it; the larger of the two: how quiet it was
+    double spread = 0;  // half the 95% interval of the median, relative to the median; of the two rates the larger
     friend bool operator==(const Rate &, const Rate &) = default;
 };
 
@@ -28,7 +28,7 @@ struct Measured {
     std::map<std::string, Rate> peaks;  // "f32", "f64", "bf16", "u8s8": operations in a second, a product and its sum being two
     std::map<std::string, Rate> read;   // "l1", "l2", "l3", "memory": bytes in a second, for data that fits that and no less
     std::map<std::string, Rate> copy;   // the same; bytes read and bytes written
-    double parallel_loop_s = 0;         // a parallel loop of nothing but all threads' coming; 0 where there is one
+    double parallel_loop_s = 0;         // an empty parallel loop on all threads; 0 where there is one
     friend bool operator==(const Measured &, const Measured &) = default;
 };
 const std::vector<std::string> &peak_names();
@@ -60,10 +60,10 @@ Target target_named(const std::string &name);
 std::string name_with(const Target &target, const std::vector<std::string> &features);
 std::vector<std::string> target_names();
 
-// The targets of one library, "x86-64,avx2,avx512": best first, which is in the order in which a processor tries them. One with
-// more features is better; of equal ones the one that is named first. The last one's features are in all others, so that
-// every machine has one or none. `named` says what a name stands for. UserError as that, and target.repeated, target.mixed-arch,
-// target.no-baseline.
+// The targets of one library, "x86-64,avx2,avx512", in the order in which a processor tries them: best first. A target with more
+// features is better; of two equal ones, the one that is named first. All others must have the features of the last one, so that a
+// machine can run the last one or none. `named` says what a name stands for. UserError as that, and target.repeated,
+// target.mixed-arch, target.no-baseline.
 std::vector<Target> targets_named(const std::string &list, const std::function<Target(const std::string &)> &named = target_named);
 
 // Every feature that a schedule or a target may name; those of one arch.

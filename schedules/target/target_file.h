@@ -10,16 +10,16 @@
 
 namespace tessera {
 
-// A file is read as input from strangers. UserErrors: target.file no regular file · target.too-large over 1 MiB · json.*
-// with the place (json_parse.h, json_reader.h) · target.format, target.version · target.unknown, target.unknown-feature ·
-// target.base for "host", which is another one on each machine.
+// A file is read as input from strangers. UserErrors: target.file no regular file · target.too-large over 1 MiB · json.* with the
+// place (json_parse.h, json_reader.h) · target.format, target.version · target.unknown, target.unknown-feature · target.base for
+// "host", which differs from machine to machine.
 Target read_target(const std::filesystem::path &file);
 Target parse_target(std::string_view text, const std::string &subject);
 
 // What a user names: a file "<path>.json", or a target as target_named has it. UserError as these.
 Target target_or_file(const std::string &name);
 
-// The file's text; parse_target gives the target again, rates to four digits.
+// The file's text. parse_target gives the same target, with rates to four digits.
 std::string target_text(const Target &target);
 
 // The fields of the document and of "measured", in the order of the format.

@@ -1,5 +1,5 @@
-// A map from addresses for the many short traversals of expressions: a small one needs no memory of its own. Keys are never
-// removed, and whoever fills it keeps what they point to alive.
+// A map whose keys are addresses, for the many short traversals of expressions. A small map allocates nothing. Keys cannot be
+// removed, and the caller keeps alive what they point to.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A vector whose first elements lie in itself: for the many short lists of which expressions are made, each of which would
-// otherwise have memory of its own.
+// A vector that stores its first `few` elements inside itself. Expressions are made of many short lists, each of which would
+// otherwise allocate.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// As std::vector; as with std::string, what refers to an element is void once the vector moves.
+// Behaves like std::vector, but moving the vector invalidates references to its elements, as with std::string.
 template <typename T, uint32_t few>
 class SmallVector {
     static_assert(few > 0);
@@ -36,7 +36,7 @@ public:
         return *this;
     }
     SmallVector &operator=(SmallVector &&other) noexcept {
-        SmallVector taken(std::move(other));  // which may lie in an element of this one
+        SmallVector taken(std::move(other));  // `other` may lie in an element of this vector
         release();
         take(taken);
         return *this;
@@ -64,7 +64,7 @@ public:
         std::construct_at(elements_ + size_, std::move(value));
         size_++;
     }
-    // Of no elements of its own.
+    // The range must not lie in this vector.
     template <typename Iterator>
     requires std::sized_sentinel_for<Iterator, Iterator>
     void append(Iterator first, Iterator last) {
@@ -100,7 +100,7 @@ private:
         if (elements_ != own()) std::allocator<T>().deallocate(elements_, capacity_);
         elements_ = own(), size_ = 0, capacity_ = few;
     }
-    // Of an empty vector.
+    // This vector must be empty.
     void take(SmallVector &other) noexcept {
         if (other.elements_ != other.own()) {
             elements_ = std::exchange(other.elements_, other.own()), capacity_ = std::exchange(other.capacity_, few);

@@ -17,7 +17,7 @@ inline constexpr int json_max_depth = 64;
 // json.syntax everything else that is not JSON, among it an empty or cut text and trailing characters.
 nlohmann::json parse_json(std::string_view text, const std::string &subject);
 
-// What a message may quote of a text that nobody has vetted: its first 48 characters, others than printable ASCII as '?'.
+// What a message may quote of unchecked text: its first 48 characters, with '?' for all but printable ASCII.
 std::string quotable(std::string_view text);
 
 }  // namespace tessera

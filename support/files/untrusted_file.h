@@ -16,7 +16,7 @@ struct Handed {
 // The bytes of a regular file. UserError <id>.file when it cannot be opened or is something else, <id>.too-large.
 std::string read_regular(const std::filesystem::path &file, const Handed &handed);
 
-// The same for root/relative, following no link below `root`, so that one that is put there in between is refused too.
+// The same for root/relative. It follows no link below `root`, so a link that is put there between check and use is refused too.
 // `shown` names the file in messages.
 std::string read_beneath(const std::filesystem::path &root, const std::filesystem::path &relative, const std::string &shown,
                          const Handed &handed);

@@ -1,5 +1,6 @@
-// For as long as it lives, a first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is gone) asks for an end in order and a second one for
-// an end at once; a third ends the program. What is ignored stays so: SIGHUP under nohup, SIGINT in the background of a script.
+// While an Interruption lives, the first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is gone) asks for an orderly end, the
+// second for an end at once, and the third ends the program. A signal that is ignored stays ignored: SIGHUP under nohup, SIGINT in
+// the background of a script.
 #pragma once
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
-// Running a step that may explode, in a process that can be killed: unrolled code has taken compilers from a second to
-// most of an hour.
+// Runs a step that may take very long in a process that can be killed: unrolled code has taken compilers from a second to most of
+// an hour.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Activity {
 };
 Activity compiling(const std::string &kernel);
 
-// `work` in a child process; what it writes to files stays, all else is lost. The caller has no other threads.
+// Runs `work` in a child process. What it writes to files stays; all else is lost. The caller must have no other threads.
 class LimitedProcess {
 public:
     // UserError machine.exhausted when there can be no more processes or open files.
@@ -39,8 +39,8 @@ public:
     // activity's id when a limit ends it (every process that it started ends too), output.write when the machine's limit on the size
     // of files does; InternalError names the signal or the exit code when it ends in another way.
     void finish();
-    // Waits until one of them can finish without waiting; gives its position, or nothing once `stopped` says so. There is at
-    // least one.
+    // Waits until one of `processes` can finish without waiting, and gives its position; gives nothing once `stopped` is true.
+    // There must be at least one.
     static std::optional<size_t> wait_for_any(const std::vector<LimitedProcess *> &processes, const std::function<bool()> &stopped = {});
 
 private:

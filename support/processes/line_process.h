@@ -1,4 +1,4 @@
-// Another program that is spoken to by lines and bytes, and that may hang, crash or lie at any moment.
+// Another program, spoken to in lines and bytes. It may hang, crash or lie at any moment.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -18,22 +18,21 @@ public:
         return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     }
 
-    // Runs a command of the shell's. `memory_bytes` of address space at most, 0 for no limit. What it writes to stderr goes to
-    // `log`. Once `stopped` says so, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or
-    // open files.
+    // Runs a shell command in at most `memory_bytes` of address space (0: no limit). Its stderr goes to `log`. Once `stopped` is
+    // true, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or open files.
     LineProcess(const std::string &command, uint64_t memory_bytes, const std::filesystem::path &log,
                 const std::function<bool()> &stopped = {});
     ~LineProcess();  // ends it, and all that it started
     LineProcess(const LineProcess &) = delete;
     LineProcess &operator=(const LineProcess &) = delete;
 
-    // Each gives false, or nothing, when the time is over or the program takes or says no more.
+    // Each gives false, or nothing, when `end` has passed or the program reads or writes no more.
     bool write(std::string_view bytes, Clock::time_point end);
     std::optional<std::string> line(Clock::time_point end);  // without its newline; of at most 4096 bytes
     bool read(void *bytes, size_t count, Clock::time_point end);
 
-    // Ends it, if it has not ended; says how: "it did not answer in time", "it ended by signal 11 (Segmentation fault)", with the end of
-    // what it wrote to stderr.
+    // Ends the program if it still runs, and says how it ended: "it did not answer in time", "it ended by signal 11 (Segmentation
+    // fault)", followed by the end of its stderr.
     std::string ended();
 
 private:

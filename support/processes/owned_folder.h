@@ -1,11 +1,11 @@
-// A temporary folder that says whose it is, so that what a process leaves behind that was killed can be told from what is in use.
+// A temporary folder that names its owner, so that leftovers of a killed process can be told from folders in use.
 #pragma once
 #include "support/files/output_folder.h"
 
 namespace tessera {
 
-// Says in `folder` that this process has it, and removes those folders beside it whose names begin with `prefix` and whose owner
-// no longer runs, or that one of this machine before its last start had.
+// Marks `folder` as owned by this process. Removes the folders beside it whose names begin with `prefix` and whose owner no longer
+// runs; an owner from before this machine's last start does not.
 void own_folder(const std::filesystem::path &folder, const std::string &prefix);
 
 class OwnedFolder {

@@ -1,5 +1,5 @@
-// Who works on something: a process, so named that another process can tell whether it still runs. A number alone does not do: it is
-// given to another process sooner or later.
+// Names a process so that another one can tell whether it still runs. A process number alone is not enough: sooner or later another
+// process gets it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 namespace tessera {
 
 struct Owner {
-    std::string host, boot;  // of the machine, with the namespace that numbers its processes; which start of it
+    std::string host, boot;  // the machine, with the namespace that numbers its processes; which boot of it
     int64_t process = 0;
     std::string started;  // clock ticks after the start of the machine, as the system tells them
 
@@ -16,7 +16,7 @@ struct Owner {
 
 Owner this_process();
 bool is_here(const Owner &owner);  // on this machine, or in this container, under whatever name
-// Whether it runs. Of another machine's or container's nothing can be known: it is taken to run.
+// Whether the process runs. One of another machine or container is taken to run, since nothing can be known about it.
 bool is_alive(const Owner &owner);
 
 }  // namespace tessera

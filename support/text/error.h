@@ -26,8 +26,8 @@ public:
 };
 
 [[noreturn]] void broken(std::string_view what);  // throws InternalError
-// UserError machine.exhausted: `what`, one more process or open file, cannot be had, since the machine or a limit of this process leaves no
-// room for it; `error` is errno's.
+// Throws UserError machine.exhausted: limits of the machine or of this process leave no room for `what`, such as one more process
+// or open file. `error` is errno.
 [[noreturn]] void exhausted(const std::string &what, int error);
 // Throws InternalError unless `condition` holds.
 inline void require(bool condition, std::string_view what) {

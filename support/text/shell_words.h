@@ -5,9 +5,10 @@
 
 namespace tessera {
 
-// As a POSIX shell reads it back, whatever is in it: quoted where it is not of letters, digits and _@%+=:,./- alone.
+// The word as a POSIX shell reads it back, whatever it contains. It is quoted unless it has only letters, digits and _@%+=:,./- in
+// it.
 std::string shell_word(const std::string &word);
-// All of them, with blanks between.
+// The words, quoted and separated by blanks.
 std::string shell_words(const std::vector<std::string> &words);
 
 }  // namespace tessera

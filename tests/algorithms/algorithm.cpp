@@ -211,7 +211,7 @@ TEST_CASE("algorithm: every expression of a stage is visited and can be replaced
     CHECK(count(ring_buffer().stages[0]) == 3);
     for (const Algorithm &a : samples())
         for (const Stage &stage : a.stages) {
-            Stage zeros = with_expressions(stage, [](const Expr &e) { return constant(e.type(), 0); });
+            Stage zeros = map_expressions(stage, [](const Expr &e) { return constant(e.type(), 0); });
             CHECK(count(zeros) == count(stage));
             for (const Expr &e : expressions_of(zeros)) CHECK(e.is_constant());
         }

@@ -271,7 +271,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
     for (Parameter &p : a.parameters) n(p.name);
     for (Tensor &t : a.tensors) n(t.name), all(t.dims);
     for (Stage &s : a.stages) {
-        s = with_expressions(s, expr);
+        s = map_expressions(s, expr);
         n(s.name), all(s.dims);
         if (auto *r = std::get_if<Reduce>(&s.body)) all(r->dims), monoid(r->monoid);
         if (auto *c = std::get_if<Scan>(&s.body)) n(c->dim), monoid(c->monoid);

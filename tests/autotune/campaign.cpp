@@ -6,6 +6,7 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
+#include "autotune/space/decisions_from_schedule.h"
 #include "compiler/lower/lower.h"
 #include "support/files/output_folder.h"
 #include "tests/autotune/kernels.h"

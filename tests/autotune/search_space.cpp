@@ -1,5 +1,4 @@
 #include "autotune/space/search_space.h"
-#include "autotune/space/decisions_from_schedule.h"
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +10,7 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
+#include "autotune/space/decisions_from_schedule.h"
 #include "bench/measure/inputs.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/interpret/interpret.h"

@@ -1,11 +1,14 @@
-"""Checks that the READMEs say what is there.
+"""Checks that the documents say what is there.
 
     check.py <root of the checkout> <generator>
 
 - A block after `<!-- verbatim: <file> -->` stands in that file as it is.
 - Every line of a block after `<!-- printed by: <command> -->` is printed by that command of the generator, in this order;
   a line `…` stands for any lines.
-- Links lead to files, and so do the names in the first column of a table under "Files in reading order".
+- Links lead to files, and so do the names in the first column of a table under "Files in reading order". Where a folder has such a
+  table, all of its headers are in it.
+- In docs/, every `function` (`file`) is there.
+- "It may include" and "Included by" in the README of a room are what CMake says.
 """
 import re
 import subprocess
@@ -35,10 +38,38 @@ def check_names(readme, folder, text):
         for name in re.findall(r"`([^`]+)`", row):
             if not (any(folder.glob(name)) or (folder / f"{name}.h").exists()):
                 problems.append(f"{readme}: there is no {name}")
+    if table:
+        for header in sorted(folder.glob("*.h")):
+            if not re.search(rf"`{header.stem}(\.h)?`", table.group(1)):
+                problems.append(f"{readme}: it does not name {header.name}")
+
+
+def check_functions(document, text):
+    for name, file in re.findall(r"`([A-Za-z_]\w*)`\s+\(`([^`]+)`\)", text):
+        if not (root / file).is_file() or not re.search(rf"\b{name}\b", (root / file).read_text()):
+            problems.append(f"{document}: there is no {name} in {file}")
+
+
+# The rooms that each room links, by path.
+rooms = {}
+for lists in sorted(root.glob("*/CMakeLists.txt")):
+    for room, libs in re.findall(r"tessera_room\(([\w/]+)(?:[^)]*?LIBS ([^)]*?))?(?:\s*PRIVATE_LIBS[^)]*)?\)", lists.read_text()):
+        rooms[room] = [lib for lib in libs.split() if (root / lib).is_dir()]
+
+
+def check_arrows(readme, folder, text):
+    room = folder.relative_to(root).as_posix()
+    said = re.search(r"^It may include.*?\n\n", text, re.M | re.S)
+    if room not in rooms or not said:
+        return
+    quoted = [", ".join(f"`{r}`" for r in sorted(some)) for some in (rooms[room], [r for r in rooms if room in rooms[r]])]
+    words = f"It may include {quoted[0] or 'no other room'}{' and what these may' if quoted[0] else ''}. Included by {quoted[1] or 'no room'}."
+    if " ".join(said.group(0).split()) != words:
+        problems.append(f"{readme}: CMake says: {words}")
 
 
 blocks = 0
-for path in sorted(p for p in root.glob("**/README.md") if not {".tessera", ".git"} & set(p.parts) and not p.relative_to(root).parts[0].startswith("build")):
+for path in sorted(p for p in root.glob("**/*.md") if not {".tessera", ".git"} & set(p.parts) and not p.relative_to(root).parts[0].startswith("build")):
     readme, text = path.relative_to(root), path.read_text()
     for kind, what, block in re.findall(r"<!-- (verbatim|printed by): (.+?) -->\n```\w*\n(.*?)```\n", text, re.S):
         (check_verbatim if kind == "verbatim" else check_printed)(readme, what, block)
@@ -47,6 +78,9 @@ for path in sorted(p for p in root.glob("**/README.md") if not {".tessera", ".gi
         if not (path.parent / link).exists():
             problems.append(f"{readme}: the link {link} leads nowhere")
     check_names(readme, path.parent, text)
+    check_arrows(readme, path.parent, text)
+    if readme.parts[0] == "docs":
+        check_functions(readme, text)
 
 if blocks == 0:
     problems.append("no README has a block that is checked")

@@ -11,6 +11,7 @@
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {
@@ -139,48 +140,42 @@ private:
     }
 
     void emit(const TileNode &node, const Around &around, bool whole, Pending &pending) {
-        if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
-        if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard, around, pending);
-        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n, around, pending);
-        if (auto *n = std::get_if<Loop>(&node)) {
-            Around inner = around;
-            inner.text += fmt::format("{}{} {} < {}", around.text.empty() ? "" : ", ", name_of(n->kind), n->variable, to_string(n->count));
-            if (auto count = written_out(*n)) {
-                for (int64_t i = 0; i < *count; i++) {
-                    inner.known[n->variable] = Expr(i);
-                    emit(n->body, inner, false, pending);
-                }
-                return;
-            }
-            if (in_vectors(*n)) {
-                inner.lanes = Lanes{n->variable, static_cast<int>(n->count->value.integer)};
-                return emit(n->body, inner, false, pending);
-            }
-        }
-        flush(pending);
-        if (auto *n = std::get_if<Loop>(&node)) return loop(*n, around.known);
-        if (auto *n = std::get_if<Guard>(&node)) return guard(*n, around.known);
-        if (whole) return declaration(node, around.known);
+        std::visit(Overloaded{
+                       [&](const StoreNode auto &n) { store(n.buffer, n.index, n.value, n.guard, around, pending); },
+                       [&](const Prefetch &n) { prefetch(n, around, pending); },
+                       [&](const Loop &n) { loop(n, around, pending); },
+                       [&](const Guard &n) { flush(pending), guard(n, around.known); },
+                       [&](const Let &n) { flush(pending), declared([&] { let(n, around.known); }, whole); },
+                       [&](const Alloc &n) { flush(pending), declared([&] { alloc(n, around.known); }, whole); },
+                       [&](const Barrier &) { throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target."); },
+                       [&](const Invoke &n) {
+                           throw UserError(
+                               "emit.call",
+                               fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has "
+                                           "it. Leave out the knob 'call' of that scope, or "
+                                           "emit a library.",
+                                           program_.name, n.program));
+                       },
+                   },
+                   node);
+    }
+
+    // What a declaration is followed by, in a block of its own unless it is the last of one.
+    template <typename Emit>
+    void declared(const Emit &emit_all, bool whole) {
+        if (whole) return emit_all();
         writer_.open("{");
         {
             const Writer::Block block(writer_);
-            declaration(node, around.known);
+            emit_all();
         }
         writer_.close();
     }
 
-    void declaration(const TileNode &node, const Known &known) {
-        if (auto *n = std::get_if<Alloc>(&node)) return alloc(*n, known);
-        if (auto *n = std::get_if<Invoke>(&node))
-            throw UserError("emit.call", fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has "
-                                                     "it. Leave out the knob 'call' of that scope, or "
-                                                     "emit a library.",
-                                                     program_.name, n->program));
-        auto *n = std::get_if<Let>(&node);
-        if (!n) throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target.");
-        const std::string value = writer_.scalar(at(n->value, known)), type = operations_.type({n->value.type(), 0});
-        writer_.line(fmt::format("const {} {} = {};", type, writer_.declare_variable(n->variable, type), value));
-        emit(n->body, known, true);
+    void let(const Let &n, const Known &known) {
+        const std::string value = writer_.scalar(at(n.value, known)), type = operations_.type({n.value.type(), 0});
+        writer_.line(fmt::format("const {} {} = {};", type, writer_.declare_variable(n.variable, type), value));
+        emit(n.body, known, true);
     }
 
     // Before straight-line code, once for each statement of the program.
@@ -215,6 +210,24 @@ private:
         std::vector<Expr> where;
         for (const Expr &e : n.index) where.push_back(at(e, around.known));
         pending.run->prefetch(n.buffer, where);
+    }
+
+    // Written out, in vectors, or as a loop of C.
+    void loop(const Loop &n, const Around &around, Pending &pending) {
+        Around inner = around;
+        inner.text += fmt::format("{}{} {} < {}", around.text.empty() ? "" : ", ", name_of(n.kind), n.variable, to_string(n.count));
+        if (auto count = written_out(n)) {
+            for (int64_t i = 0; i < *count; i++) {
+                inner.known[n.variable] = Expr(i);
+                emit(n.body, inner, false, pending);
+            }
+        } else if (in_vectors(n)) {
+            inner.lanes = Lanes{n.variable, static_cast<int>(n.count->value.integer)};
+            emit(n.body, inner, false, pending);
+        } else {
+            flush(pending);
+            loop(n, around.known);
+        }
     }
 
     void loop(const Loop &n, const Known &known) {

@@ -7,7 +7,7 @@ namespace tessera::emit_c {
 
 static bool straight(const TileBody &body) {
     for (const auto &node : body) {
-        if (std::holds_alternative<Compute>(*node) || std::holds_alternative<Copy>(*node)) continue;
+        if (store_of(*node)) continue;
         const Loop *loop = std::get_if<Loop>(node.get());
         if (!loop || loop->kind != LoopKind::unrolled || !written_out(*loop) || !straight(loop->body)) return false;
     }
@@ -87,8 +87,7 @@ private:
                 if (n.kind() != ExprKind::load || n->name != buffer_.name) return;
                 use(std::vector<Expr>(n->args.begin(), n->args.begin() + static_cast<std::ptrdiff_t>(buffer_.extents.size())));
             });
-        if (auto *n = std::get_if<Compute>(&node); n && n->buffer == buffer_.name) use(n->index);
-        if (auto *n = std::get_if<Copy>(&node); n && n->buffer == buffer_.name) use(n->index);
+        if (auto store = store_of(node); store && store->buffer == buffer_.name) use(store->index);
         const Loop *loop = std::get_if<Loop>(&node);
         const auto unrolled = unrolled_;
         const Loop *vector = vector_;

@@ -13,7 +13,7 @@ namespace tessera::emit_gpu {
 const char *value_type(DType type);
 const char *stored_type(DType type);
 
-// The definitions that every kernel file begins with; the two languages differ in nothing else but the words of dialect.h.
+// The definitions that every kernel file begins with, in one of the two languages.
 std::string definitions(bool cuda, bool uses_double);
 
 class Expressions {

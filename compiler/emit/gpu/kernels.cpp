@@ -5,6 +5,7 @@
 #include "algorithms/index/prove.h"
 #include "compiler/abi/workspace.h"
 #include "compiler/emit/spec.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_gpu {
@@ -131,28 +132,38 @@ private:
     }
 
     void find_rooms(const TileBody &body, bool in_block) {
-        for (const auto &node : body) {
-            auto *loop = std::get_if<Loop>(node.get());
-            if (auto *alloc = std::get_if<Alloc>(node.get()); alloc && alloc->buffer.space == Space::workspace) {
-                result_.rooms.push_back({alloc->buffer.name, workspace_bytes(alloc->buffer), in_block});
-                names_.bind("room", alloc->buffer.name + ".at");
-            }
-            for (const TileBody *inner : bodies_of(*node)) find_rooms(*inner, in_block || (loop && loop->kind == LoopKind::block));
-        }
+        for (const auto &node : body)
+            std::visit(Overloaded{
+                           [&](const Loop &n) { find_rooms(n.body, in_block || n.kind == LoopKind::block); },
+                           [&](const Guard &n) { find_rooms(n.then, in_block), find_rooms(n.otherwise, in_block); },
+                           [&](const Let &n) { find_rooms(n.body, in_block); },
+                           [&](const Alloc &n) {
+                               if (n.buffer.space == Space::workspace) {
+                                   result_.rooms.push_back({n.buffer.name, workspace_bytes(n.buffer), in_block});
+                                   names_.bind("room", n.buffer.name + ".at");
+                               }
+                               find_rooms(n.body, in_block);
+                           },
+                           [](const LeafNode auto &) {},
+                       },
+                       *node);
     }
 
     // The stages at root: one function for each loop of blocks.
     void top(const TileBody &body) {
-        for (const auto &node : body) {
-            if (auto *alloc = std::get_if<Alloc>(node.get())) {
-                declare(alloc->buffer, alloc->buffer.extents.size());
-                top(alloc->body);
-                continue;
-            }
-            auto *loop = std::get_if<Loop>(node.get());
-            require(loop && loop->kind == LoopKind::block, "outside of blocks there is only storage");
-            function(*loop);
-        }
+        auto require_storage = [](bool is) { require(is, "outside of blocks there is only storage"); };
+        for (const auto &node : body)
+            std::visit(Overloaded{
+                           [&](const Loop &n) { require_storage(n.kind == LoopKind::block), function(n); },
+                           [&](const Alloc &n) {
+                               declare(n.buffer, n.buffer.extents.size());
+                               top(n.body);
+                           },
+                           [&](const Guard &) { require_storage(false); },
+                           [&](const Let &) { require_storage(false); },
+                           [&](const LeafNode auto &) { require_storage(false); },
+                       },
+                       *node);
     }
 
     std::string space(bool constant) const { return std::string(cuda_ ? "" : "__global ") + (constant ? "const " : ""); }
@@ -213,17 +224,24 @@ private:
             if (x.kind() == ExprKind::load) used.insert(x->name);
         });
         walk(blocks.body, [&](const TileNode &n) {
-            if (auto *l = std::get_if<Loop>(&n); l && l->kind == LoopKind::thread) f.threads = std::max(f.threads, l->count->value.integer);
-            if (auto *a = std::get_if<Alloc>(&n)) {
-                if (a->buffer.space == Space::shared) shared.push_back(a->buffer);
-                if (a->buffer.space == Space::workspace) own[a->buffer.name] = a->buffer, f.in_turns = true;
-            }
+            std::visit(Overloaded{
+                           [&](const Loop &l) {
+                               if (l.kind == LoopKind::thread) f.threads = std::max(f.threads, l.count->value.integer);
+                           },
+                           [&](const Alloc &a) {
+                               if (a.buffer.space == Space::shared) shared.push_back(a.buffer);
+                               if (a.buffer.space == Space::workspace) own[a.buffer.name] = a.buffer, f.in_turns = true;
+                           },
+                           [&](const StoreNode auto &s) { used.insert(s.buffer); },
+                           [](const Guard &) {},
+                           [](const Let &) {},
+                           [](const LeafNode auto &) {},
+                       },
+                       n);
             for (const Expr &e : expressions_of(n))
                 walk(e, [&](const Expr &x) {
                     if (x.kind() == ExprKind::load) used.insert(x->name);
                 });
-            if (auto *c = std::get_if<Compute>(&n)) used.insert(c->buffer);
-            if (auto *c = std::get_if<Copy>(&n)) used.insert(c->buffer);
         });
         threads_ = f.threads;
         parted_ = false;
@@ -291,8 +309,7 @@ private:
         bool found = thread_loop.count->value.integer < threads_;
         walk(thread_loop.body, [&](const TileNode &n) {
             found |= std::holds_alternative<Guard>(n);
-            if (auto *c = std::get_if<Compute>(&n)) found |= c->guard.defined();
-            if (auto *c = std::get_if<Copy>(&n)) found |= c->guard.defined();
+            if (auto store = store_of(n)) found |= store->guard.defined();
             for (const Expr &e : expressions_of(n))
                 walk(e, [&](const Expr &x) { found |= (x.kind() == ExprKind::load && x->guarded) || x.is_operation(Op::select); });
         });
@@ -307,7 +324,7 @@ private:
     }
 
     void emit(const TileBody &body) {
-        for (const auto &node : body) std::visit([&](const auto &n) { emit(n); }, static_cast<const TileNode::variant &>(*node));
+        for (const auto &node : body) std::visit([&](const auto &n) { emit(n); }, *node);
     }
 
     void emit(const Loop &n) {

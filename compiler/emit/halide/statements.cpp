@@ -67,25 +67,24 @@ private:
         std::vector<Stmt> all;
         for (size_t i = 0; i < body.size();) {
             StoreRun run = store_run(body, i, addresses, values);
-            all.push_back(run.count ? run.statement : emit(*body[i]));
+            all.push_back(run.count ? run.statement : emit_node(*body[i]));
             i += std::max<size_t>(run.count, 1);
         }
         if (all.empty()) return Evaluate::make(0);
         return Block::make(all);
     }
 
-    Stmt emit(const TileNode &node) {
-        if (auto *n = std::get_if<Loop>(&node)) return emit(*n);
-        if (auto *n = std::get_if<Compute>(&node)) return store(n->buffer, n->index, n->value, n->guard);
-        if (auto *n = std::get_if<Copy>(&node)) return store(n->buffer, n->index, n->value, n->guard);
-        if (auto *n = std::get_if<Prefetch>(&node)) return prefetch(*n);
-        if (auto *n = std::get_if<Let>(&node)) return emit(*n);
-        if (auto *n = std::get_if<Alloc>(&node)) return emit(*n);
-        if (auto *n = std::get_if<Guard>(&node))
-            return IfThenElse::make(name_shared(values.emit(n->condition)), emit(n->then),
-                                    n->otherwise.empty() ? Stmt() : emit(n->otherwise));
-        if (auto *n = std::get_if<Invoke>(&node)) return emit(*n);
-        throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target.");
+    Stmt emit_node(const TileNode &node) {
+        return std::visit([&](const auto &n) { return emit(n); }, node);
+    }
+
+    Stmt emit(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Stmt emit(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Stmt emit(const Barrier &) { throw UserError("emit.cpu", program.name + ": barriers are not for a CPU target."); }
+
+    Stmt emit(const Guard &guard) {
+        return IfThenElse::make(name_shared(values.emit(guard.condition)), emit(guard.then),
+                                guard.otherwise.empty() ? Stmt() : emit(guard.otherwise));
     }
 
     Stmt emit(const Let &let) {
@@ -136,7 +135,7 @@ private:
 
     // Halide's own prefetch is a non-temporal one, to the first cache alone: of what is needed a row later, much is gone by then. LLVM's
     // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
-    Stmt prefetch(const Prefetch &n) {
+    Stmt emit(const Prefetch &n) {
         HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
         HExpr line =
             base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));

@@ -29,14 +29,10 @@ std::optional<LaneStore> lane_store(const TileNode &node) {
     auto *loop = std::get_if<Loop>(&node);
     auto is_vector = [](const Loop &l) { return l.kind == LoopKind::vector && l.count.is_constant() && l.count->value.integer > 1; };
     if (loop && (!is_vector(*loop) || loop->body.size() != 1)) return {};
-    auto make = [&](const auto &store) {
-        return LaneStore{
-            loop ? loop->variable : "", store.buffer, loop ? loop->count->value.integer : 1, store.index, store.value, store.guard};
-    };
-    const TileNode &inner = loop ? *loop->body[0] : node;
-    if (auto *compute = std::get_if<Compute>(&inner)) return make(*compute);
-    if (auto *copy = std::get_if<Copy>(&inner)) return make(*copy);
-    return {};
+    const auto store = store_of(loop ? *loop->body[0] : node);
+    if (!store) return {};
+    return LaneStore{
+        loop ? loop->variable : "", store->buffer, loop ? loop->count->value.integer : 1, store->index, store->value, store->guard};
 }
 
 bool reads_any(const LaneStore &store, const std::set<std::string> &buffers) {

@@ -154,7 +154,7 @@ private:
 }  // namespace
 
 Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &features, const Addresses &addresses, Values &values) {
-    auto *step = loop.body.size() == 1 ? std::get_if<Compute>(loop.body[0].get()) : nullptr;
+    const Compute *step = only<Compute>(loop.body);
     if (!step || step->guard.defined() || !loop.count.is_constant() || loop.count->value.integer < 2) return {};
     for (const Instruction &family : instructions()) {
         auto has = [&](const std::string &f) { return std::find(features.begin(), features.end(), f) != features.end(); };
@@ -170,11 +170,10 @@ Stmt vector_instruction(const Loop &loop, const std::vector<std::string> &featur
 }
 
 Stmt interleaved_copy(const Loop &unrolled, const Addresses &addresses, Values &values) {
-    auto *loop = unrolled.body.size() == 1 ? std::get_if<Loop>(unrolled.body[0].get()) : nullptr;
-    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2 || loop->body.size() != 1)
-        return {};
+    const Loop *loop = only<Loop>(unrolled.body);
+    if (!loop || loop->kind != LoopKind::vector || !loop->count.is_constant() || loop->count->value.integer < 2) return {};
     if (!unrolled.count.is_constant() || unrolled.count->value.integer < 2 || unrolled.count->value.integer > 4) return {};
-    auto *copy = std::get_if<Copy>(loop->body[0].get());
+    const Copy *copy = only<Copy>(loop->body);
     if (!copy || copy->guard.defined() || copy->value.kind() != ExprKind::load || copy->value->name == copy->buffer) return {};
     if (copy->value->guarded && std::any_of(copy->value->args.begin(), copy->value->args.end() - 2, has_load)) return {};
     return VectorLoop(*loop, addresses, values)

@@ -1,4 +1,4 @@
-// Loops that the back end makes good vector code of only in one form.
+// Loops for which the back end makes good vector code only from one form.
 #pragma once
 #include "compiler/emit/halide/values.h"
 
