@@ -4,6 +4,7 @@
 #include "compiler/lower/fuse_parallel.h"
 #include "compiler/lower/mapping.h"
 #include "compiler/lower/trivial_lets.h"
+#include "compiler/rewrite/target_knobs.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -24,11 +25,11 @@ bool fits_on_stack(const Buffer &buffer) {
 
 class CpuMapping final : public Mapping {
 public:
-    explicit CpuMapping(const Target &target) : vector_bytes_(target.vector_bytes) {}
+    explicit CpuMapping(const Target &target) : target_(target) {}
 
     void check_before_rewrites(const KnobsByStage &) const override {}
     void check(const std::string &stage, const Knobs &k) const override;
-    int pack_lanes() const override { return std::max(1, vector_bytes_ / 4); }
+    int pack_lanes() const override { return std::max(1, target_.vector_bytes / 4); }
 
     Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &, std::optional<int64_t>) const override {
         return {lowering.knobs(stage.name), 1};
@@ -55,14 +56,13 @@ public:
     }
 
 private:
-    int vector_bytes_;
+    Target target_;
 };
 
 void CpuMapping::check(const std::string &stage, const Knobs &k) const {
-    auto refuse = [&](const std::string &what) {
-        throw UserError("schedule.cpu", stage + ": " + what + " is for GPU targets; delete it (null) in the schedule of a CPU.");
-    };
-    if (k.warps) refuse("'warps'");
+    if (const std::optional<Knob> knob = knob_without_use(k, target_))
+        throw UserError("schedule.cpu",
+                        stage + ": '" + std::string(name_of(*knob)) + "' is for GPU targets; delete it (null) in the schedule of a CPU.");
     for (const auto &[dim, extent] : k.micro)
         if (!k.loops.empty() && std::find(k.loops.begin(), k.loops.end(), "micro." + dim) == k.loops.end())
             throw UserError("schedule.loops", stage + ": the tile 'micro." + dim + "' is in no loop; the loops are " + join(k.loops) +

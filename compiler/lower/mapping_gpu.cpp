@@ -10,6 +10,7 @@
 #include "compiler/lower/mapping.h"
 #include "compiler/lower/shared_memory.h"
 #include "compiler/lower/trivial_lets.h"
+#include "compiler/rewrite/target_knobs.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -76,8 +77,7 @@ void GpuMapping::check(const std::string &stage, const Knobs &k) const {
                         stage + ": " + what + " is not for " + target_.name +
                             "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
     };
-    if (!k.prefetch.empty()) refuse("'prefetch'");
-    if (!k.parallel.empty()) refuse("'parallel'");
+    if (const std::optional<Knob> knob = knob_without_use(k, target_)) refuse("'" + std::string(name_of(*knob)) + "'");
     for (auto &[dim, policy] : k.tail)
         if (policy == Tail::loop) refuse("'tail' with the policy loop");
     auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };

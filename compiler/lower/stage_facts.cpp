@@ -6,11 +6,6 @@
 
 namespace tessera {
 
-std::string scanned_dim(const Stage &stage) {
-    auto *scan = std::get_if<Scan>(&stage.body);
-    return scan ? scan->dim : "";
-}
-
 bool is_spatial(const Stage &stage, const std::string &dim) {
     return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
 }

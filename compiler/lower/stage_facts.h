@@ -24,8 +24,6 @@ struct StageFacts {
 
 StageFacts facts_of(const Stage &stage);
 
-// The dim that a Scan runs along; "" for other stages.
-std::string scanned_dim(const Stage &stage);
 // Whether the dim is one of the stage's own, and not one that it folds.
 bool is_spatial(const Stage &stage, const std::string &dim);
 // Whether iterations over the dim write to elements of their own. An Update's do where the dim is an index of its state by itself.

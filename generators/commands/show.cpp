@@ -10,6 +10,7 @@
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
+#include "generators/commands/lowering_text.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
@@ -39,6 +40,7 @@ static std::string c_text_of(const PreparedKernel &p) {
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
     if (what == "schedule") return schedule_text(registry, options);
+    if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
     if (what == "tiles") return tiles_text({prepare(registry, options)});
     if (what == "c") return c_text_of(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
@@ -52,7 +54,8 @@ static void check_effects(const CLI::App &line, const std::string &what) {
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, {"schedule", "tiles", "c", "assembly"});
+    for (const char *option : {"--target", "--schedule", "--schedule-dir"})
+        only_for(option, {"schedule", "lowering", "tiles", "c", "assembly"});
     only_for("--compile-limit-s", {"assembly"});
 }
 
@@ -63,12 +66,15 @@ Command show_command(CLI::App &app, const Registry &registry) {
         Limits limits;
     };
     auto options = std::make_shared<Options>();
-    CLI::App *line = app.add_subcommand("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
+    CLI::App *line =
+        app.add_subcommand("show", "Print an algorithm, its schedule, how it is lowered, its tile program, its C or its assembly");
     add_algorithm_options(*line, options->kernel);
     add_schedule_options(*line, options->kernel);
-    line->add_option("--what", options->what,
-                     "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)")
-        ->check(CLI::IsMember({"algorithm", "schedule", "tiles", "c", "assembly"}))
+    line->add_option(
+            "--what", options->what,
+            "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, c or assembly (of a GPU: the "
+            "kernels' source)")
+        ->check(CLI::IsMember({"algorithm", "schedule", "lowering", "tiles", "c", "assembly"}))
         ->capture_default_str();
     add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
