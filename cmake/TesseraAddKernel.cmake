@@ -11,7 +11,8 @@
 #   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
 #   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64, wasm32 or host, with features added by +, or a
-#                                    target file, relative to the current source folder; or one of opencl, cuda-sm80, cuda-sm86,
+#                                    target file, relative to the current source folder, or one that GENERATOR, an executable
+#                                    of this project, registers; or one of opencl, cuda-sm80, cuda-sm86,
 #                                    or a target file for it; default: host, and the baseline of CMAKE_SYSTEM_PROCESSOR when cross-compiling
 #
 # With several targets the library holds a body for each and runs the best one that the processor has. When cross-compiling,
@@ -190,7 +191,7 @@ function(tessera_add_kernel name)
       if(NOT CMAKE_SCRIPT_MODE_FILE)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${target}")
       endif()
-    elseif(NOT base IN_LIST known)
+    elseif(NOT base IN_LIST known AND NOT (arg_GENERATOR AND TARGET "${arg_GENERATOR}"))  # a project's own may register it
       list(JOIN known ", " known)
       message(FATAL_ERROR "${subject}: TARGETS has no '${target}'; the targets are ${known}, with features added by +")
     endif()

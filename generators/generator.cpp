@@ -1,10 +1,9 @@
 #include "generators/generator.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "generators/check/check_command.h"
@@ -23,39 +22,21 @@
 
 namespace tessera {
 
-// The command line's own errors have the form of all others.
-static UserError command_error(const CLI::ParseError &error, const CLI::App &app, const std::vector<Command> &commands, int argc,
-                               char **argv) {
-    std::vector<std::string> names;
-    for (const Command &c : commands) names.push_back(c.line->get_name());
-    const std::string first = argc > 1 ? argv[1] : "";
-    if (app.get_subcommands().empty()) {
-        const std::string got = first.empty() ? "no command" : "'" + first + "'";
-        return UserError("command.unknown", app.get_name() + ": expected a command, got " + got + "; the commands are " + join(names) +
-                                                "." + did_you_mean(first, names) + " --help describes them.");
-    }
-    const std::string command = app.get_name() + " " + app.get_subcommands().front()->get_name();
-    return UserError("command.arguments", command + ": " + error.what() + "; " + command + " --help describes the arguments.");
-}
-
 static int run(int argc, char **argv, const Registry &registry) {
     registry.check();
-    CLI::App app("Generates kernels ahead of time: an algorithm, a schedule and a target give a static library and a C header.");
-    app.name(std::filesystem::path(argc > 0 ? argv[0] : "tessera-generator").filename().string());
-    app.set_version_flag("--version", std::string("tessera ") + tessera_version() + ", Halide " + halide_version());
-    app.footer("It ends with 0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's.");
-    app.require_subcommand(1);
-    const std::vector<Command> commands = {list_command(app, registry),    show_command(app, registry), generate_command(app, registry),
-                                           explain_command(app, registry), diff_command(app, registry), verify_command(app, registry),
-                                           bench_command(app, registry),   tune_command(app, registry), check_command(app, registry),
-                                           records_command(app, registry), cost_model_command(app),     doctor_command(app, registry)};
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success &asked) {  // --help, --version
-        return app.exit(asked);
-    } catch (const CLI::ParseError &error) { throw command_error(error, app, commands, argc, argv); }
+    ProgramLine program(
+        std::filesystem::path(argc > 0 ? argv[0] : "tessera-generator").filename().string(),
+        "Generates kernels ahead of time: an algorithm, a schedule and a target give a static library and a C header.",
+        std::string("tessera ") + tessera_version() + ", Halide " + halide_version(),
+        "It ends with 0 when all is well, 1 when a check failed, 2 on a mistake of the caller's, 3 on an error of Tessera's.");
+    const std::vector<Command> commands = {
+        list_command(program, registry),    show_command(program, registry), generate_command(program, registry),
+        explain_command(program, registry), diff_command(program, registry), verify_command(program, registry),
+        bench_command(program, registry),   tune_command(program, registry), check_command(program, registry),
+        records_command(program, registry), cost_model_command(program),     doctor_command(program, registry)};
+    if (const auto answered = program.parse(argc, argv)) return *answered;
     for (const Command &command : commands)
-        if (command.line->parsed()) return command.run();
+        if (command.line.is_given()) return command.run();
     throw InternalError("a command line names a command");
 }
 

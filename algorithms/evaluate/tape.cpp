@@ -54,65 +54,21 @@ int64_t wrapped(Kind kind, uint64_t v) {
     return static_cast<int64_t>(v);
 }
 
-int64_t quotient(int64_t a, int64_t b) {
-    if (b == 0) return 0;
-    if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
-    int64_t q = a / b;
-    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
+constexpr DType type_of(Kind kind) { return kind == Kind::i32 ? DType::i32 : kind == Kind::boolean ? DType::boolean : DType::i64; }
 
-template <typename T>
-T real_operation(Op op, T a, T b, T c) {
-    switch (op) {
-    case Op::neg: return -a;
-    case Op::abs: return std::fabs(a);
-    case Op::sqrt: return std::sqrt(a);
-    case Op::floor: return std::floor(a);
-    case Op::ceil: return std::ceil(a);
-    case Op::round: return std::nearbyint(a);
-    case Op::trunc: return std::trunc(a);
-    case Op::add: return a + b;
-    case Op::sub: return a - b;
-    case Op::mul: return a * b;
-    case Op::div: return a / b;
-    case Op::min: return a < b ? a : b;
-    case Op::max: return a > b ? a : b;
-    case Op::fma: return std::fma(a, b, c);
-    default: __builtin_unreachable();
-    }
-}
-
-template <typename T>
-bool compared(Op op, T a, T b) {
-    switch (op) {
-    case Op::eq: return a == b;
-    case Op::ne: return a != b;
-    case Op::lt: return a < b;
-    default: return a <= b;
-    }
-}
-
-uint64_t integer_operation(Op op, Kind kind, int64_t a, int64_t b, int64_t c) {
-    auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
-    unsigned width = kind == Kind::i32 ? 31 : 63;
-    switch (op) {
-    case Op::neg: return -u(a);
-    case Op::abs: return a < 0 ? -u(a) : u(a);
-    case Op::logical_not: return kind == Kind::boolean ? !a : ~u(a);
-    case Op::add: return u(a) + u(b);
-    case Op::sub: return u(a) - u(b);
-    case Op::mul: return u(a) * u(b);
-    case Op::div: return u(quotient(a, b));
-    case Op::mod: return b == 0 ? 0 : u(a) - u(quotient(a, b)) * u(b);
-    case Op::min: return u(a < b ? a : b);
-    case Op::max: return u(a > b ? a : b);
-    case Op::bit_and: return u(a) & u(b);
-    case Op::bit_or: return u(a) | u(b);
-    case Op::bit_xor: return u(a) ^ u(b);
-    case Op::shl: return u(a) << (u(b) & width);
-    case Op::shr: return u(a >> (u(b) & width));
-    case Op::fma: return u(a) * u(b) + u(c);
-    default: __builtin_unreachable();
+template <Op op, Kind kind>
+[[gnu::always_inline]] inline void operate(Register &t, Register a, Register b, Register c) {
+    constexpr OpRow row = row_of(op);
+    if constexpr (kind == Kind::f32 || kind == Kind::f64) {
+        if constexpr (!row.floats) undefined_on(op, "floats");
+        else if constexpr (kind == Kind::f32 && row.compares) t.integer = compared(op, a.f32, b.f32);
+        else if constexpr (kind == Kind::f64 && row.compares) t.integer = compared(op, a.f64, b.f64);
+        else if constexpr (kind == Kind::f32) t.f32 = real_value(op, a.f32, b.f32, c.f32);
+        else t.f64 = real_value(op, a.f64, b.f64, c.f64);
+    } else {
+        if constexpr (kind == Kind::boolean ? !row.truths : !row.integers) undefined_on(op, "integers");
+        else if constexpr (row.compares) t.integer = compared(op, a.integer, b.integer);
+        else t.integer = wrapped(kind, integer_value(op, type_of(kind), a.integer, b.integer, c.integer));
     }
 }
 
@@ -207,22 +163,20 @@ void Tape::prepare(Register *frame) const {
     for (const auto &[slot, value] : constants_) frame[slot] = value;
 }
 
-#define REAL_CASE(OP)                                                                                \
-    case code(Op::OP, Kind::f32): t.f32 = real_operation<float>(Op::OP, a.f32, b.f32, c.f32); break; \
-    case code(Op::OP, Kind::f64):                                                                    \
-        t.f64 = real_operation<double>(Op::OP, a.f64, b.f64, c.f64);                                 \
+// All but select, which has a code of its own.
+#define EACH_OP(X)                                                                                                                     \
+    X(neg)                                                                                                                             \
+    X(abs)                                                                                                                             \
+    X(sqrt)                                                                                                                            \
+    X(floor) X(ceil) X(round) X(trunc) X(logical_not) X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) \
+        X(shl) X(shr) X(eq) X(ne) X(lt) X(le) X(fma)
+#define ONE_OP(OP) +1
+static_assert(EACH_OP(ONE_OP) + 1 == static_cast<int>(op_count), "each operation has its cases");
+#define OP_KIND(OP, KIND)                        \
+    case code(Op::OP, Kind::KIND):               \
+        operate<Op::OP, Kind::KIND>(t, a, b, c); \
         break;
-#define INTEGER_KIND(OP, KIND)                                                                                   \
-    case code(Op::OP, Kind::KIND):                                                                               \
-        t.integer = wrapped(Kind::KIND, integer_operation(Op::OP, Kind::KIND, a.integer, b.integer, c.integer)); \
-        break;
-#define INTEGER_CASE(OP) INTEGER_KIND(OP, i64) INTEGER_KIND(OP, i32) INTEGER_KIND(OP, boolean)
-#define COMPARE_CASE(OP)                                                             \
-    case code(Op::OP, Kind::f32): t.integer = compared(Op::OP, a.f32, b.f32); break; \
-    case code(Op::OP, Kind::f64): t.integer = compared(Op::OP, a.f64, b.f64); break; \
-    case code(Op::OP, Kind::i64):                                                    \
-    case code(Op::OP, Kind::i32):                                                    \
-    case code(Op::OP, Kind::boolean): t.integer = compared(Op::OP, a.integer, b.integer); break;
+#define OP_CASES(OP) OP_KIND(OP, f32) OP_KIND(OP, f64) OP_KIND(OP, i64) OP_KIND(OP, i32) OP_KIND(OP, boolean)
 
 void Tape::run(Register *r, const TensorView *tensors) const {
     const Instruction *i = code_.data(), *last = i + code_.size();
@@ -230,15 +184,8 @@ void Tape::run(Register *r, const TensorView *tensors) const {
         Register a = r[i->a], b = r[i->b], c = r[i->c];
         Register &t = r[i->target];
         switch (i->code) {
-            REAL_CASE(sqrt)
-            REAL_CASE(floor)
-            REAL_CASE(ceil) REAL_CASE(round) REAL_CASE(trunc) REAL_CASE(neg) INTEGER_CASE(neg) REAL_CASE(abs) INTEGER_CASE(abs)
-                REAL_CASE(add) INTEGER_CASE(add) REAL_CASE(sub) INTEGER_CASE(sub) REAL_CASE(mul) INTEGER_CASE(mul) REAL_CASE(div)
-                    INTEGER_CASE(div) REAL_CASE(min) INTEGER_CASE(min) REAL_CASE(max) INTEGER_CASE(max) REAL_CASE(fma) INTEGER_CASE(fma)
-                        INTEGER_CASE(logical_not) INTEGER_CASE(mod) INTEGER_CASE(bit_and) INTEGER_CASE(bit_or) INTEGER_CASE(bit_xor)
-                            INTEGER_CASE(shl) INTEGER_CASE(shr) COMPARE_CASE(eq) COMPARE_CASE(ne) COMPARE_CASE(lt)
-                                COMPARE_CASE(le) case code_select : t = a.integer ? b : c;
-            break;
+            EACH_OP(OP_CASES)
+        case code_select: t = a.integer ? b : c; break;
         case code_move: t = a; break;
         case code_clamp: t.integer = std::max(std::min(a.integer, c.integer - 1), b.integer); break;
         case code_load: load(*i, r, tensors); break;

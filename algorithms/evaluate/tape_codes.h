@@ -9,7 +9,7 @@ enum class Kind : uint8_t { f32, f64, i64, i32, boolean };
 constexpr uint16_t code(Op op, Kind kind) { return static_cast<uint16_t>(static_cast<int>(op) * 5 + static_cast<int>(kind)); }
 
 enum : uint16_t {
-    code_select = 5 * (static_cast<int>(Op::select) + 1),
+    code_select = 5 * op_count,
     code_move,
     code_clamp,        // max(min(a, c - 1), b)
     code_load,         // detail: position of the access

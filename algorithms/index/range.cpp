@@ -88,8 +88,25 @@ static Interval range_of_operation(const Expr &e, const Bounds &b) {
         auto ones = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(x.hi, y.hi)) + 1)) - 1;
         return {0, e->op == Op::bit_and ? std::min(x.hi, y.hi) : ones};
     }
-    default: return {};
+    case Op::neg:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma: break;
     }
+    return {};
 }
 
 static Interval range_of_type(DType type) {
@@ -124,7 +141,13 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
         break;
     }
     case ExprKind::operation: i = range_of_operation(e, b); break;
-    default: break;
+    case ExprKind::constant:
+    case ExprKind::parameter:
+    case ExprKind::load:
+    case ExprKind::bitcast:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
     return meet(i, b.known(e));
 }

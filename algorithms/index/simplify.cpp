@@ -85,7 +85,14 @@ Linear Simplifier::make_form(const Expr &e) {
         return Linear::atom(name == e->name ? e : extent(name));
     }
     case ExprKind::operation: break;
-    default: return leaf(make_any(e));
+    case ExprKind::parameter:
+    case ExprKind::load:
+    case ExprKind::bounded:
+    case ExprKind::bitcast:
+    case ExprKind::cast:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: return leaf(make_any(e));
     }
     switch (e->op) {
     case Op::add: return recombined(arg(0) + arg(1));
@@ -110,8 +117,23 @@ Linear Simplifier::make_form(const Expr &e) {
         if (i.hi <= 0) return x * -1;
         return Linear::atom(abs(to_expr(x)));
     }
-    default: return leaf(make_any(e));
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le: break;
     }
+    return leaf(make_any(e));
 }
 
 // k*c*(x/c) + k*(x%c) = k*x, and k*c*(x/c) = k*x where c divides x.
@@ -265,8 +287,15 @@ Expr Simplifier::make_any(const Expr &e) {
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: return bitcast(e.type(), args[0]);
     case ExprKind::operation: return operation(e->op, args);
-    default: throw InternalError("a leaf has operands");
+    case ExprKind::constant:
+    case ExprKind::variable:
+    case ExprKind::extent:
+    case ExprKind::parameter:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
+    throw InternalError("a leaf has operands");
 }
 
 // a op b for eq, ne, lt, le: decided, or with the terms on the side where they are positive.
@@ -307,7 +336,7 @@ Expr Simplifier::condition(const Expr &e) {
         Expr made = make_any(e);
         return b.assumed(made) ? constant_int(DType::boolean, 1) : made;
     }
-    bool compares = e->op == Op::eq || e->op == Op::ne || e->op == Op::lt || e->op == Op::le;
+    bool compares = is_comparison(e->op);
     Expr made;
     if (compares && e->args[0].type() == DType::index) {
         made = comparison(e->op, form(e->args[0]), form(e->args[1]));

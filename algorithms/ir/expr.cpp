@@ -122,13 +122,10 @@ static void check_operands(Op op, const Operands &x) {
         if (op != Op::select && !is_arithmetic(x[i].type())) fail("operands of an arithmetic type (f32, f64, i32, i64, bool, index)");
     }
     DType type = x[first].type();
-    bool floats_only = op == Op::sqrt || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::trunc;
-    bool integers_only = op == Op::mod || op == Op::bit_xor || op == Op::shl || op == Op::shr || op == Op::bit_and || op == Op::bit_or ||
-                         op == Op::logical_not;
-    bool numbers_only = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::neg || op == Op::abs || op == Op::fma;
-    if (floats_only && !is_float(type)) fail("a float operand");
-    if (integers_only && is_float(type)) fail("an integer or bool operand");
-    if ((numbers_only || op == Op::shl || op == Op::shr) && type == DType::boolean) fail("numbers");
+    const OpRow &row = row_of(op);
+    if (!row.integers && !is_float(type)) fail("a float operand");
+    if (!row.floats && is_float(type)) fail("an integer or bool operand");
+    if (!row.truths && type == DType::boolean) fail("numbers");
 }
 
 // Identities that hold exactly for integers, or for every float including NaN and -0.
@@ -163,8 +160,7 @@ static Expr simplified(Op op, const Operands &x) {
 Expr operation(Op op, Operands x) {
     check_operands(op, x);
     if (Expr folded = simplified(op, x); folded.defined()) return folded;
-    bool comparison = op == Op::eq || op == Op::ne || op == Op::lt || op == Op::le;
-    DType type = comparison ? DType::boolean : x.back().type();
+    DType type = is_comparison(op) ? DType::boolean : x.back().type();
     return make({.kind = ExprKind::operation, .type = type, .op = op, .name = {}, .value = {}, .args = std::move(x)});
 }
 
@@ -255,15 +251,24 @@ Expr rebuild(const Expr &e, Operands args) {
     case ExprKind::operation: return operation(e->op, std::move(args));
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: return bitcast(e.type(), args[0]);
-    default:
+    case ExprKind::load:
         if (e->guarded && args[args.size() - 2].is_constant(1)) {
             args.pop_back(), args.pop_back();
             return load(e->name, e.type(), std::move(args));
         }
-        Node node = *e.get();
-        node.args = std::move(args);
-        return make(std::move(node));
+        break;
+    case ExprKind::constant:
+    case ExprKind::variable:
+    case ExprKind::extent:
+    case ExprKind::parameter:
+    case ExprKind::bounded:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
+    Node node = *e.get();
+    node.args = std::move(args);
+    return make(std::move(node));
 }
 
 namespace {

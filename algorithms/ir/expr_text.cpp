@@ -18,36 +18,6 @@ static std::string number(const Scalar &s) {
     return s.type == DType::f32 ? digits : digits + ":" + name_of(s.type);
 }
 
-static const char *infix(Op op) {
-    switch (op) {
-    case Op::add: return " + ";
-    case Op::sub: return " - ";
-    case Op::mul: return "*";
-    case Op::div: return "/";
-    case Op::mod: return "%";
-    case Op::eq: return " == ";
-    case Op::ne: return " != ";
-    case Op::lt: return " < ";
-    case Op::le: return " <= ";
-    case Op::bit_and: return " & ";
-    case Op::bit_or: return " | ";
-    default: return nullptr;
-    }
-}
-
-static int precedence(Op op) {
-    switch (op) {
-    case Op::mul:
-    case Op::div:
-    case Op::mod: return 3;
-    case Op::add:
-    case Op::sub: return 2;
-    case Op::bit_and:
-    case Op::bit_or: return 0;
-    default: return 1;
-    }
-}
-
 namespace {
 
 // Appends the text of expressions until it is longer than `most`: that of a tree is exponential in the depth of its sharing.
@@ -86,7 +56,7 @@ public:
         }
         case ExprKind::operation: break;
         }
-        const char *symbol = infix(e->op);
+        const char *symbol = row_of(e->op).infix;
         if (!symbol) return list(std::string(name_of(e->op)) + "(", e, e->args.size(), ")");
         operand(e->args[0], e->op, false);
         add(symbol);
@@ -110,8 +80,8 @@ private:
 
     // In parentheses where the text would otherwise group differently; comparisons always are, for the reader.
     void operand(const Expr &e, Op outer, bool right) {
-        if (e.kind() != ExprKind::operation || !infix(e->op)) return write(e);
-        const int inner = precedence(e->op), around = precedence(outer);
+        if (e.kind() != ExprKind::operation || !row_of(e->op).infix) return write(e);
+        const int inner = row_of(e->op).precedence, around = row_of(outer).precedence;
         const bool grouped = inner > around || (inner == around && !right && inner != 1);
         if (grouped && inner >= 2) return write(e);
         add("(");

@@ -9,29 +9,6 @@
 
 namespace tessera {
 
-struct OpRow {
-    const char *name;
-    int arity;
-};
-static constexpr OpRow op_table[] = {
-    {"neg", 1}, {"abs", 1}, {"sqrt", 1}, {"floor", 1}, {"ceil", 1}, {"round", 1}, {"trunc", 1}, {"not", 1},    {"add", 2},
-    {"sub", 2}, {"mul", 2}, {"div", 2},  {"mod", 2},   {"min", 2},  {"max", 2},   {"and", 2},   {"or", 2},     {"xor", 2},
-    {"shl", 2}, {"shr", 2}, {"eq", 2},   {"ne", 2},    {"lt", 2},   {"le", 2},    {"fma", 3},   {"select", 3},
-};
-
-const char *name_of(Op op) { return op_table[static_cast<size_t>(op)].name; }
-int arity(Op op) { return op_table[static_cast<size_t>(op)].arity; }
-
-Op op_named(const std::string &name) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::size(op_table); i++) {
-        if (name == op_table[i].name) return static_cast<Op>(i);
-        names.push_back(op_table[i].name);
-    }
-    throw UserError("op.unknown",
-                    "there is no operation '" + name + "'; the operations are " + join(names) + "." + did_you_mean(name, names));
-}
-
 // A double rounded once to a format with `mantissa` stored bits and a biased exponent of `exponent` bits.
 static double round_to_format(double value, int mantissa, int exponent) {
     if (!std::isfinite(value) || value == 0) return value;
@@ -79,68 +56,17 @@ bool operator==(const Scalar &a, const Scalar &b) {
 }
 
 // f32 add, sub, mul, div and sqrt done in double and rounded once more are correctly rounded, because double has more
-// than twice f32's precision; fma is not, so it has its own instruction.
+// than twice f32's precision; fma is not, so it is done in f32.
 static Scalar apply_real(Op op, DType type, double a, double b, double c) {
-    switch (op) {
-    case Op::neg: return Scalar::of_real(type, -a);
-    case Op::abs: return Scalar::of_real(type, std::fabs(a));
-    case Op::sqrt: return Scalar::of_real(type, std::sqrt(a));
-    case Op::floor: return Scalar::of_real(type, std::floor(a));
-    case Op::ceil: return Scalar::of_real(type, std::ceil(a));
-    case Op::round: return Scalar::of_real(type, std::nearbyint(a));
-    case Op::trunc: return Scalar::of_real(type, std::trunc(a));
-    case Op::add: return Scalar::of_real(type, a + b);
-    case Op::sub: return Scalar::of_real(type, a - b);
-    case Op::mul: return Scalar::of_real(type, a * b);
-    case Op::div: return Scalar::of_real(type, a / b);
-    case Op::min: return Scalar::of_real(type, a < b ? a : b);
-    case Op::max: return Scalar::of_real(type, a > b ? a : b);
-    case Op::eq: return Scalar::of_integer(DType::boolean, a == b);
-    case Op::ne: return Scalar::of_integer(DType::boolean, a != b);
-    case Op::lt: return Scalar::of_integer(DType::boolean, a < b);
-    case Op::le: return Scalar::of_integer(DType::boolean, a <= b);
-    case Op::fma:
-        if (type == DType::f32) return Scalar::of_real(type, std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
-        return Scalar::of_real(type, std::fma(a, b, c));
-    default: throw InternalError(std::string(name_of(op)) + " is not defined on floats");
-    }
-}
-
-static int64_t floor_div(int64_t a, int64_t b) {
-    if (b == 0) return 0;
-    if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
-    int64_t q = a / b;
-    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+    if (is_comparison(op)) return Scalar::of_integer(DType::boolean, compared(op, a, b));
+    if (op == Op::fma && type == DType::f32)
+        return Scalar::of_real(type, real_value(op, static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
+    return Scalar::of_real(type, real_value(op, a, b, c));
 }
 
 static Scalar apply_integer(Op op, DType type, int64_t a, int64_t b, int64_t c) {
-    auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
-    auto wrap = [&](uint64_t v) { return Scalar::of_integer(type, static_cast<int64_t>(v)); };
-    int width = type == DType::i32 ? 32 : 64;
-    auto truth = [](bool v) { return Scalar::of_integer(DType::boolean, v); };
-    switch (op) {
-    case Op::neg: return wrap(-u(a));
-    case Op::abs: return wrap(a < 0 ? -u(a) : u(a));
-    case Op::logical_not: return Scalar::of_integer(type, type == DType::boolean ? !a : ~a);
-    case Op::add: return wrap(u(a) + u(b));
-    case Op::sub: return wrap(u(a) - u(b));
-    case Op::mul: return wrap(u(a) * u(b));
-    case Op::div: return wrap(u(floor_div(a, b)));
-    case Op::mod: return wrap(b == 0 ? 0 : u(a) - u(floor_div(a, b)) * u(b));
-    case Op::min: return wrap(u(a < b ? a : b));
-    case Op::max: return wrap(u(a > b ? a : b));
-    case Op::bit_and: return wrap(u(a) & u(b));
-    case Op::bit_or: return wrap(u(a) | u(b));
-    case Op::bit_xor: return wrap(u(a) ^ u(b));
-    case Op::shl: return wrap(u(a) << (u(b) % width));
-    case Op::shr: return wrap(u(a >> (u(b) % width)));
-    case Op::eq: return truth(a == b);
-    case Op::ne: return truth(a != b);
-    case Op::lt: return truth(a < b);
-    case Op::le: return truth(a <= b);
-    case Op::fma: return wrap(u(a) * u(b) + u(c));
-    default: throw InternalError(std::string(name_of(op)) + " is not defined on integers");
-    }
+    if (is_comparison(op)) return Scalar::of_integer(DType::boolean, compared(op, a, b));
+    return Scalar::of_integer(type, static_cast<int64_t>(integer_value(op, type, a, b, c)));
 }
 
 Scalar apply(Op op, const Scalar *x) {

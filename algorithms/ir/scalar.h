@@ -1,50 +1,12 @@
-// One typed value, and the exact meaning of every operation on it. The constant folder, both interpreters and the tests
+// One typed value, and the exact meaning of every operation on it (op.h). The constant folder, both interpreters and the tests
 // share these functions, and emitted code must give the same bits (any NaN counts as equal to any other NaN:
 // its sign and payload are unspecified, and so is an integer that is a bitcast of it).
 #pragma once
 #include <vector>
 
-#include "algorithms/ir/dtype.h"
+#include "algorithms/ir/op.h"
 
 namespace tessera {
-
-// Operations. Floats follow IEEE 754, round to nearest even, never reassociated or contracted.
-//   min(a, b) = a < b ? a : b and max(a, b) = a > b ? a : b, so b when either is NaN (the x86 rule).
-//   Integers wrap. div and mod round toward minus infinity; by zero both give 0.
-//   shl and shr take the count modulo the width; shr of a signed value is arithmetic.
-//   round is to nearest, ties to even.
-enum class Op : uint8_t {
-    neg,
-    abs,
-    sqrt,
-    floor,
-    ceil,
-    round,
-    trunc,
-    logical_not,  // one operand
-    add,
-    sub,
-    mul,
-    div,
-    mod,
-    min,
-    max,
-    bit_and,
-    bit_or,
-    bit_xor,
-    shl,
-    shr,  // two
-    eq,
-    ne,
-    lt,
-    le,      // two, giving bool
-    fma,     // a * b + c with one rounding
-    select,  // condition ? a : b
-};
-
-const char *name_of(Op op);
-Op op_named(const std::string &name);  // UserError op.unknown
-int arity(Op op);
 
 struct Scalar {
     DType type = DType::index;

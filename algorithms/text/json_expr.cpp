@@ -231,9 +231,9 @@ private:
     static Op operation_of(const JsonReader &reader) {
         std::vector<std::string> kinds = {"extent", "parameter", "load",  "load_or", "bounded", "bitcast",
                                           "cast",   "left",      "right", "input",   "@"};
-        for (int i = 0; i <= static_cast<int>(Op::select); i++) {
-            if (reader.text() == name_of(static_cast<Op>(i))) return static_cast<Op>(i);
-            kinds.emplace_back(name_of(static_cast<Op>(i)));
+        for (const OpRow &row : op_table) {
+            if (reader.text() == row.name) return row.op;
+            kinds.emplace_back(row.name);
         }
         reader.fail("json.expression", "there is no kind of expression '" + reader.quotable() + "'; the kinds are " + join(kinds) +
                                            ", and constants by their type." + did_you_mean(reader.quotable(), kinds));

@@ -8,9 +8,30 @@
 
 namespace tessera {
 
-const char *name_of(Role role) { return role == Role::input ? "input" : role == Role::state ? "state" : "constant"; }
-const char *name_of(Rounding r) { return r == Rounding::nearest_even ? "nearest_even" : "toward_zero"; }
-const char *name_of(ScanDirection d) { return d == ScanDirection::forward ? "forward" : "backward"; }
+const char *name_of(Role role) {
+    switch (role) {
+    case Role::input: return "input";
+    case Role::state: return "state";
+    case Role::constant: return "constant";
+    }
+    throw InternalError("a role without a name");
+}
+
+const char *name_of(Rounding rounding) {
+    switch (rounding) {
+    case Rounding::nearest_even: return "nearest_even";
+    case Rounding::toward_zero: return "toward_zero";
+    }
+    throw InternalError("a rounding without a name");
+}
+
+const char *name_of(ScanDirection direction) {
+    switch (direction) {
+    case ScanDirection::forward: return "forward";
+    case ScanDirection::backward: return "backward";
+    }
+    throw InternalError("a direction without a name");
+}
 
 namespace {
 

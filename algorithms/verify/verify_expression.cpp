@@ -111,7 +111,10 @@ void Checker::visit(const Expr &e, Scan &scan) {
                     brief(e) +
                         " is an operand of a monoid's definition and means nothing here; "
                         "use a load, an index, an extent or a parameter.");
-    default: return;
+    case ExprKind::constant:
+    case ExprKind::load:
+    case ExprKind::bitcast:
+    case ExprKind::cast: return;
     }
 }
 

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using Clock = LineProcess::Clock;
 
 struct Measurer::State {
-    Subject subject;
+    MeasurementTask task;
     MeasureOptions options;
     TileProgram base;
     std::unique_ptr<Programs> built;
@@ -40,13 +40,13 @@ struct Measurer::State {
 
     // Drivers keep what they compiled: here among what goes with this object.
     std::string command_of(const fs::path &program, const std::string &runner) const {
-        const bool is_driven_here = subject.target.is_gpu() && runner.empty();
+        const bool is_driven_here = task.target.is_gpu() && runner.empty();
         const std::string cache =
             is_driven_here ? "env " + shell_word("POCL_CACHE_DIR=" + (built->folder() / "driver").string()) + " " : "";
         return cache + (runner.empty() ? "" : runner + " ") + shell_word(program.string());
     }
-    ConversationLimits limits_of(const std::string &runner) const {
-        const bool limited = runner.empty() && !subject.target.is_gpu();  // drivers reserve address space by the terabyte
+    WorkerLimits limits_of(const std::string &runner) const {
+        const bool limited = runner.empty() && !task.target.is_gpu();  // drivers reserve address space by the terabyte
         return {options.run_limit_s, limited ? options.run_memory_bytes : 0, [this] { return stopped(); }};
     }
 
@@ -63,30 +63,30 @@ struct Measurer::State {
         const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
         constexpr size_t fewest = 6, most = 400;          // rounds
         constexpr size_t first_look = 3;                  // after which what is far behind is timed no longer
-        const Extents extents = all_extents(subject.algorithm, subject.extents);
-        Inputs inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed);
-        Conversation talk(subject, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
-        if (options.cold) talk.time_cold();
-        const Conversation::Ran first = talk.run_on(inputs);
+        const Extents extents = all_extents(task.algorithm, task.extents);
+        Inputs inputs = random_inputs(run.program, extents, task.seed + 2 * run.seed);
+        WorkerClient worker(task, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
+        if (options.cold) worker.time_cold();
+        const WorkerClient::Ran first = worker.run_on(inputs);
         result.workspace_bytes = first.workspace_bytes;
         std::vector<double> own, ratios;
         auto calls_for = [least](double seconds) {
             return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000);
         };
-        auto [own_s, base_s] = talk.time(calls_for(first.seconds), 1);
-        std::tie(own_s, base_s) = talk.time(calls_for(own_s), calls_for(base_s));
+        auto [own_s, base_s] = worker.time(calls_for(first.seconds), 1);
+        std::tie(own_s, base_s) = worker.time(calls_for(own_s), calls_for(base_s));
         const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
         const auto enough = LineProcess::after(options.seconds);
         ConfidenceInterval ratio;
         bool checked = false;
         for (size_t round = 0; round < most; round++) {
-            const auto [a, b] = talk.time(own_calls, base_calls);
+            const auto [a, b] = worker.time(own_calls, base_calls);
             own.push_back(a), ratios.push_back(b / a);
             if (ratios.size() < first_look) continue;
             ratio = interval_of_ranks(ratios);
             if (!checked && ratio.upper < 0.5 * best) break;
             if (!checked) {
-                if (run.compares) talk.compare(first, inputs, subject.seed + run.seed);
+                if (run.compares) worker.compare(first, inputs, task.seed + run.seed);
                 checked = true;
                 continue;
             }
@@ -98,8 +98,8 @@ struct Measurer::State {
         if (!checked) return;
         result.verdict = Verdict::measured;
         if (!run.compares) return;
-        talk.aside([&] { inputs = random_inputs(run.program, extents, subject.seed + 2 * run.seed + 1); });
-        talk.compare(talk.run_on(inputs), inputs, subject.seed + run.seed + 1);
+        worker.aside([&] { inputs = random_inputs(run.program, extents, task.seed + 2 * run.seed + 1); });
+        worker.compare(worker.run_on(inputs), inputs, task.seed + run.seed + 1);
     }
 
     // What is known badly is measured again, as far as it may matter; the closest counts.
@@ -172,9 +172,9 @@ struct Measurer::State {
         std::string why;
         for (int n = 0; n < tries; n++) {
             try {
-                const Inputs inputs = random_inputs(base, all_extents(subject.algorithm, subject.extents), subject.seed);
-                Conversation talk(subject, base, command_of(built->base(), runner), limits_of(runner), log);
-                talk.compare(talk.run_on(inputs), inputs, subject.seed);
+                const Inputs inputs = random_inputs(base, all_extents(task.algorithm, task.extents), task.seed);
+                WorkerClient worker(task, base, command_of(built->base(), runner), limits_of(runner), log);
+                worker.compare(worker.run_on(inputs), inputs, task.seed);
                 return std::nullopt;
             } catch (const Failed &failed) {
                 why = failed.message;
@@ -257,7 +257,7 @@ struct Measurer::State {
                     "tune.runner",
                     fmt::format("{}: expected a runner that runs the schedule to beat; {}. {} and go on with --resume, or name another "
                                 "with --runner.",
-                                subject.algorithm.name, last_words,
+                                task.algorithm.name, last_words,
                                 has_runner() ? "Fix it" : "Fix what it says, or give it longer with --run-limit-s, or a smaller shape,"));
             std::vector<size_t> whole;
             for (size_t r = 0; r < options.runners.size(); r++)
@@ -277,13 +277,13 @@ void stopped_before_the_base(const std::string &task) {
                     task + ": stopped before the schedule to beat was measured; nothing is written. The same command begins again.");
 }
 
-Measurer::Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base)
-    : state_(new State{subject, options, base, {}, {}, {}, 0}) {
+Measurer::Measurer(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base)
+    : state_(new State{task, options, base, {}, {}, {}, 0}) {
     auto check_stopped = [&] {
-        if (state_->stopped()) stopped_before_the_base(subject.algorithm.name);
+        if (state_->stopped()) stopped_before_the_base(task.algorithm.name);
     };
     try {
-        state_->built = std::make_unique<Programs>(subject, options, base, [state = state_.get()] { return state->stopped(); });
+        state_->built = std::make_unique<Programs>(task, options, base, [state = state_.get()] { return state->stopped(); });
     } catch (const UserError &) {
         check_stopped();  // what Ctrl-C at a terminal ends with it
         throw;

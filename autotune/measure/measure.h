@@ -24,7 +24,7 @@ class Measurer {
 public:
     // `base` is what candidates are compared with. Throws as LimitedProcess when it cannot be compiled; UserError command.cc;
     // tune.stopped when it is stopped before it has begun.
-    Measurer(const Subject &subject, const MeasureOptions &options, const TileProgram &base);
+    Measurer(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base);
     ~Measurer();
 
     // Calls `done` for each program as it is measured, by its position, one at a time. `best` is the largest ratio so far: what is

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-struct Subject {
+struct MeasurementTask {
     Algorithm algorithm;  // with its fixed dims bound
     Target target;
     Extents extents;  // of the symbolic dims

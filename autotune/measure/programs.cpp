@@ -34,7 +34,7 @@ constexpr const char *gpu_runtime = "runtime/opencl.c";
 }  // namespace
 
 struct Programs::State {
-    Subject subject;
+    MeasurementTask task;
     MeasureOptions options;
     TileProgram base;
     std::function<bool()> stopped;
@@ -63,8 +63,7 @@ struct Programs::State {
         for (const auto &[name, text] : worker_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
             write_into(folder.path() / name, text);
-            if (name.ends_with(".c") && (subject.target.is_gpu() || name != gpu_runtime))
-                sources.push_back((folder.path() / name).string());
+            if (name.ends_with(".c") && (task.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
         }
         const Kernel candidate{"tessera_candidate", {{{}, base}}};
         write_into(folder.path() / "calls.c",
@@ -80,7 +79,7 @@ struct Programs::State {
             compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
                      shared_objects.back()});
         }
-        LimitedProcess process(compiling(subject.algorithm.name), options.compile, [&] {
+        LimitedProcess process(compiling(task.algorithm.name), options.compile, [&] {
             keep_temporaries();
             make_code(kernels_of("tessera_base", base), base_code());
             std::vector<std::string> both = {"", "_workspace"};
@@ -109,7 +108,7 @@ struct Programs::State {
     // A kernel, and what packs for it.
     std::vector<Kernel> kernels_of(const std::string &name, const TileProgram &program) const {
         std::vector<Kernel> all = {{name, {{{}, program}}}};
-        for (const auto &[i, packing] : packings_of(subject.algorithm, program, subject.target))
+        for (const auto &[i, packing] : packings_of(task.algorithm, program, task.target))
             all.push_back({name + c_packing_suffix(operand_of(program.arguments[i]).name), {{{}, packing}}});
         return all;
     }
@@ -136,10 +135,10 @@ struct Programs::State {
 
     // What is linked of a kernel: a library, or an object whose functions give a device its kernels as source.
     void make_code(const std::vector<Kernel> &kernels, const fs::path &code) const {
-        if (!subject.target.is_gpu()) return emit_library(kernels, subject.target, {code, {}});
-        const GpuSource source = tessera::kernels_of(kernels, subject.target);
+        if (!task.target.is_gpu()) return emit_library(kernels, task.target, {code, {}});
+        const GpuSource source = tessera::kernels_of(kernels, task.target);
         const fs::path host = code.string() + ".c";
-        write_into(host, host_of(kernels, subject.target, source.kernels, source.uses_double));
+        write_into(host, host_of(kernels, task.target, source.kernels, source.uses_double));
         compile({"-std=c99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", host.string(), "-o",
                  code.string()});
         fs::remove(host);
@@ -154,14 +153,14 @@ struct Programs::State {
         arguments.insert(arguments.end(), more.begin(), more.end());
         for (const std::string &suffix : packs_of(base)) arguments.push_back("-Wl,-u,tessera_base" + suffix);
         arguments.insert(arguments.end(), {base_code().string(), "-lpthread", "-lm"});
-        if (subject.target.is_gpu()) arguments.push_back("-lOpenCL");
+        if (task.target.is_gpu()) arguments.push_back("-lOpenCL");
         compile(arguments);
     }
 
     // What a program that links it loads, but for what every kernel has alike: the check of its arguments.
     uint64_t code_bytes(const fs::path &code) const {
         const std::string bytes = read_file(code);
-        if (subject.target.is_gpu()) return loaded_bytes(bytes);
+        if (task.target.is_gpu()) return loaded_bytes(bytes);
         uint64_t all = 0;
         for (const auto &[name, object] : members_of(bytes))
             if (!name.ends_with(".entry.o")) all += loaded_bytes(object);
@@ -220,7 +219,7 @@ struct Programs::State {
             for (; next < programs.size() && running.size() < static_cast<size_t>(std::max(options.jobs, 1)); next++) {
                 if (results[next].verdict == Verdict::refused) continue;
                 running.push_back({next, Clock::now(),
-                                   std::make_unique<LimitedProcess>(compiling(subject.algorithm.name), options.compile,
+                                   std::make_unique<LimitedProcess>(compiling(task.algorithm.name), options.compile,
                                                                     [this, &programs, next] { build(programs[next], next); })});
             }
             if (running.empty()) break;
@@ -242,8 +241,8 @@ struct Programs::State {
     }
 };
 
-Programs::Programs(const Subject &subject, const MeasureOptions &options, const TileProgram &base, std::function<bool()> stopped)
-    : state_(new State{subject, options, base, std::move(stopped), {}, {}}) {
+Programs::Programs(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base, std::function<bool()> stopped)
+    : state_(new State{task, options, base, std::move(stopped), {}, {}}) {
     if (state_->cc().empty())
         throw UserError("command.cc",
                         "--cc '" + options.cc + "': expected the name of a C compiler, with its options. Leave --cc out for 'cc'.");

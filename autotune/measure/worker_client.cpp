@@ -22,20 +22,20 @@ static constexpr std::byte pattern{0xa5};
 static constexpr size_t neighbours = 16;
 static constexpr double max_steps = 3e8;  // of the interpreter: about a second
 
-Conversation::Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits,
+WorkerClient::WorkerClient(const MeasurementTask &task, const TileProgram &program, const std::string &command, const WorkerLimits &limits,
                            const std::filesystem::path &log)
-    : subject_(subject),
+    : task_(task),
       program_(program),
       limits_(limits),
-      extents_(all_extents(program, all_extents(subject.algorithm, subject.extents))),
-      packings_(packings_of(subject.algorithm, program, subject.target)),
+      extents_(all_extents(program, all_extents(task.algorithm, task.extents))),
+      packings_(packings_of(task.algorithm, program, task.target)),
       process_(command, limits.memory_bytes, log, limits.stopped),
       end_(LineProcess::after(limits.seconds)) {
     say_limit();
-    say(fmt::format("threads {}\n", subject.threads));
+    say(fmt::format("threads {}\n", task.threads));
     // A kernel that runs on the calling thread alone takes the time that this thread gets.
-    if (subject.threads == 1 && subject.callers == 1 && !subject.target.is_gpu()) say("clock 1\n");
-    if (subject.callers > 1) say(fmt::format("callers {}\n", subject.callers));
+    if (task.threads == 1 && task.callers == 1 && !task.target.is_gpu()) say("clock 1\n");
+    if (task.callers > 1) say(fmt::format("callers {}\n", task.callers));
     for (size_t i = 0; i < program.arguments.size(); i++) {
         const Argument &a = program.arguments[i];
         const Tensor &tensor = a.packed ? a.packed->operand : a.tensor;
@@ -46,29 +46,29 @@ Conversation::Conversation(const Subject &subject, const TileProgram &program, c
     }
 }
 
-void Conversation::fail(const std::string &why) {
+void WorkerClient::fail(const std::string &why) {
     const std::string how = process_.ended();
     if (limits_.stopped && limits_.stopped()) throw Failed{Verdict::unmeasured, "it was stopped"};
     throw Failed{Verdict::crashed, printable(why.empty() ? how : why + "; " + how, true)};
 }
 
-void Conversation::say(std::string_view text) {
+void WorkerClient::say(std::string_view text) {
     if (!process_.write(text, end_)) fail("");
 }
 
-std::string Conversation::hear() {
+std::string WorkerClient::hear() {
     const std::optional<std::string> text = process_.line(end_);
     if (!text) fail("");
     return *text;
 }
 
 // The program ends itself too, on a machine where nothing else would end it.
-void Conversation::say_limit() {
+void WorkerClient::say_limit() {
     const double left = std::chrono::duration<double>(end_ - Clock::now()).count();
     say(fmt::format("limit {}\n", static_cast<int>(std::ceil(std::max(left, 0.0))) + 1));
 }
 
-void Conversation::aside(const std::function<void()> &work) {
+void WorkerClient::aside(const std::function<void()> &work) {
     say("limit 0\n");
     const auto start = Clock::now();
     work();
@@ -76,7 +76,7 @@ void Conversation::aside(const std::function<void()> &work) {
     say_limit();
 }
 
-Array Conversation::held_before(const Argument &a, const Inputs &inputs) const {
+Array WorkerClient::held_before(const Argument &a, const Inputs &inputs) const {
     if (a.packed) return inputs.tensors.at(a.packed->operand.name);
     if (a.read) return inputs.tensors.at(a.tensor.name);
     Array array(a.tensor.dtype, shape_of(a.tensor, extents_));
@@ -84,7 +84,7 @@ Array Conversation::held_before(const Argument &a, const Inputs &inputs) const {
     return array;
 }
 
-Conversation::Ran Conversation::run_on(const Inputs &inputs) {
+WorkerClient::Ran WorkerClient::run_on(const Inputs &inputs) {
     const std::vector<int64_t> words = parameter_words(program_, inputs.parameters);
     for (size_t i = 0; i < words.size(); i++) say(fmt::format("parameter {} {}\n", i, words[i]));
     for (size_t i = 0; i < program_.arguments.size(); i++) {
@@ -95,7 +95,7 @@ Conversation::Ran Conversation::run_on(const Inputs &inputs) {
     return run(0);
 }
 
-Conversation::Ran Conversation::run(int which) {
+WorkerClient::Ran WorkerClient::run(int which) {
     say(fmt::format("run {}\n", which));
     const std::string said = hear();
     Ran ran;
@@ -119,7 +119,7 @@ Conversation::Ran Conversation::run(int which) {
 // No call is shorter than a picosecond.
 static bool is_time(double seconds) { return seconds >= 1e-12 && seconds < 1e9; }
 
-std::pair<double, double> Conversation::time(long calls, long base_calls) {
+std::pair<double, double> WorkerClient::time(long calls, long base_calls) {
     say(fmt::format("time {} {}\n", calls, base_calls));
     const std::string said = hear();
     double own = 0, other = 0;
@@ -128,9 +128,9 @@ std::pair<double, double> Conversation::time(long calls, long base_calls) {
     return {own / static_cast<double>(calls), other / static_cast<double>(base_calls)};
 }
 
-void Conversation::time_cold() { say("cold 1\n"); }
+void WorkerClient::time_cold() { say("cold 1\n"); }
 
-void Conversation::compare(const Ran &ran, const Inputs &inputs, uint64_t seed) {
+void WorkerClient::compare(const Ran &ran, const Inputs &inputs, uint64_t seed) {
     bool interpreted = false;
     aside([&] {
         const TileProgram blocks = sampled(program_, extents_, seed);
@@ -148,7 +148,7 @@ static double largest_of(const std::vector<double> &values, size_t begin, size_t
 }
 
 // An error is small beside what lies around it: what an addition in another order changes grows with the sums.
-void Conversation::compare_nearly(const Ran &ran, const Ran &base) const {
+void WorkerClient::compare_nearly(const Ran &ran, const Ran &base) const {
     for (const auto &[i, got] : ran.written) {
         const double near = !is_float(got.dtype) ? 0 : size_of(got.dtype) < 4 ? 3e-2 : 1e-3;
         const std::vector<double> values = got.values(), expected = base.written.at(i).values();
@@ -163,7 +163,7 @@ void Conversation::compare_nearly(const Ran &ran, const Ran &base) const {
     }
 }
 
-Array Conversation::packed_by(const TileProgram &packing, const Inputs &inputs) const {
+Array WorkerClient::packed_by(const TileProgram &packing, const Inputs &inputs) const {
     const Tensor &from = packing.arguments[0].tensor, &to = packing.arguments[1].tensor;
     const Extents extents = all_extents(packing, extents_);
     Array operand = inputs.tensors.at(from.name), result(to.dtype, shape_of(to, extents));
@@ -173,7 +173,7 @@ Array Conversation::packed_by(const TileProgram &packing, const Inputs &inputs) 
     return result;
 }
 
-void Conversation::compare_bits(const TileProgram &blocks, const Ran &ran, const Inputs &inputs) const {
+void WorkerClient::compare_bits(const TileProgram &blocks, const Ran &ran, const Inputs &inputs) const {
     std::map<std::string, Array> arrays;
     std::map<std::string, TensorView> views;
     for (const Argument &a : program_.arguments) arrays.emplace(a.tensor.name, held_before(a, inputs));

@@ -19,7 +19,7 @@ struct Failed {
     std::string message;
 };
 
-struct ConversationLimits {
+struct WorkerLimits {
     double seconds = 20;            // that the program may take for everything together
     uint64_t memory_bytes = 0;      // of address space; 0 for no limit
     std::function<bool()> stopped;  // ends it at once
@@ -27,10 +27,10 @@ struct ConversationLimits {
 
 // Every call throws Failed: crashed when the program ends, hangs or answers what makes no sense; wrong; unmeasured when stopped.
 // Time that is spent here and not in the program does not count on its limit.
-class Conversation {
+class WorkerClient {
 public:
-    // Runs `command`. The subject and the tile program of the candidate outlive it.
-    Conversation(const Subject &subject, const TileProgram &program, const std::string &command, const ConversationLimits &limits,
+    // Runs `command`. The task and the tile program of the candidate outlive it.
+    WorkerClient(const MeasurementTask &task, const TileProgram &program, const std::string &command, const WorkerLimits &limits,
                  const std::filesystem::path &log);
 
     struct Ran {
@@ -53,9 +53,9 @@ public:
     const Extents &extents() const { return extents_; }
 
 private:
-    const Subject &subject_;
+    const MeasurementTask &task_;
     const TileProgram &program_;
-    ConversationLimits limits_;
+    WorkerLimits limits_;
     Extents extents_;                         // with those that packing makes
     std::map<size_t, TileProgram> packings_;  // by the argument that is packed
     LineProcess process_;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/files/json_parse.h"
+#include "support/files/json_text.h"
 #include "support/processes/owner.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
@@ -298,7 +299,7 @@ std::string CampaignRow::task() const {
 }
 
 int64_t Records::campaign(const std::string &key, const nlohmann::ordered_json &document) {
-    const auto campaign = begun_campaign(state_->db, key, document.dump());
+    const auto campaign = begun_campaign(state_->db, key, json_text(document));
     if (!campaign) state_->fail_writing();
     return *campaign;
 }

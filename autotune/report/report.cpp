@@ -220,14 +220,15 @@ private:
     }
 
     std::string changes() const {
-        std::string worth;
-        for (const Worth &w : r_.worth)
-            worth +=
-                "<tr><td><code>" + escaped(w.stage + "." + w.knob) + "</code></td><td class=\"number\">" + worth_text(w) + "</td></tr>\n";
-        if (!worth.empty())
-            worth = "<table>\n<tr><th>knob</th><th>the tuned speed over the speed with the base's</th></tr>\n" + worth + "</table>\n";
+        std::string ablations;
+        for (const Ablation &w : r_.ablations)
+            ablations += "<tr><td><code>" + escaped(w.stage + "." + w.knob) + "</code></td><td class=\"number\">" + ablation_text(w) +
+                         "</td></tr>\n";
+        if (!ablations.empty())
+            ablations =
+                "<table>\n<tr><th>knob</th><th>the tuned speed over the speed with the base's</th></tr>\n" + ablations + "</table>\n";
         return section("What differs from the base", "Field by field, then what each changed knob is worth alone.",
-                       (report_.changes.empty() ? "" : "<pre>" + escaped(report_.changes) + "</pre>\n") + worth);
+                       (report_.changes.empty() ? "" : "<pre>" + escaped(report_.changes) + "</pre>\n") + ablations);
     }
 
     std::string program() const {

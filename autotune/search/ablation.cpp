@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-constexpr double harm = 0.98;  // a worth below it: what processes differ by is no harm
+constexpr double harm = 0.98;  // a gain below it is harm; processes differ by less
 
 using Stages = KnobsByStage;
 
@@ -21,10 +21,10 @@ std::optional<Candidate> candidate_of(const Search &search, const std::optional<
     return stages ? search.candidate_of(*stages, "ablation") : std::nullopt;
 }
 
-std::optional<Stages> without(const std::optional<Stages> &stages, const Candidate &base, const Worth &worth) {
+std::optional<Stages> without(const std::optional<Stages> &stages, const Candidate &base, const Ablation &ablation) {
     if (!stages) return std::nullopt;
     try {
-        return with_knob_of(*stages, base.stages, worth.stage, worth.knob);
+        return with_knob_of(*stages, base.stages, ablation.stage, ablation.knob);
     } catch (const UserError &) { return std::nullopt; }
 }
 
@@ -40,32 +40,32 @@ bool is_allowed(const Candidate &c, const Search &search, const SearchSpace &spa
 
 }  // namespace
 
-std::string worth_text(const Worth &worth) {
-    if (worth.gain > 0) return fmt::format("{:.3f}", worth.gain);
-    if (worth.without == Verdict::refused) return "the others need it";
-    return worth.without == Verdict::unmeasured ? "not measured" : std::string("without it: ") + name_of(worth.without);
+std::string ablation_text(const Ablation &ablation) {
+    if (ablation.gain > 0) return fmt::format("{:.3f}", ablation.gain);
+    if (ablation.without == Verdict::refused) return "the others need it";
+    return ablation.without == Verdict::unmeasured ? "not measured" : std::string("without it: ") + name_of(ablation.without);
 }
 
-std::vector<Ablation> ablations_of(const Candidate &winner, const Candidate &base, const Search &search, int most) {
-    std::vector<Ablation> all;
+std::vector<AblationCandidate> ablations_of(const Candidate &winner, const Candidate &base, const Search &search, int most) {
+    std::vector<AblationCandidate> all;
     for (const auto &[stage, knob] : differing_knobs(winner.stages, base.stages)) {
         if (static_cast<int>(all.size()) >= most) break;
-        Ablation one{{stage, knob}, {}};
-        one.without = candidate_of(search, without(winner.stages, base, one.worth));
+        AblationCandidate one{{stage, knob}, {}};
+        one.without = candidate_of(search, without(winner.stages, base, one.ablation));
         if (!one.without || one.without->resolved != winner.resolved) all.push_back(std::move(one));
     }
     return all;
 }
 
-std::vector<Candidate> without_harm(const std::vector<Ablation> &ablations, const Candidate &winner, const Candidate &base,
+std::vector<Candidate> without_harm(const std::vector<AblationCandidate> &ablations, const Candidate &winner, const Candidate &base,
                                     const Search &search, const SearchSpace &space) {
-    const Ablation *worst = nullptr;
+    const AblationCandidate *worst = nullptr;
     std::optional<Stages> rest = winner.stages;
     int harmful = 0;
-    for (const Ablation &a : ablations) {
-        if (a.worth.without != Verdict::measured || a.worth.gain >= harm) continue;
-        if (!worst || a.worth.gain < worst->worth.gain) worst = &a;
-        rest = without(rest, base, a.worth);
+    for (const AblationCandidate &a : ablations) {
+        if (a.ablation.without != Verdict::measured || a.ablation.gain >= harm) continue;
+        if (!worst || a.ablation.gain < worst->ablation.gain) worst = &a;
+        rest = without(rest, base, a.ablation);
         harmful++;
     }
     std::vector<Candidate> all;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/search/tuned_schedule.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
 #include "support/text/sha256.h"
@@ -50,17 +51,17 @@ struct Campaign::State {
           show_(std::move(show)),
           model_(model, options.goal),
           search_(task.space, options.search, model_),
-          relatives_(task.relatives) {
+          warm_starts_(task.warm_starts) {
         const KnobsByStage stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
-        if (options_.plant) search_.plant(stages);
-        for (const auto &relative : relatives_) search_.plant(relative);
-        const Subject subject{task_.space.algorithm, task_.space.target,   task_.space.extents,
-                              task_.space.threads,   options_.search.seed, options_.goal.callers};
-        measurer_ = std::make_unique<Measurer>(subject, options_.measure, result_.base.program);
+        if (options_.seeded) search_.seed(stages);
+        for (const auto &warm_start : warm_starts_) search_.seed(warm_start);
+        const MeasurementTask measured{task_.space.algorithm, task_.space.target,   task_.space.extents,
+                                       task_.space.threads,   options_.search.seed, options_.goal.callers};
+        measurer_ = std::make_unique<Measurer>(measured, options_.measure, result_.base.program);
         handle({result_.base});
         if (result_.trials.empty()) stopped_before_the_base(task_.name);
         if (const Measurement &m = result_.trials[0].measurement; m.verdict != Verdict::measured) {
@@ -100,7 +101,7 @@ private:
     const std::function<void(const Progress &)> show_;
     GoalModel model_;
     Search search_;
-    std::vector<KnobsByStage> relatives_;
+    std::vector<KnobsByStage> warm_starts_;
     std::unique_ptr<Measurer> measurer_;
     CampaignResult result_;
     int trials_ = 0;                    // to measure, or to take from the records
@@ -123,14 +124,14 @@ private:
         document["base"] = result_.base.resolved, document["search"] = search_version;
         document["seed"] = options_.search.seed, document["population"] = options_.search.population,
         document["brood"] = options_.search.brood;
-        document["exploration"] = options_.search.exploration, document["plant"] = options_.plant, document["batch"] = batch_size();
+        document["exploration"] = options_.search.exploration, document["plant"] = options_.seeded, document["batch"] = batch_size();
         if (options_.goal.metric != Metric::latency)
             document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
         if (options_.measure.cold) document["caches"] = "cold";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
-        for (const auto &relative : relatives_) document["relatives"].push_back(nlohmann::ordered_json(document_of(relative)));
+        for (const auto &warm_start : warm_starts_) document["relatives"].push_back(nlohmann::ordered_json(document_of(warm_start)));
         const json own = without_relatives(json(document));
         std::string last, id;
         std::vector<std::string> unlike;  // fields in which the most like campaign of the task is another one
@@ -150,8 +151,8 @@ private:
         std::random_device chance;
         for (int i = 0; i < 4; i++) id += fmt::format("{:08x}", chance());
         document["id"] = id;
-        if (options_.resume && !last.empty()) { relatives_ = relatives_in(seeds, last_id); }
-        id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(document.dump()), document);
+        if (options_.resume && !last.empty()) { warm_starts_ = warm_starts_in(seeds, last_id); }
+        id_ = records_.campaign(options_.resume && !last.empty() ? last : sha256(json_text(document)), document);
         claim_ = std::make_unique<Claim>(records_, id_);
         for (const Trial &t : records_.trials(id_))
             if (is_credible(t)) recorded_[t.number] = t;
@@ -161,19 +162,19 @@ private:
         result_.progress.recorded = recorded;
         if (!options_.note) return;
         if (options_.resume && !last.empty()) {
-            const std::string seeds_of_it = relatives_.empty() ? "" : ", and the seeds that it began with";
+            const std::string seeds_of_it = warm_starts_.empty() ? "" : ", and the seeds that it began with";
             options_.note(fmt::format("{}: goes on with {} recorded trials{}", task_.name, recorded, seeds_of_it));
             return;
         }
-        if (!task_.relative_names.empty())
-            options_.note(fmt::format("{}: the search begins with {} too", task_.name, join(task_.relative_names)));
+        if (!task_.warm_start_names.empty())
+            options_.note(fmt::format("{}: the search begins with {} too", task_.name, join(task_.warm_start_names)));
         if (options_.resume)
             options_.note(fmt::format("{}: nothing to resume: {}; a new campaign begins", task_.name,
                                       unlike.empty() ? "the records have no campaign of this task"
                                                      : "the recorded campaign of this task differs in " + printable(join(unlike))));
     }
 
-    std::vector<KnobsByStage> relatives_in(const json &seeds, int64_t campaign) const {
+    std::vector<KnobsByStage> warm_starts_in(const json &seeds, int64_t campaign) const {
         try {
             std::vector<KnobsByStage> all;
             for (const json &one : seeds) all.push_back(knobs_from(one));
@@ -188,7 +189,7 @@ private:
 
     Trial trial_of(const Candidate &c, int64_t number, const Measurement &m) const {
         Trial t;
-        t.number = number, t.schedule = document_of(c.stages).dump(), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
+        t.number = number, t.schedule = json_text(document_of(c.stages)), t.origin = c.origin, t.resolved = c.resolved, t.measurement = m;
         t.draft = c.features.draft, t.bound = c.features.bound, t.score = c.score;
         return t;
     }
@@ -330,7 +331,7 @@ private:
         return better;
     }
 
-    // Where the base beside itself is surely faster, what measures favours that side, and what it says of others is worth that much less.
+    // Where the base beside itself is surely faster, measuring favours that side, and other ratios are corrected by as much.
     void correct(std::vector<Measurement> &all) const {
         if (control_)
             for (Measurement &m : all) m.ratio /= control_->ratio, m.lower /= control_->upper, m.upper /= control_->lower;
@@ -358,13 +359,14 @@ private:
         return all;
     }
 
-    // What each change is worth. Where the winner is better without some of them, that is the winner, and its changes are weighed anew.
+    // What each change is worth. Where the winner is better without some of them, that becomes the winner, and its changes are weighed
+    // anew.
     void weigh_changes() {
         for (int round = 0;; round++) {
-            std::vector<Ablation> all = ablations_of(result_.best, result_.base, search_, options_.ablations);
+            std::vector<AblationCandidate> all = ablations_of(result_.best, result_.base, search_, options_.ablations);
             weigh(all);
-            result_.worth.clear();
-            for (const Ablation &a : all) result_.worth.push_back(a.worth);
+            result_.ablations.clear();
+            for (const AblationCandidate &a : all) result_.ablations.push_back(a.ablation);
             if (round == max_simplifications || stopped()) return;
             const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_, task_.space);
             const size_t comparisons = 1 + result_.finalists.size() + simpler.size();  // with the control
@@ -372,17 +374,17 @@ private:
         }
     }
 
-    void weigh(std::vector<Ablation> &ablations) {
+    void weigh(std::vector<AblationCandidate> &ablations) {
         std::vector<Candidate> candidates;
-        for (const Ablation &a : ablations)
+        for (const AblationCandidate &a : ablations)
             if (a.without) candidates.push_back(*a.without);
         std::vector<Measurement> all = measured_again(candidates);
         correct(all);
         size_t next = 0;
-        for (Ablation &a : ablations) {
+        for (AblationCandidate &a : ablations) {
             if (!a.without) continue;
             const Measurement &m = all[next++];
-            Worth &w = a.worth;
+            Ablation &w = a.ablation;
             w.without = m.verdict;
             if (!is_timed(m.verdict)) continue;
             if (!is_for_speed()) {

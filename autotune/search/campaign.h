@@ -26,12 +26,12 @@ struct CampaignOptions {
     double seconds = 0;  // to search for at most; 0 for no limit
     int batch = 4;       // candidates that are built together, before the model learns from them; more where there are more runners
     int finalists = 4;   // of the best, measured again in several processes
-    int ablations = 10;  // most knobs whose worth is measured
+    int ablations = 10;  // most knobs for which the winner is measured without them
     SearchOptions search;
     MeasureOptions measure;
     Goal goal;            // what is to be small
-    bool plant = true;    // the base is a parent; otherwise it is only what candidates are compared with
-    bool resume = false;  // go on with the last campaign of the same key, all of whose trials count, be they more than `trials`
+    bool seeded = true;   // the search begins with the base; otherwise candidates are only compared with it
+    bool resume = false;  // go on with the last campaign of the same key; all of its trials count, even if they are more than `trials`
     const std::atomic<bool> *stop = nullptr;        // ends the search where it is
     std::function<void(const std::string &)> note;  // is told with what it goes on
 };
@@ -39,11 +39,11 @@ struct CampaignOptions {
 // What is tuned, from what, with what knowledge.
 struct CampaignTask {
     SearchSpace space;
-    std::string name;                         // "matmul/f32/avx512 M=512 N=768 K=3072": groups what the model learns
-    nlohmann::ordered_json identity;          // all that proposals depend on beside options and measurements
-    std::optional<KnobsByStage> base;         // the schedule to beat; none: the space's most likely one
-    std::vector<KnobsByStage> relatives;      // schedules of like kernels, to begin with
-    std::vector<std::string> relative_names;  // of those that have one, for people
+    std::string name;                           // "matmul/f32/avx512 M=512 N=768 K=3072": groups what the model learns
+    nlohmann::ordered_json identity;            // all that proposals depend on beside options and measurements
+    std::optional<KnobsByStage> base;           // the schedule to beat; none: the space's most likely one
+    std::vector<KnobsByStage> warm_starts;      // schedules of like kernels, to begin with
+    std::vector<std::string> warm_start_names;  // of those that have one, for people
 };
 // What a campaign begins with: the schedule to beat, or what is taken where there is none (search.h).
 KnobsByStage first_stages(const CampaignTask &task);
@@ -67,7 +67,7 @@ struct CampaignResult {
     bool confirmed = true;  // the best was measured again, unless that was stopped too
     std::vector<Trial> trials;
     std::vector<std::pair<std::string, Measurement>> finalists;  // by the hash of the program, as they were measured again
-    std::vector<Worth> worth;
+    std::vector<Ablation> ablations;
     Progress progress;
     size_t made = 0, refused = 0;        // schedules that the search made, and those among them that do not lower
     size_t scored = 0;                   // by the cost model
@@ -79,7 +79,7 @@ struct CampaignResult {
 class Campaign {
 public:
     // Measures the base. What is handed in outlives the campaign; `model` is taught as it goes on. With `resume`, seeds are those that
-    // the campaign began with, whatever `relatives` are. Throws as Records and Measurer do, and UserError tune.base.
+    // the campaign began with, whatever `warm_starts` are. Throws as Records and Measurer do, and UserError tune.base.
     Campaign(const CampaignTask &task, const CampaignOptions &options, CostModel &model, Records &records,
              std::function<void(const Progress &)> show);
     ~Campaign();

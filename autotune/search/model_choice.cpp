@@ -18,8 +18,8 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     result.best = base;
     const auto stopped = [&] { return options.stop && options.stop->load(); };
     search.stop_when(stopped);
-    if (options.plant) search.plant(stages);
-    for (const auto &relative : task.relatives) search.plant(relative);
+    if (options.seeded) search.seed(stages);
+    for (const auto &warm_start : task.warm_starts) search.seed(warm_start);
 
     auto keep = [&](const Candidate &c) {
         Trial t;

@@ -152,9 +152,9 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     return c;
 }
 
-void Search::plant(const KnobsByStage &stages) {
+void Search::seed(const KnobsByStage &stages) {
     if (stages.empty()) return;  // nothing to breed from: the space has better than its image of plain loops
-    if (auto inside = make(decisions_from_schedule(stages, most_likely), "seed")) planted_.push_back(std::move(*inside));
+    if (auto inside = make(decisions_from_schedule(stages, most_likely), "seed")) seeds_.push_back(std::move(*inside));
 }
 
 // Another answer to one to three decisions; what they decide anew is sampled. Some answers go to all decisions about such a
@@ -240,11 +240,11 @@ std::vector<Candidate> Search::propose(size_t count) {
     auto keep = [&](std::optional<Candidate> c) {
         if (c && seen.insert(c->identity).second) pool.push_back(std::move(*c));
     };
-    for (Candidate &c : planted_) keep(std::move(c));
-    const size_t planted = pool.size();
+    for (Candidate &c : seeds_) keep(std::move(c));
+    const size_t seeded = pool.size();
     for (Candidate &c : unproposed_) keep(std::move(c));
     const size_t known = pool.size();
-    planted_.clear(), unproposed_.clear();
+    seeds_.clear(), unproposed_.clear();
     const int population = asked_ ? options_.population : first_batch * options_.population;
     const int samples = population / fresh;
     asked_ = true;
@@ -269,7 +269,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     const std::vector<size_t> order = ranking(pool);
     // Like schedules speak for a seed, and the model may think little of it, but not nothing.
     for (size_t i : order)
-        if (i < planted && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - min_seed) take(i);
+        if (i < seeded && 4 * batch.size() < count && pool[i].score > pool[order[0]].score - min_seed) take(i);
     to_explore_ += options_.exploration * static_cast<double>(count);
     const size_t explored = std::min(count, static_cast<size_t>(to_explore_ + 1e-9));
     to_explore_ -= static_cast<double>(explored);
@@ -300,12 +300,12 @@ void Search::learn(const std::vector<Candidate> &candidates, const std::vector<d
             continue;
         }
         // What comes from outside of the space has children by its image there, if the model cannot tell them apart.
-        const auto image = std::find_if(planted_.begin(), planted_.end(),
+        const auto image = std::find_if(seeds_.begin(), seeds_.end(),
                                         [&](const Candidate &c) { return c.features.values == candidates[i].features.values; });
-        if (image == planted_.end()) continue;
+        if (image == seeds_.end()) continue;
         proposed_.insert(image->identity);
         parents_.push_back({std::move(*image), goodness[i]});
-        planted_.erase(image);
+        seeds_.erase(image);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const Parent &a, const Parent &b) { return a.goodness > b.goodness; });
     if (parents_.size() > max_parents) parents_.resize(max_parents);

@@ -50,8 +50,8 @@ public:
     Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
     std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
-    // The nearest schedule that the space has becomes a parent, and stands for a batch.
-    void plant(const KnobsByStage &stages);
+    // Seeds the population: the nearest schedule that the space has is proposed in the next batch, and may become a parent.
+    void seed(const KnobsByStage &stages);
 
     // Once it says so, no further candidate is made.
     void stop_when(const std::function<bool()> &stopped) { stopped_ = stopped; }
@@ -74,7 +74,7 @@ private:
     RandomNumbers random_;
     Work work_;
     std::set<uint64_t> proposed_;        // identities
-    std::vector<Candidate> planted_;     // not in a pool yet
+    std::vector<Candidate> seeds_;       // not in a pool yet
     std::vector<Candidate> unproposed_;  // the best of the last pool that were left over
     bool asked_ = false;                 // for proposals
     struct Parent {

@@ -26,7 +26,14 @@ DataPositions::Kind DataPositions::find(const Expr &e) {
         break;
     }
     case ExprKind::operation: kind = of_operation(e); break;
-    default: break;
+    case ExprKind::constant:
+    case ExprKind::extent:
+    case ExprKind::parameter:
+    case ExprKind::load:
+    case ExprKind::bitcast:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
     known_.emplace(e.get(), std::pair(e, kind));
     return kind;
@@ -44,8 +51,29 @@ DataPositions::Kind DataPositions::of_operation(const Expr &e) {
     case Op::max: return any;
     case Op::mod: return {find(e->args[1]).data, any.wide};
     case Op::div: return {any.data, any.wide || (any.data && !(e->args[1].is_constant() && e->args[1]->value.integer > 0))};
-    default: return {any.data, any.data || any.wide};
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma: break;
     }
+    return {any.data, any.data || any.wide};
 }
 
 }  // namespace tessera

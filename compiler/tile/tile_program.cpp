@@ -90,13 +90,27 @@ void walk(const TileBody &body, const std::function<void(const TileNode &)> &vis
 }
 
 const char *name_of(LoopKind kind) {
-    static const char *names[] = {"for", "unrolled", "vector", "parallel", "block", "thread"};
-    return names[static_cast<size_t>(kind)];
+    switch (kind) {
+    case LoopKind::serial: return "for";
+    case LoopKind::unrolled: return "unrolled";
+    case LoopKind::vector: return "vector";
+    case LoopKind::parallel: return "parallel";
+    case LoopKind::block: return "block";
+    case LoopKind::thread: return "thread";
+    }
+    throw InternalError("a kind of loop without a name");
 }
 
 const char *name_of(Space space) {
-    static const char *names[] = {"argument", "constant", "registers", "stack", "workspace", "shared"};
-    return names[static_cast<size_t>(space)];
+    switch (space) {
+    case Space::argument: return "argument";
+    case Space::constant: return "constant";
+    case Space::registers: return "registers";
+    case Space::stack: return "stack";
+    case Space::workspace: return "workspace";
+    case Space::shared: return "shared";
+    }
+    throw InternalError("a space without a name");
 }
 
 static std::string list(const std::vector<Expr> &items) {

@@ -20,33 +20,45 @@ int64_t LoopPositions::value(const Expr &e) const {
     case ExprKind::cast: return value(n.args[0]);
     case ExprKind::bounded: return std::clamp(value(n.args[0]), value(n.args[1]), std::max(value(n.args[1]), value(n.args[2]) - 1));
     case ExprKind::operation: break;
-    default: return 0;
+    case ExprKind::parameter:
+    case ExprKind::load:
+    case ExprKind::bitcast:
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: return 0;
     }
     const int64_t a = value(n.args[0]);
     if (n.op == Op::select) return a ? value(n.args[1]) : value(n.args[2]);
     const int64_t b = n.args.size() > 1 ? value(n.args[1]) : 0;
-    // Towards minus infinity, as index arithmetic has it.
-    auto quotient = [&] { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); };
     switch (n.op) {
-    case Op::neg: return -a;
-    case Op::abs: return std::abs(a);
-    case Op::logical_not: return !a;
-    case Op::add: return a + b;
-    case Op::sub: return a - b;
-    case Op::mul: return a * b;
-    case Op::div: return quotient();
-    case Op::mod: return b == 0 ? 0 : a - quotient() * b;
-    case Op::min: return std::min(a, b);
-    case Op::max: return std::max(a, b);
-    case Op::bit_and: return a & b;
-    case Op::bit_or: return a | b;
-    case Op::bit_xor: return a ^ b;
-    case Op::eq: return a == b;
-    case Op::ne: return a != b;
-    case Op::lt: return a < b;
-    case Op::le: return a <= b;
-    default: return 0;
+    case Op::neg:
+    case Op::abs:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor: return static_cast<int64_t>(integer_value(n.op, n.args[0].type(), a, b, 0));
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le: return compared(n.op, a, b);
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;  // no position is made by these
     }
+    return 0;
 }
 
 }  // namespace tessera

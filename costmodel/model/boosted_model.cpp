@@ -10,6 +10,7 @@
 #include "costmodel/model/cost_model.h"
 #include "costmodel/model/counted_samples.h"
 #include "support/files/json_parse.h"
+#include "support/files/json_text.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
@@ -103,7 +104,7 @@ public:
         nlohmann::ordered_json document = {
             {"format", "tessera-cost-model 1"}, {"features", feature_hash()}, {"sha256", sha256(trees->text)}, {"forest", trees->text}};
         std::ofstream out(file, std::ios::binary);
-        out << document.dump(1) << "\n";
+        out << json_text(document, 1) << "\n";
         out.close();
         if (!out)
             throw UserError("model.file", "cost model '" + file.string() + "': expected to write it. Choose another place, or make room.");

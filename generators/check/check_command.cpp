@@ -1,7 +1,5 @@
 #include "generators/check/check_command.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -12,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/check/checked_artifacts.h"
+#include "generators/commands/kernel_line.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"
 
@@ -26,6 +26,7 @@ constexpr State states[] = {State::broken, State::changed, State::unrecorded, St
 
 struct CheckOptions {
     std::vector<std::string> paths, schedule_dirs;
+    std::string model;
     bool json = false, record = false;
 };
 
@@ -135,7 +136,7 @@ std::string json_text(const std::vector<CheckedArtifact> &checked) {
     }
     const ordered_json all = {
         {"format", "tessera-check"}, {"version", 1}, {"counts", counts}, {"schedules", artifacts}, {"measure_again", again}};
-    return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // file names are of any bytes
+    return lossy_json_text(all, 2) + "\n";
 }
 
 int check(const Registry &registry, const CheckOptions &options) {
@@ -144,7 +145,7 @@ int check(const Registry &registry, const CheckOptions &options) {
         if (options.record && std::filesystem::exists(std::filesystem::symlink_status(path, unknown)) && !is_folder(path))
             throw UserError("command.arguments", "check: --record keeps the programs of a whole folder beside them, and '" + path +
                                                      "' is a file. Name the folder.");
-    const std::vector<CheckedArtifact> checked = check_artifacts(registry, options.paths, options.schedule_dirs);
+    const std::vector<CheckedArtifact> checked = check_artifacts(registry, options.paths, options.schedule_dirs, options.model);
     if (checked.empty())
         throw UserError("check.path",
                         "'" + join(options.paths, "', '") + "': expected a schedule or more (*.json), found none. Correct the path.");
@@ -160,14 +161,17 @@ int check(const Registry &registry, const CheckOptions &options) {
 
 }  // namespace
 
-Command check_command(CLI::App &app, const Registry &registry) {
+Command check_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<CheckOptions>();
-    CLI::App *line = app.add_subcommand("check", "Lower every schedule of a folder again, and say whose programs changed; 1 if any did");
-    line->add_option("path", options->paths, "Folders of schedules, or files")->required()->type_name("DIR|FILE");
-    add_schedule_dirs(*line, options->schedule_dirs);
-    line->add_flag("--record", options->record,
-                   "Keep what the programs are in the folder's tessera-programs.lock, for schedules that no tuning has recorded it in");
-    line->add_flag("--json", options->json, "For programs");
+    const CommandLine line =
+        program.command("check", "Lower every schedule of a folder again, and say whose programs changed; 1 if any did");
+    line.option("path", options->paths, "Folders of schedules, or files").required().takes("DIR|FILE");
+    add_schedule_dirs(line, options->schedule_dirs);
+    line.option("--model", options->model, "What predicts the speed of changed programs, as for 'tune'; default: the models that ship")
+        .takes("NAME|FILE");
+    line.flag("--record", options->record,
+              "Keep what the programs are in the folder's tessera-programs.lock, for schedules that no tuning has recorded it in");
+    line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return check(registry, *options); }};
 }
 

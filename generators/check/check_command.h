@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command check_command(CLI::App &app, const Registry &registry);
+Command check_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include "schedules/artifact/merge.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
@@ -194,7 +195,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
                                                           a.name + "', as its path says; got '" + schedule.name() +
                                                           "'. Rename the one or the other.");
         a.name = schedule.name();
-        const Library library = registry.library(schedule_folders(dirs));
+        const Library library = registry.library(registry.schedule_folders(dirs));
         const auto task = task_for(registry, schedule, library);
         if (!task) return a;
         a.tuned = tuning_record_of(schedule);
@@ -238,11 +239,11 @@ const char *name_of(State state) {
 }
 
 std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std::vector<std::string> &paths,
-                                             const std::vector<std::string> &more) {
+                                             const std::vector<std::string> &more, const std::string &model) {
     const Files files(paths);
     std::vector<std::string> dirs = files.folders;
     dirs.insert(dirs.end(), more.begin(), more.end());
-    Judge judge;
+    Judge judge(registry, model);
     std::set<std::string> told;  // ids of errors
     std::vector<CheckedArtifact> all;
     for (const Found &found : files.files) all.push_back(checked(registry, found, files.locks[found.lock], dirs, judge, told));
@@ -284,7 +285,7 @@ void write_lock(const std::vector<CheckedArtifact> &checked, const fs::path &fol
         if (inside.empty() || *inside.begin() == "..") continue;
         nlohmann::ordered_json row = {{"schedule", a.name}};
         row.update(json_of(*a.now));
-        rows[a.name] = row.dump();
+        rows[a.name] = json_text(row);
     }
     std::string text = "{\"format\": \"tessera-programs\", \"version\": 1, \"programs\": [";
     const char *before = "\n";

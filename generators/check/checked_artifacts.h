@@ -49,9 +49,10 @@ struct ToMeasure {
 };
 
 // `paths` are files of schedules and folders with them; folders are also where ancestors are found, then `more`, then Tessera's own.
-// Sorted by state and name. UserError check.path: neither a file nor a folder; check.record for a lock that is none.
+// `model` predicts the effect of a change (model_choice.h). Sorted by state and name. UserError check.path: neither a file nor a folder;
+// check.record for a lock that is none.
 std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std::vector<std::string> &paths,
-                                             const std::vector<std::string> &more);
+                                             const std::vector<std::string> &more, const std::string &model = "");
 
 // The changed, without those whose program an unchanged artifact was measured with; what is predicted to lose most comes first.
 std::vector<ToMeasure> to_measure(const std::vector<CheckedArtifact> &checked);

@@ -1,7 +1,5 @@
 #include "generators/commands/bench.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -13,7 +11,9 @@
 
 #include "bench/measure/evict.h"
 #include "bench/measure/work.h"
+#include "generators/commands/kernel_line.h"
 #include "generators/kernel/comparison.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -122,9 +122,9 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
     const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, options.run, [&] {
         const LoadedKernels kernel(object, p);
-        out.write("result.json", measured(p, kernel, extents, options).dump());
+        out.write("result.json", json_text(measured(p, kernel, extents, options)));
     });
-    const ordered_json r = ordered_json::parse(out.read("result.json"));
+    const ordered_json r = from_json_text(out.read("result.json"));
     Extents shape = p.fixed;
     shape.insert(symbolic.begin(), symbolic.end());
     const std::string schedule = p.schedule ? p.schedule->name() : "none";
@@ -139,7 +139,7 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
                               {"threads", options.threads}};
         if (options.cold) whole["caches"] = "cold";
         whole.update(r);
-        std::cout << whole.dump(2) << "\n";
+        std::cout << json_text(whole, 2) << "\n";
         return exit_ok;
     }
     std::cout << fmt::format("{} on {}, {}, schedule {}, {}, {} thread{}{}\n", p.kernel.name, p.target.name, p.declared.numerics.name,
@@ -154,19 +154,19 @@ int report(const PreparedKernel &p, const BenchOptions &options) {
 
 }  // namespace
 
-Command bench_command(CLI::App &app, const Registry &registry) {
+Command bench_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<BenchOptions>();
-    CLI::App *line = app.add_subcommand("bench", "Compile a kernel and time it on this machine");
-    add_algorithm_options(*line, options->kernel);
-    add_schedule_options(*line, options->kernel);
-    line->add_option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic")->type_name("DIM=EXTENT");
-    add_seconds(*line, "--seconds", options->seconds, "How long to measure");
-    line->add_flag("--cold-caches", options->cold,
-                   "Time calls that find nothing of their data in the caches, as when other work runs between them");
-    line->add_option("--threads", options->threads, "Threads that the kernel may use")->check(CLI::Range(1, 4096))->capture_default_str();
-    add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
-    add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that timing may take");
-    line->add_flag("--json", options->json, "For programs");
+    const CommandLine line = program.command("bench", "Compile a kernel and time it on this machine");
+    add_algorithm_options(line, options->kernel);
+    add_schedule_options(line, options->kernel);
+    line.option("--extents", options->extents, "Extents of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
+    line.seconds("--seconds", options->seconds, "How long to measure");
+    line.flag("--cold-caches", options->cold,
+              "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line.option("--threads", options->threads, "Threads that the kernel may use").in_range(1, 4096).shows_default();
+    line.seconds("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
+    line.seconds("--run-limit-s", options->run.seconds, "Most seconds that timing may take");
+    line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
 }
 

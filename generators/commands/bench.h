@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command bench_command(CLI::App &app, const Registry &registry);
+Command bench_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

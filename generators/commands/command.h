@@ -2,17 +2,14 @@
 #pragma once
 #include <functional>
 
+#include "generators/commands/command_line.h"
 #include "generators/commands/exit_code.h"
 #include "generators/kernel/registry.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tessera {
 
 struct Command {
-    CLI::App *line = nullptr;  // its part of the command line
+    CommandLine line;          // its part of the command line
     std::function<int()> run;  // gives an ExitCode; throws UserError and InternalError
 };
 

@@ -1,7 +1,5 @@
 #include "generators/commands/cost_model_command.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -108,18 +106,17 @@ int train(const ModelOptions &options) {
 
 }  // namespace
 
-Command cost_model_command(CLI::App &app) {
+Command cost_model_command(ProgramLine &program) {
     auto options = std::make_shared<ModelOptions>();
-    CLI::App *line =
-        app.add_subcommand("cost-model", "Show what cost models see, train one, or judge how well it orders tasks that it has not seen");
-    line->add_option("what", options->what, "features, train or judge")->required()->check(CLI::IsMember({"features", "train", "judge"}));
-    line->add_option("examples", options->examples, "Measurements, as `records export` writes them; '-' is standard input")
-        ->type_name("FILE");
-    line->add_option("--out", options->out, "The model's file")->type_name("FILE");
+    const CommandLine line =
+        program.command("cost-model", "Show what cost models see, train one, or judge how well it orders tasks that it has not seen");
+    line.option("what", options->what, "features, train or judge").required().one_of({"features", "train", "judge"});
+    line.option("examples", options->examples, "Measurements, as `records export` writes them; '-' is standard input").takes("FILE");
+    line.option("--out", options->out, "The model's file").takes("FILE");
     return {line, [=] {
-                if (options->what != "train" && line->count("--out") > 0)
+                if (options->what != "train" && line.has("--out"))
                     throw UserError("command.arguments", "cost-model " + options->what + ": --out is for train. Leave it out.");
-                if (options->what == "features" && line->count("examples") > 0)
+                if (options->what == "features" && line.has("examples"))
                     throw UserError("command.arguments",
                                     "cost-model features: expected no file, got '" + options->examples + "'. Leave it out.");
                 return options->what == "features" ? features() : options->what == "judge" ? judge(*options) : train(*options);

@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command cost_model_command(CLI::App &app);
+Command cost_model_command(ProgramLine &program);
 
 }  // namespace tessera

@@ -1,7 +1,5 @@
 #include "generators/commands/generate.h"
 
-#include <CLI/CLI.hpp>
-
 #include <map>
 #include <memory>
 #include <set>
@@ -11,7 +9,7 @@
 
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/header.h"
-#include "generators/commands/choice.h"
+#include "generators/commands/kernel_line.h"
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/gpu_files.h"
 #include "generators/kernel/manifest.h"
@@ -41,11 +39,13 @@ static std::string escaped(const std::string &path) {
     return text;
 }
 
-static std::string depfile_of(const std::string &target, const std::vector<PreparedKernel> &prepared, const std::string &machines) {
+static std::string depfile_of(const Registry &registry, const std::string &target, const std::vector<PreparedKernel> &prepared,
+                              const std::string &machines) {
     std::string text = escaped(target) + ":";
     std::istringstream words(machines);
     for (std::string machine; std::getline(words, machine, ',');)
-        if (machine.ends_with(".json")) text += " \\\n  " + escaped(std::filesystem::absolute(machine).lexically_normal().string());
+        if (const auto file = registry.target_file(machine))
+            text += " \\\n  " + escaped(std::filesystem::absolute(*file).lexically_normal().string());
     std::set<std::filesystem::path> seen;
     auto add = [&](const std::filesystem::path &file) {
         if (seen.insert(file).second) text += " \\\n  " + escaped(file.string());
@@ -59,7 +59,8 @@ static std::string depfile_of(const std::string &target, const std::vector<Prepa
 }
 
 // Source instead of a library: the application's compiler and the device's make the rest.
-static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const GenerateOptions &options, const OutputFolder &out) {
+static void generate_for_gpu(const Registry &registry, const std::vector<PreparedKernel> &prepared, const GenerateOptions &options,
+                             const OutputFolder &out) {
     const PreparedKernel &p = prepared[0];
     const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json",
                       tiles = name + ".tiles.txt";
@@ -72,7 +73,7 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
     const std::string depfile = name + ".d";
     std::vector<std::string> all;
     if (!options.depfile.empty()) {
-        out.write(depfile, depfile_of(options.out + "/" + host, prepared, options.kernel.target));
+        out.write(depfile, depfile_of(registry, options.out + "/" + host, prepared, options.kernel.target));
         all.push_back(depfile);
     }
     for (const auto &[file, text] : files)
@@ -82,8 +83,9 @@ static void generate_for_gpu(const std::vector<PreparedKernel> &prepared, const 
 }
 
 // What cannot be, whatever the algorithm and its schedules are.
-static void check_options(const GenerateOptions &options) {
-    const std::vector<Target> targets = targets_named(options.kernel.target, target_or_file);
+static void check_options(const Registry &registry, const GenerateOptions &options) {
+    const std::vector<Target> targets =
+        targets_named(options.kernel.target, [&](const std::string &named) { return registry.target(named); });
     const bool c = options.emit == Emit::c, gpu = targets[0].is_gpu();
     if (c && options.emit_assembly)
         throw UserError(
@@ -105,15 +107,17 @@ static void check_options(const GenerateOptions &options) {
 }
 
 void generate(const Registry &registry, const GenerateOptions &options) {
-    check_options(options);
-    const std::vector<PreparedKernel> prepared = prepare_all(registry, options.kernel, parse_schedules(options.schedules), options.name);
+    check_options(registry, options);
+    const std::vector<PreparedKernel> prepared =
+        prepare_all(registry, options.kernel,
+                    parse_schedules(options.schedules, [&](const std::string &named) { return registry.target(named); }), options.name);
     const bool c = options.emit == Emit::c;
     const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h",
                       manifest = name + ".manifest.json";
     const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
-    if (prepared[0].target.is_gpu()) return generate_for_gpu(prepared, options, out);
+    if (prepared[0].target.is_gpu()) return generate_for_gpu(registry, prepared, options, out);
 
     EmitOptions emit{out.staged(library), {}};
     if (options.emit_assembly) emit.assembly = out.staged(assembly);
@@ -122,7 +126,7 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     out.write(header, header_of(name, kernels_of(prepared), c ? Beside::c_file : Beside::library, declared_with(prepared[0])));
     out.write(manifest, manifest_of(prepared, options.emit, library, {{library, out.read(library)}, {header, out.read(header)}}));
     if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
-    if (!options.depfile.empty()) out.write(depfile, depfile_of(options.out + "/" + library, prepared, options.kernel.target));
+    if (!options.depfile.empty()) out.write(depfile, depfile_of(registry, options.out + "/" + library, prepared, options.kernel.target));
 
     std::vector<std::string> all;
     if (!options.depfile.empty()) all.push_back(depfile);
@@ -132,31 +136,28 @@ void generate(const Registry &registry, const GenerateOptions &options) {
     out.publish_together(all, {{depfile, options.depfile}});
 }
 
-Command generate_command(CLI::App &app, const Registry &registry) {
+Command generate_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<GenerateOptions>();
-    CLI::App *line = app.add_subcommand("generate", "Write a kernel's static library, or its C, with a header and a manifest");
-    add_algorithm_options(*line, options->kernel);
-    add_schedule_options(*line, options->kernel);
-    line->add_option("--schedule-for", options->schedules,
-                     "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
-        ->expected(1)
-        ->take_all()
-        ->type_name("TARGET=NAME|FILE");
-    line->add_option("--name", options->name, "The kernel's name in C; default: the algorithm's");
-    line->add_option("--out", options->out, "The folder to write to")->required()->type_name("DIR");
-    line->add_option("--depfile", options->depfile,
-                     "Also write the schedule and target files that the library depends on, for make and ninja")
-        ->type_name("FILE");
-    line->add_option("--emit", options->emit,
-                     "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
-        ->transform(one_of({"library", "c"}))
-        ->default_str("library")
-        ->type_name("library|c");
-    line->add_flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
-    line->add_flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
-    add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
+    const CommandLine line = program.command("generate", "Write a kernel's static library, or its C, with a header and a manifest");
+    add_algorithm_options(line, options->kernel);
+    add_schedule_options(line, options->kernel);
+    line.option("--schedule-for", options->schedules,
+                "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
+        .one_value_each()
+        .takes("TARGET=NAME|FILE");
+    line.option("--name", options->name, "The kernel's name in C; default: the algorithm's");
+    line.option("--out", options->out, "The folder to write to").required().takes("DIR");
+    line.option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")
+        .takes("FILE");
+    line.choice("--emit", options->emit, {"library", "c"},
+                "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
+        .shows_default("library")
+        .takes("library|c");
+    line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
+    line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
+    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
-                if (line->count("--name")) check_c_name(options->name);
+                if (line.has("--name")) check_c_name(options->name);
                 generate(registry, *options);
                 return exit_ok;
             }};

@@ -27,6 +27,6 @@ struct GenerateOptions {
 // step, output.*, compile.limit, and command.emit for what is not there in C: assembly and several targets.
 void generate(const Registry &registry, const GenerateOptions &options);
 
-Command generate_command(CLI::App &app, const Registry &registry);
+Command generate_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-Command explain_command(CLI::App &app, const Registry &registry);
-Command diff_command(CLI::App &app, const Registry &registry);  // ends with exit_check_failed where they differ
+Command explain_command(ProgramLine &program, const Registry &registry);
+Command diff_command(ProgramLine &program, const Registry &registry);  // ends with exit_check_failed where they differ
 
 }  // namespace tessera

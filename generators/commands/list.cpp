@@ -1,7 +1,5 @@
 #include "generators/commands/list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -9,10 +7,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "generators/commands/kernel_line.h"
 #include "generators/kernel/manifest.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -90,7 +91,44 @@ std::vector<Listed> listed(const Registry &registry, const Numerics &numerics) {
     return all;
 }
 
-std::string text(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+// "laptop   avx2 with caches of 32 KiB, 1024 KiB, 16384 KiB", and where somebody measured it on what.
+std::string summary_of(const Target &t) {
+    std::string text =
+        fmt::format("{} with caches of {} KiB, {} KiB, {} KiB", t.name, t.l1_bytes >> 10, t.l2_bytes >> 10, t.l3_bytes >> 10);
+    if (t.measured) text += ", measured on " + printable(t.measured->processor);
+    return text;
+}
+
+using Rows = std::vector<std::pair<std::string, std::string>>;  // name and summary
+
+Rows targets_of(const Registry &registry) {
+    Rows rows;
+    for (const std::string &name : names_of(registry.targets())) rows.emplace_back(name, summary_of(registry.target(name)));
+    return rows;
+}
+
+template <typename Value>
+Rows rows_of(const std::vector<Registry::Extension<Value>> &all) {
+    Rows rows;
+    for (const Registry::Extension<Value> &one : all) rows.emplace_back(one.name, one.summary);
+    return rows;
+}
+
+std::string text_of(const std::string &heading, const Rows &rows) {
+    size_t width = 0;
+    for (const auto &[name, summary] : rows) width = std::max(width, name.size());
+    std::string text = rows.empty() ? "" : heading + "\n";
+    for (const auto &[name, summary] : rows) text += fmt::format("  {:{}}  {}\n", name, width, summary);
+    return text;
+}
+
+ordered_json json_of(const Rows &rows) {
+    ordered_json list = ordered_json::array();
+    for (const auto &[name, summary] : rows) list.push_back({{"name", name}, {"summary", summary}});
+    return list;
+}
+
+std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
     std::string out = "algorithms\n";
     size_t width = 0;
     for (const Listed &a : algorithms) width = std::max(width, a.entry.name.size());
@@ -112,10 +150,14 @@ std::string text(const std::vector<Listed> &algorithms, const std::vector<std::s
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
     out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
            "); features can be added, as in avx512+avx512_bf16\n";
+    out += text_of("targets of this generator", targets_of(registry));
+    out += text_of("cost models of this generator", rows_of(registry.cost_models()));
+    out += text_of("mutators of this generator", rows_of(registry.mutators()));
+    out += text_of("analysers of this generator", rows_of(registry.analysers()));
     return out + "numerics\n  " + join(numerics_names()) + "\n";
 }
 
-std::string json(const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+std::string json(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
     ordered_json rows = ordered_json::array();
     for (const auto &[entry, a, error] : algorithms) {
         rows.push_back({{"name", entry.name},
@@ -136,22 +178,26 @@ std::string json(const std::vector<Listed> &algorithms, const std::vector<std::s
                               {"schedules", schedules},
                               {"targets", target_names()},
                               {"host", target_named("host").name},
+                              {"own_targets", json_of(targets_of(registry))},
+                              {"cost_models", json_of(rows_of(registry.cost_models()))},
+                              {"mutators", json_of(rows_of(registry.mutators()))},
+                              {"analysers", json_of(rows_of(registry.analysers()))},
                               {"numerics", numerics_names()}};
-    return all.dump(2) + "\n";
+    return json_text(all, 2) + "\n";
 }
 
 }  // namespace
 
-Command list_command(CLI::App &app, const Registry &registry) {
+Command list_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<ListOptions>();
-    CLI::App *line = app.add_subcommand("list", "Show the algorithms, schedules, targets and numerics there are");
-    line->add_option("--numerics", options->numerics, "The policy to show the algorithms in")->capture_default_str();
-    add_schedule_dirs(*line, options->schedule_dirs);
-    line->add_flag("--json", options->json, "For programs");
+    const CommandLine line = program.command("list", "Show the algorithms, schedules, targets and numerics there are");
+    line.option("--numerics", options->numerics, "The policy to show the algorithms in").shows_default();
+    add_schedule_dirs(line, options->schedule_dirs);
+    line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] {
-                const std::vector<std::string> schedules = registry.library(schedule_folders(options->schedule_dirs)).names();
+                const std::vector<std::string> schedules = registry.library(registry.schedule_folders(options->schedule_dirs)).names();
                 const std::vector<Listed> algorithms = listed(registry, numerics_named(options->numerics));
-                std::cout << (options->json ? json : text)(algorithms, schedules);
+                std::cout << (options->json ? json : text)(registry, algorithms, schedules);
                 int code = exit_ok;
                 for (const Listed &a : algorithms)
                     if (!a.error.empty()) std::cerr << a.error << "\n", code = exit_user_error;

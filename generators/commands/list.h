@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command list_command(CLI::App &app, const Registry &registry);
+Command list_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

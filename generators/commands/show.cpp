@@ -1,7 +1,5 @@
 #include "generators/commands/show.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -10,7 +8,9 @@
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
+#include "generators/commands/kernel_line.h"
 #include "generators/commands/lowering_text.h"
+#include "generators/kernel/author_made.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
@@ -20,7 +20,7 @@ namespace tessera {
 static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
     const PreparedKernel p = prepare_schedule(registry, options);
     if (!p.schedule) return "no schedule: every stage at root, in plain loops\n";
-    return flatten(*p.schedule, registry.library(schedule_folders(options.schedule_dirs))).text();
+    return flatten(*p.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
 }
 
 static std::string assembly_text(const PreparedKernel &p, const Limits &limits) {
@@ -38,7 +38,18 @@ static std::string c_text_of(const PreparedKernel &p) {
     return c_text(p);
 }
 
+// A text for each variant, under its condition where there are several.
+static std::string analysed(const Registry::Extension<Registry::Analyse> &analyser, const PreparedKernel &p) {
+    std::string text;
+    for (const KernelVariant &variant : p.kernel.variants) {
+        if (p.kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
+        text += author_made("analyser '" + analyser.name + "'", [&] { return analyser.value(variant.program); });
+    }
+    return text;
+}
+
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
+    if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
     if (what == "tiles") return tiles_text({prepare(registry, options)});
@@ -48,37 +59,41 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
 }
 
 // What an option would change nothing of must not look as if it did.
-static void check_effects(const CLI::App &line, const std::string &what) {
+static void check_effects(const CommandLine &line, const std::string &what, const Registry &registry) {
     auto only_for = [&](const char *option, const std::vector<std::string> &all) {
-        if (line.count(option) && std::find(all.begin(), all.end(), what) == all.end())
+        if (line.has(option) && std::find(all.begin(), all.end(), what) == all.end())
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    for (const char *option : {"--target", "--schedule", "--schedule-dir"})
-        only_for(option, {"schedule", "lowering", "tiles", "c", "assembly"});
+    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "c", "assembly"};
+    for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
+    for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
     only_for("--compile-limit-s", {"assembly"});
 }
 
-Command show_command(CLI::App &app, const Registry &registry) {
+Command show_command(ProgramLine &program, const Registry &registry) {
     struct Options {
         KernelOptions kernel;
         std::string what = "algorithm";
         Limits limits;
     };
     auto options = std::make_shared<Options>();
-    CLI::App *line =
-        app.add_subcommand("show", "Print an algorithm, its schedule, how it is lowered, its tile program, its C or its assembly");
-    add_algorithm_options(*line, options->kernel);
-    add_schedule_options(*line, options->kernel);
-    line->add_option(
-            "--what", options->what,
-            "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, c or assembly (of a GPU: the "
-            "kernels' source)")
-        ->check(CLI::IsMember({"algorithm", "schedule", "lowering", "tiles", "c", "assembly"}))
-        ->capture_default_str();
-    add_seconds(*line, "--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
+    const CommandLine line =
+        program.command("show", "Print an algorithm, its schedule, how it is lowered, its tile program, its C or its assembly");
+    add_algorithm_options(line, options->kernel);
+    add_schedule_options(line, options->kernel);
+    std::string meaning =
+        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, c or assembly (of a GPU: the "
+        "kernels' source)";
+    std::vector<std::string> all = views();
+    for (const auto &analyser : registry.analysers()) {
+        meaning += "; " + analyser.name + ": " + analyser.summary;
+        all.push_back(analyser.name);
+    }
+    line.option("--what", options->what, meaning).one_of(all).shows_default();
+    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
-                check_effects(*line, options->what);
+                check_effects(line, options->what, registry);
                 std::cout << text(registry, options->kernel, options->what, options->limits);
                 return exit_ok;
             }};

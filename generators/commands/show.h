@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command show_command(CLI::App &app, const Registry &registry);
+Command show_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

@@ -1,7 +1,5 @@
 #include "generators/commands/verify_kernel.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -10,9 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "generators/commands/choice.h"
+#include "generators/commands/kernel_line.h"
 #include "generators/kernel/comparison.h"
 #include "schedules/knobs/condition.h"
+#include "support/files/json_text.h"
 
 namespace tessera {
 
@@ -78,9 +77,9 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
         const Shapes shapes = shapes_of(p, options);
         ordered_json all = ordered_json::array();
         for (const Extents &shape : shapes.all) all.push_back(json_of(compare(p, kernel, shape, options.seed, threads)));
-        out.write("results.json", ordered_json{{"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}}.dump());
+        out.write("results.json", json_text(ordered_json{{"shapes", all}, {"empty", shapes.empty}, {"variants_not_run", shapes.idle}}));
     });
-    return ordered_json::parse(out.read("results.json"));
+    return from_json_text(out.read("results.json"));
 }
 
 int report(const PreparedKernel &p, const VerifyOptions &options) {
@@ -101,7 +100,7 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
                                     {"failures", failures},
                                     {"shapes", all},
                                     {"variants_not_run", idle}};
-        std::cout << whole.dump(2) << "\n";
+        std::cout << json_text(whole, 2) << "\n";
         return failures ? exit_check_failed : exit_ok;
     }
     double error = 0, declared = 0;
@@ -125,22 +124,21 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
 
 }  // namespace
 
-Command verify_command(CLI::App &app, const Registry &registry) {
+Command verify_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<VerifyOptions>();
-    CLI::App *line = app.add_subcommand(
+    const CommandLine line = program.command(
         "verify", "Compile a kernel, run it on awkward shapes and compare it with its tile program and its algorithm; 1 if it is wrong");
-    add_algorithm_options(*line, options->kernel);
-    add_schedule_options(*line, options->kernel);
-    line->add_option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones")
-        ->type_name("DIM=EXTENT");
-    line->add_option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")
-        ->check(CLI::Range(1, INT32_MAX))
-        ->capture_default_str();
-    line->add_option("--seed", options->seed, "Of shapes and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
-    line->add_option("--threads", options->threads, "Also run with so many threads")->check(CLI::Range(1, 4096))->capture_default_str();
-    add_seconds(*line, "--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
-    add_seconds(*line, "--run-limit-s", options->run.seconds, "Most seconds that running may take");
-    line->add_flag("--json", options->json, "For programs");
+    add_algorithm_options(line, options->kernel);
+    add_schedule_options(line, options->kernel);
+    line.option("--extents", options->extents, "Verify one shape of the dynamic dims instead of awkward ones").takes("DIM=EXTENT");
+    line.option("--shapes", options->shapes, "Shapes to try; one more for each variant that none of them reaches")
+        .in_range(1, INT32_MAX)
+        .shows_default();
+    line.option("--seed", options->seed, "Of shapes and data").integer_in(0, INT64_MAX).shows_default();
+    line.option("--threads", options->threads, "Also run with so many threads").in_range(1, 4096).shows_default();
+    line.seconds("--compile-limit-s", options->compile.seconds, "Most seconds that compiling may take");
+    line.seconds("--run-limit-s", options->run.seconds, "Most seconds that running may take");
+    line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] { return report(prepare(registry, options->kernel), *options); }};
 }
 

@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command verify_command(CLI::App &app, const Registry &registry);
+Command verify_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

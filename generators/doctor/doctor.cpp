@@ -1,7 +1,5 @@
 #include "generators/doctor/doctor.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "generators/doctor/environment_checks.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 
@@ -44,11 +43,11 @@ std::string cache_text(const Machine &m) {
     return all.empty() ? "unknown" : join(all);
 }
 
-bool complete(const std::vector<Finding> &all) {
-    return std::all_of(all.begin(), all.end(), [](const Finding &f) { return f.found || !f.required; });
+bool complete(const std::vector<EnvironmentCheck> &all) {
+    return std::all_of(all.begin(), all.end(), [](const EnvironmentCheck &f) { return f.found || !f.required; });
 }
 
-std::string text(const Machine &m, const Target &host, const std::vector<Finding> &all) {
+std::string text(const Machine &m, const Target &host, const std::vector<EnvironmentCheck> &all) {
     const std::vector<std::string> rest = left_out(host);
     std::string out = "machine\n";
     auto line = [&](const std::string &what, const std::string &value) { out += fmt::format("  {:<14}  {}\n", what, value); };
@@ -59,7 +58,7 @@ std::string text(const Machine &m, const Target &host, const std::vector<Finding
     line("target", host.name + (rest.empty() ? ", which uses all of them" : "; to use more, add to it by +: " + join(rest)));
     for (const bool required : {true, false}) {
         out += required ? "needed to generate, verify and time kernels for this machine\n" : "needed for some things\n";
-        for (const Finding &f : all)
+        for (const EnvironmentCheck &f : all)
             if (f.required == required)
                 line(f.what, f.found ? fmt::format("{}; for {}", *f.found, f.needed_for)
                                      : fmt::format("missing; for {}. {}", f.needed_for, f.remedy));
@@ -68,10 +67,10 @@ std::string text(const Machine &m, const Target &host, const std::vector<Finding
                                 : "Something that generating for this machine needs is missing.\n");
 }
 
-ordered_json json_of(const Machine &m, const Target &host, const std::vector<Finding> &all) {
+ordered_json json_of(const Machine &m, const Target &host, const std::vector<EnvironmentCheck> &all) {
     ordered_json caches = ordered_json::array(), checks = ordered_json::array();
     for (const Cache &c : m.caches) caches.push_back({{"level", c.level}, {"bytes", c.bytes}, {"threads", c.threads}});
-    for (const Finding &f : all) {
+    for (const EnvironmentCheck &f : all) {
         ordered_json check = {{"what", f.what}, {"found", nullptr}, {"required", f.required}, {"needed_for", f.needed_for}};
         if (f.found) check["found"] = *f.found;
         else check["remedy"] = f.remedy;
@@ -96,8 +95,8 @@ ordered_json json_of(const Machine &m, const Target &host, const std::vector<Fin
 int examine(const DoctorOptions &options) {
     const Machine machine = this_machine();
     const Target host = target_named("host");
-    const std::vector<Finding> all = findings();
-    std::cout << (options.json ? json_of(machine, host, all).dump(2) + "\n" : text(machine, host, all));
+    const std::vector<EnvironmentCheck> all = environment_checks();
+    std::cout << (options.json ? json_text(json_of(machine, host, all), 2) + "\n" : text(machine, host, all));
     return complete(all) ? exit_ok : exit_check_failed;
 }
 
@@ -120,7 +119,7 @@ std::string rates_text(const Measured &m) {
     return out;
 }
 
-int calibrate(const DoctorOptions &options) {
+int calibrate(const Registry &registry, const DoctorOptions &options) {
     std::filesystem::path file;
     std::unique_ptr<OutputFolder> folder;  // made before what takes a minute
     if (!options.out.empty()) {
@@ -132,7 +131,7 @@ int calibrate(const DoctorOptions &options) {
     }
     const Precision precision{0.01, options.seconds / 20, options.seconds};
     const auto note = [&](const std::string &what) { std::cerr << "measuring: " << what << "\n"; };
-    const Target target = calibrated(target_or_file(options.target), this_machine(), precision, note);
+    const Target target = calibrated(registry.target(options.target), this_machine(), precision, note);
     if (!folder) {
         std::cout << target_text(target);
         return exit_ok;
@@ -145,19 +144,17 @@ int calibrate(const DoctorOptions &options) {
 
 }  // namespace
 
-Command doctor_command(CLI::App &app, const Registry &) {
+Command doctor_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App *line =
-        app.add_subcommand("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
-    CLI::Option *json = line->add_flag("--json", options->json, "For programs");
-    CLI::Option *calibrating =
-        line->add_flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file")->excludes(json);
-    line->add_option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout")
-        ->needs(calibrating)
-        ->type_name("FILE");
-    line->add_option("--target", options->target, "The target whose vectors are measured")->needs(calibrating)->capture_default_str();
-    add_seconds(*line, "--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less")->needs(calibrating);
-    return {line, [=] { return options->calibrate ? calibrate(*options) : examine(*options); }};
+    const CommandLine line =
+        program.command("doctor", "Show what this machine is and what is missing for what; 1 if it cannot generate for itself");
+    const CommandOption json = line.flag("--json", options->json, "For programs");
+    const CommandOption calibrating =
+        line.flag("--calibrate", options->calibrate, "Measure peaks and bandwidths instead, and write a target file").excludes(json);
+    line.option("-o,--out", options->out, "Where to write the target file (*.json); default: to stdout").needs(calibrating).takes("FILE");
+    line.option("--target", options->target, "The target whose vectors are measured").needs(calibrating).shows_default();
+    line.seconds("--seconds", options->seconds, "Most seconds for each of some 25 measurements; most need less").needs(calibrating);
+    return {line, [=, &registry] { return options->calibrate ? calibrate(registry, *options) : examine(*options); }};
 }
 
 }  // namespace tessera

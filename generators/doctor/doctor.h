@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command doctor_command(CLI::App &app, const Registry &registry);
+Command doctor_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

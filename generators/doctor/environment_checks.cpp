@@ -38,8 +38,8 @@ Algorithm twice(const Numerics &numerics) {
 }
 
 // The whole path, on the smallest kernel there is.
-Finding a_kernel() {
-    Finding finding{"a kernel", {}, "everything: it is generated for this machine, linked, loaded and run", "", true};
+EnvironmentCheck a_kernel() {
+    EnvironmentCheck check{"a kernel", {}, "everything: it is generated for this machine, linked, loaded and run", "", true};
     try {
         Registry registry;
         registry.add("twice", "y[N] = 2 x[N]", twice);
@@ -53,31 +53,36 @@ Finding a_kernel() {
         const int status =
             kernel.run({descriptor_of(DType::f32, {3}, x.data()), descriptor_of(DType::f32, {3}, y.data())}, {}, tess_context());
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (status == TESS_OK && y == std::vector<float>{2, 4, 6}) finding.found = fmt::format("right, in {:.2f} s", seconds);
-        else finding.remedy = "It gave a wrong result: please report this. " + kernel.message(status);
-    } catch (const std::exception &error) { finding.remedy = error.what(); }
-    return finding;
+        if (status == TESS_OK && y == std::vector<float>{2, 4, 6}) check.found = fmt::format("right, in {:.2f} s", seconds);
+        else check.remedy = "It gave a wrong result: please report this. " + kernel.message(status);
+    } catch (const std::exception &error) { check.remedy = error.what(); }
+    return check;
 }
 
-Finding program(const std::string &what, const std::vector<std::string> &names, const std::string &needed_for, const std::string &remedy,
-                bool required = false) {
-    Finding finding{what, {}, needed_for, remedy, required};
+EnvironmentCheck program(const std::string &what, const std::vector<std::string> &names, const std::string &needed_for,
+                         const std::string &remedy, bool required = false) {
+    EnvironmentCheck check{what, {}, needed_for, remedy, required};
     if (const auto found = installed_program(names))
-        finding.found = (found->version.empty() ? "" : found->version + ", ") + found->path.string();
-    return finding;
+        check.found = (found->version.empty() ? "" : found->version + ", ") + found->path.string();
+    return check;
 }
 
-Finding devices(const std::string &what, const Devices &d, const std::string &needed_for, const std::string &no_driver,
-                const std::string &no_device) {
-    Finding finding{what, {}, needed_for, !d.driver ? no_driver : d.problem.empty() ? no_device : no_device + " Now: " + d.problem + "."};
-    if (!d.devices.empty()) finding.found = join(d.devices, "; ") + " by " + *d.driver;
-    return finding;
+EnvironmentCheck devices(const std::string &what, const Devices &d, const std::string &needed_for, const std::string &no_driver,
+                         const std::string &no_device) {
+    EnvironmentCheck check{what,
+                           {},
+                           needed_for,
+                           !d.driver           ? no_driver
+                           : d.problem.empty() ? no_device
+                                               : no_device + " Now: " + d.problem + "."};
+    if (!d.devices.empty()) check.found = join(d.devices, "; ") + " by " + *d.driver;
+    return check;
 }
 
 }  // namespace
 
-std::vector<Finding> findings() {
-    std::vector<Finding> all;
+std::vector<EnvironmentCheck> environment_checks() {
+    std::vector<EnvironmentCheck> all;
     const std::string halide = halide_file();
     all.push_back({"Halide", halide.empty() ? std::nullopt : std::optional(std::string(halide_version()) + ", " + halide),
                    "machine code for every target", "Run ./tessera setup.", true});

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-struct Finding {
+struct EnvironmentCheck {
     std::string what;                  // "nvcc"
     std::optional<std::string> found;  // its version and place; none: missing
     std::string needed_for;            // "compiling CUDA kernels"
@@ -16,6 +16,6 @@ struct Finding {
 
 // Halide, the C compiler, and a kernel that was generated, linked and run with them; then what other targets and
 // reading code need. The PATH decides which programs there are.
-std::vector<Finding> findings();
+std::vector<EnvironmentCheck> environment_checks();
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/files/json_parse.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/processes/limited_process.h"
 #include "support/text/error.h"
@@ -100,7 +101,7 @@ Devices ask_opencl() {
 }
 
 Devices apart(const std::string &what, Devices (*ask)()) {
-    using nlohmann::json;
+    using json = nlohmann::ordered_json;
     const TemporaryFolder folder;
     const OutputFolder out(folder.path());
     try {
@@ -110,10 +111,10 @@ Devices apart(const std::string &what, Devices (*ask)()) {
             const Devices found = ask();
             json all = {{"devices", found.devices}, {"problem", found.problem}};
             if (found.driver) all["driver"] = *found.driver;
-            out.write("devices.json", all.dump());
+            out.write("devices.json", json_text(all));
         });
     } catch (const std::exception &error) { return {what, {}, error.what()}; }
-    const json all = json::parse(out.read("devices.json"));
+    const json all = from_json_text(out.read("devices.json"));
     Devices found{{}, all["devices"], all["problem"]};
     if (all.contains("driver")) found.driver = all["driver"];
     return found;

@@ -12,6 +12,7 @@
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/installed_program.h"
 #include "schedules/knobs/notation.h"
+#include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
@@ -178,7 +179,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
         for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
     if (const auto nvcc = first.target.arch == "cuda" ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
     else manifest.erase("nvcc");
-    return manifest.dump(2) + "\n";
+    return json_text(manifest, 2) + "\n";
 }
 
 }  // namespace tessera

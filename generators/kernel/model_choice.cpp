@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "generators/kernel/author_made.h"
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/options.h"
 #include "support/files/output_folder.h"
+#include "support/text/error.h"
 #include "support/text/sha256.h"
 
 namespace tessera {
@@ -21,14 +23,22 @@ static std::optional<fs::path> model_file(const std::string &choice, const Targe
     return std::nullopt;
 }
 
-std::unique_ptr<CostModel> model_for(const std::string &choice, const Target &target) {
+std::unique_ptr<CostModel> model_for(const Registry &registry, const std::string &choice, const Target &target) {
     if (choice == "roofline") return roofline_model();
+    if (const auto *own = find_extension(registry.cost_models(), choice)) {
+        std::unique_ptr<CostModel> model = author_made("cost model '" + choice + "'", [&] { return own->value(target); });
+        if (model) return model;
+        throw UserError("generator.builder", "cost model '" + choice +
+                                                 "': expected the function that makes it to return one; it returned " +
+                                                 "none. Correct it in the generator's source.");
+    }
     std::unique_ptr<CostModel> model = boosted_model();
     if (const auto file = model_file(choice, target)) model->load(*file);
     return model;
 }
 
-std::string model_hash(const std::string &choice, const Target &target) {
+std::string model_hash(const Registry &registry, const std::string &choice, const Target &target) {
+    if (find_extension(registry.cost_models(), choice)) return "registered:" + choice;
     const auto file = model_file(choice, target);
     return file ? sha256(read_file(*file)) : choice == "roofline" ? choice : "none";
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,11 +10,7 @@
 
 #include "algorithms/build/option.h"
 #include "algorithms/ir/extents.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "schedules/target/target.h"
 
 namespace tessera {
 
@@ -29,14 +26,10 @@ struct KernelOptions {
     bool quiet = false;
 };
 
-void add_algorithm_options(CLI::App &line, KernelOptions &options);  // the algorithm, --numerics, --option, --shape
-void add_schedule_options(CLI::App &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
-void add_schedule_dirs(CLI::App &line, std::vector<std::string> &dirs);
-// An option that takes seconds, in 0.000001 ..= 1e9.
-CLI::Option *add_seconds(CLI::App &line, const std::string &name, double &seconds, const std::string &meaning);
-
-// "avx2=<schedule>": the schedule of one target of several. UserError command.schedule-for: no '=', or a target twice.
-std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules);
+// "avx2=<schedule>": the schedule of one target of several, `named` as --target has them. UserError command.schedule-for: no '=', or a
+// target twice.
+std::map<std::string, std::string> parse_schedules(const std::vector<std::string> &schedules,
+                                                   const std::function<Target(const std::string &)> &named);
 
 // UserError command.shape: not "<dim>=<extent>", or a dim twice. `option` is what took them.
 Extents parse_shape(const std::vector<std::string> &shape, const std::string &option = "--shape");
@@ -47,9 +40,8 @@ Options parse_options(const std::vector<std::string> &options);
 // What both read: "stride=2", by name.
 std::vector<std::string> assignments(const Extents &values);
 
-// The folders that were given, then Tessera's own where it is found: beside an installed generator, or in the checkout
-// that this one was built from.
-std::vector<std::filesystem::path> schedule_folders(const std::vector<std::string> &given);
+// Tessera's own folder of schedules, where it is found: beside an installed generator, or in the checkout that this one was built from.
+std::optional<std::filesystem::path> own_schedules();
 
 // The cost model that ships with Tessera for a target, found in the same way; nothing where there is none.
 std::optional<std::filesystem::path> shipped_model(const std::string &target);

@@ -11,7 +11,6 @@
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
 #include "schedules/knobs/pattern.h"
-#include "schedules/target/target_file.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -53,7 +52,7 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;
-    const std::vector<std::filesystem::path> folders = schedule_folders(options.schedule_dirs);
+    const std::vector<std::filesystem::path> folders = registry.schedule_folders(options.schedule_dirs);
     const Library library = registry.library(folders);
     if (options.schedule.empty()) {
         p.match = options.family_only ? family_match(p.declared, p.target, library)
@@ -77,14 +76,14 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
     return p;
 }
 
-static Target one_target(const std::string &text) {
-    if (text.find(',') == std::string::npos) return target_or_file(text);
+static Target one_target(const Registry &registry, const std::string &text) {
+    if (text.find(',') == std::string::npos) return registry.target(text);
     throw UserError("command.one-target",
                     "--target '" + text + "': expected one target; only 'generate' takes several. Choose one of them.");
 }
 
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
-    return scheduled(registry, options, one_target(options.target));
+    return scheduled(registry, options, one_target(registry, options.target));
 }
 
 static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
@@ -112,7 +111,7 @@ static PreparedKernel prepare_for(const Registry &registry, const KernelOptions 
 }
 
 PreparedKernel prepare(const Registry &registry, const KernelOptions &options, const std::string &name) {
-    return prepare_for(registry, options, one_target(options.target), name);
+    return prepare_for(registry, options, one_target(registry, options.target), name);
 }
 
 // Layouts may differ: the library packs for the processor that it runs on.
@@ -142,7 +141,7 @@ static void check_schedules_have_targets(const std::map<std::string, std::string
 
 std::vector<PreparedKernel> prepare_all(const Registry &registry, const KernelOptions &options,
                                         const std::map<std::string, std::string> &schedules, const std::string &name) {
-    const std::vector<Target> targets = targets_named(options.target, target_or_file);
+    const std::vector<Target> targets = targets_named(options.target, [&](const std::string &named) { return registry.target(named); });
     check_schedules_have_targets(schedules, targets);
     std::vector<PreparedKernel> all;
     for (const Target &target : targets) {

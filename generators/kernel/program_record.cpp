@@ -12,7 +12,7 @@ namespace tessera {
 
 Prediction Judge::predict(const Featured &features, const Target &target) {
     auto [known, fresh] = models_.try_emplace(target.name);
-    if (fresh) known->second = {model_for(choice_, target), model_hash(choice_, target)};
+    if (fresh) known->second = {model_for(registry_, choice_, target), model_hash(registry_, choice_, target)};
     return {features.draft, known->second.model->predict({features}).front(), known->second.hash, feature_hash()};
 }
 

@@ -14,8 +14,8 @@ namespace tessera {
 // The cost model of each target, loaded when it is first asked for.
 class Judge {
 public:
-    // As `model_for` takes it (tune_task.h): "" for the models that ship.
-    explicit Judge(std::string choice = "") : choice_(std::move(choice)) {}
+    // `choice` as model_for takes it (model_choice.h): "" for the models that ship. The registry outlives it.
+    explicit Judge(const Registry &registry, std::string choice = "") : registry_(registry), choice_(std::move(choice)) {}
     Prediction predict(const Featured &features, const Target &target);
 
 private:
@@ -23,6 +23,7 @@ private:
         std::unique_ptr<CostModel> model;
         std::string hash;
     };
+    const Registry &registry_;
     std::string choice_;
     std::map<std::string, Known> models_;  // by target
 };

@@ -1,12 +1,16 @@
 #include "generators/kernel/registry.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
+#include "generators/kernel/author_made.h"
+#include "generators/kernel/options.h"
+#include "schedules/target/target_file.h"
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
+
+namespace fs = std::filesystem;
 
 Registry &Registry::add(const std::string &name, const std::string &summary, std::function<Algorithm(const Numerics &)> make) {
     return add(name, summary, {}, [make = std::move(make)](const Numerics &numerics, const Options &) { return make(numerics); });
@@ -23,6 +27,89 @@ Registry &Registry::add_schedule(std::function<Schedule()> make) {
     return *this;
 }
 
+Registry &Registry::add_schedules(const fs::path &folder) {
+    folders_.push_back(folder);
+    return *this;
+}
+
+Registry &Registry::add_target(const std::string &name, const Target &target) {
+    targets_.push_back({name, "", target});
+    return *this;
+}
+
+Registry &Registry::add_target(const std::string &name, const fs::path &file) {
+    targets_.push_back({name, "", file});
+    return *this;
+}
+
+Registry &Registry::add_cost_model(const std::string &name, const std::string &summary, MakeCostModel make) {
+    cost_models_.push_back({name, summary, std::move(make)});
+    return *this;
+}
+
+Registry &Registry::add_mutator(const std::string &name, const std::string &summary, Mutator mutate) {
+    mutators_.push_back({name, summary, std::move(mutate)});
+    return *this;
+}
+
+Registry &Registry::add_analyser(const std::string &name, const std::string &summary, Analyse analyse) {
+    analysers_.push_back({name, summary, std::move(analyse)});
+    return *this;
+}
+
+const std::vector<std::string> &views() {
+    static const std::vector<std::string> all = {"algorithm", "schedule", "lowering", "tiles", "c", "assembly"};
+    return all;
+}
+
+const std::vector<std::string> &cost_model_words() {
+    static const std::vector<std::string> all = {"none", "roofline"};
+    return all;
+}
+
+static bool has(const std::vector<std::string> &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// `kind` is "cost model"; `taken` are names that mean something else already.
+template <typename Value>
+static void check_extensions(const std::string &kind, const std::vector<Registry::Extension<Value>> &all,
+                             const std::vector<std::string> &taken) {
+    std::vector<std::string> known = taken;
+    for (const Registry::Extension<Value> &one : all) {
+        const bool is_word = !one.name.empty() && one.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+        if (!is_word)
+            throw UserError("generator.entry",
+                            kind + " '" + printable(one.name) +
+                                "': expected a name of lower-case letters, digits and '_', which a command line takes; got "
+                                "another. Rename it.");
+        if (has(taken, one.name))
+            throw UserError("generator.duplicate", kind + " '" + one.name + "': expected a name that is not Tessera's own; those are " +
+                                                       join(taken) + ". Give it another name.");
+        if (has(known, one.name))
+            throw UserError("generator.duplicate",
+                            kind + " '" + one.name + "': expected one registration of each name; got two. Give one of them another name.");
+        known.push_back(one.name);
+    }
+}
+
+// Lowering and the emitters go by the name that a target carries.
+static void check_target(const std::string &name, const Target &target) {
+    auto fail = [&](const std::string &got) {
+        throw UserError("generator.target", "target '" + name + "': expected one of Tessera's targets, with other numbers at most; got " +
+                                                got + ". Begin with target_named(\"avx2\") or another of " + join(target_names()) + ".");
+    };
+    Target own;
+    try {
+        own = target_named(target.name);
+    } catch (const UserError &) { fail("one that is called '" + printable(target.name) + "'"); }
+    if (own.arch != target.arch || own.features != target.features || own.name != target.name)
+        fail("one that is called '" + target.name + "' and has not its features");
+    if (target.vector_bytes > own.vector_bytes || target.vector_registers > own.vector_registers || target.vector_bytes < 16 ||
+        (target.vector_bytes & (target.vector_bytes - 1)) || target.vector_registers < 4)
+        fail("vectors that '" + target.name + "' does not have");
+}
+
 void Registry::check() const {
     const std::vector<Entry> sorted = entries();
     for (size_t i = 1; i < sorted.size(); i++)
@@ -30,6 +117,41 @@ void Registry::check() const {
             throw UserError(
                 "generator.duplicate",
                 "algorithm '" + sorted[i].name + "': expected one registration of each name; got two. Give one of them another name.");
+    check_extensions("target", targets_, target_names());
+    check_extensions("cost model", cost_models_, cost_model_words());
+    check_extensions("mutator", mutators_, {});
+    check_extensions("analyser", analysers_, views());
+    for (const Extension<TargetSource> &one : targets_) check_target(one.name, target(one.name));
+}
+
+Target Registry::target(const std::string &name) const {
+    if (const auto *own = find_extension(targets_, name)) {
+        const auto *file = std::get_if<fs::path>(&own->value);
+        return file ? read_target(*file) : std::get<Target>(own->value);
+    }
+    if (targets_.empty()) return target_or_file(name);
+    try {
+        return target_or_file(name);
+    } catch (const UserError &error) {
+        if (error.id() != "target.unknown") throw;
+        throw UserError("target.unknown", error.message() + " This generator's own are " + join(names_of(targets_)) + "." +
+                                              did_you_mean(name, names_of(targets_)));
+    }
+}
+
+std::optional<fs::path> Registry::target_file(const std::string &name) const {
+    if (const auto *own = find_extension(targets_, name)) {
+        const auto *file = std::get_if<fs::path>(&own->value);
+        return file ? std::optional(*file) : std::nullopt;
+    }
+    return name.ends_with(".json") ? std::optional<fs::path>(name) : std::nullopt;
+}
+
+std::vector<fs::path> Registry::schedule_folders(const std::vector<std::string> &given) const {
+    std::vector<fs::path> folders(given.begin(), given.end());
+    folders.insert(folders.end(), folders_.begin(), folders_.end());
+    if (const auto own = own_schedules()) folders.push_back(*own);
+    return folders;
 }
 
 static constexpr const char *unknown_algorithm = "generator.unknown-algorithm", *what_there_is = "; the algorithms are ";
@@ -50,27 +172,10 @@ const Registry::Entry &Registry::find(const std::string &name) const {
                                            did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
 }
 
-// What `make` gives. It is the author's code, so what it throws is a mistake there, unless Tessera says that it is its own.
-template <typename Make>
-static auto built(const std::string &what, Make make) {
-    auto fail = [&](const std::string &words) {
-        return UserError("generator.builder",
-                         what + ": expected the function that builds it to return it or to throw a tessera::UserError; it threw " + words +
-                             ". Correct it in the generator's source.");
-    };
-    try {
-        return make();
-    } catch (const UserError &) { throw; } catch (const InternalError &) {
-        throw;
-    } catch (const std::bad_alloc &) { throw; } catch (const std::exception &error) {
-        throw fail(std::string("'") + error.what() + "'");
-    } catch (...) { throw fail("what is no std::exception"); }
-}
-
 Algorithm Registry::make(const std::string &name, const Numerics &numerics, const Options &options) const {
     const Entry &entry = find(name);
     const Options complete = complete_options(name, entry.options, options);
-    Algorithm algorithm = built("algorithm '" + name + "'", [&] { return entry.make(numerics, complete); });
+    Algorithm algorithm = author_made("algorithm '" + name + "'", [&] { return entry.make(numerics, complete); });
     if (algorithm.name != name)
         throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" +
                                               algorithm.name + "'. Register it by that name, or build it with the other.");
@@ -83,10 +188,10 @@ std::vector<Registry::Entry> Registry::entries() const {
     return sorted;
 }
 
-Library Registry::library(const std::vector<std::filesystem::path> &folders) const {
+Library Registry::library(const std::vector<fs::path> &folders) const {
     Library library;
-    for (const auto &make : schedules_) library.add(built("a registered schedule", make));
-    for (const std::filesystem::path &folder : folders) library.add_folder(folder);
+    for (const auto &make : schedules_) library.add(author_made("a registered schedule", make));
+    for (const fs::path &folder : folders) library.add_folder(folder);
     return library;
 }
 

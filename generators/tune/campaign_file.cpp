@@ -8,6 +8,7 @@
 #include "generators/kernel/tuning_record.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
+#include "support/files/json_text.h"
 #include "support/files/untrusted_file.h"
 #include "support/text/error.h"
 
@@ -44,7 +45,7 @@ CampaignFile read_campaign(const std::filesystem::path &file) {
     for (const JsonReader &one : reader.at("tasks").items()) {
         const size_t at = campaign.tasks.size();
         campaign.tasks.push_back(read_entry(one));
-        const std::string key = json_of(campaign.tasks.back().task).dump();
+        const std::string key = json_text(json_of(campaign.tasks.back().task));
         if (auto [first, fresh] = seen.emplace(key, at); !fresh)
             throw UserError("campaign.tasks", subject + ": expected each task once; tasks " + std::to_string(first->second) + " and " +
                                                   std::to_string(at) + " are both " + to_string(campaign.tasks.back().task) +
@@ -62,7 +63,7 @@ std::vector<CampaignEntry> tasks_of(const Library &library) {
         const auto provenance = provenance_of(schedule);
         const auto record = tuning_record_of(schedule);
         if (provenance && record->goal.metric == Metric::latency && record->shapes.empty() && record->prepack.empty())
-            all[json_of(provenance->task).dump()].task = provenance->task;
+            all[json_text(json_of(provenance->task))].task = provenance->task;
     }
     if (all.empty())
         throw UserError("tune.all",

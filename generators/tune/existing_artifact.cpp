@@ -37,24 +37,24 @@ static std::optional<json> choice_of(const Schedule &schedule, const Extents &ex
 
 // Whether it still is the program that its figures are of.
 static bool is_as_measured(const PreparedKernel &with, const TuneRun &run, const Schedule &schedule) {
-    Judge judge("roofline");  // whose predictions nobody asks for
+    Judge judge(*run.registry, "roofline");  // whose predictions nobody asks for
     return provenance_of(with, run.extents, run.options.threads, judge).resolved == provenance_of(schedule)->resolved;
 }
 
 // Speeds over one base, on one machine, by one version of Tessera.
-static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &standing) {
+static bool is_known_better(const TuneRun &run, const CampaignResult &found, const Schedule &schedule, const json &existing) {
     if (!found.improved || !is_speed(run.options.campaign.goal.metric)) return false;
     const auto &base = run.prepared.schedule;
-    if (standing.value("machine", json()) != run.task.identity["machine"]["processor"] ||
-        standing.value("versions", json()) != run.task.identity["versions"])
+    if (existing.value("machine", json()) != run.task.identity["machine"]["processor"] ||
+        existing.value("versions", json()) != run.task.identity["versions"])
         return false;
-    const JsonReader over = JsonReader(standing, "schedule '" + schedule.name() + "'").at("over");
+    const JsonReader over = JsonReader(existing, "schedule '" + schedule.name() + "'").at("over");
     if (over.at("hash").text() != (base ? base->hash() : "")) return false;
     const std::vector<JsonReader> speed = over.at("speed").items();
     return speed.size() == 3 && found.measurement.lower > speed[2].real(0, 1e9);
 }
 
-std::optional<StandingCase> standing_case(const TuneRun &run, const std::optional<CampaignResult> &result) {
+std::optional<ExistingArtifact> existing_artifact(const TuneRun &run, const std::optional<CampaignResult> &result) {
     const std::filesystem::path place = artifact_place(run);
     std::error_code error;
     if (!std::filesystem::is_regular_file(place, error)) return std::nullopt;
@@ -66,12 +66,12 @@ std::optional<StandingCase> standing_case(const TuneRun &run, const std::optiona
         if (!choice) return std::nullopt;
         const PreparedKernel with = prepared_with(schedule, run);
         if (!is_as_measured(with, run, schedule)) return std::nullopt;
-        StandingCase standing{knobs_for(with, all_extents(with.bound, run.extents)), "", *choice};
-        standing.resolved = resolved_hash(lower(run.task.space.algorithm, standing.stages, run.task.space.target));
-        const auto is_it = [&](const Trial &t) { return t.resolved == standing.resolved; };
-        if (!result || run.options.deterministic) return standing;
+        ExistingArtifact existing{knobs_for(with, all_extents(with.bound, run.extents)), "", *choice};
+        existing.resolved = resolved_hash(lower(run.task.space.algorithm, existing.stages, run.task.space.target));
+        const auto is_it = [&](const Trial &t) { return t.resolved == existing.resolved; };
+        if (!result || run.options.deterministic) return existing;
         if (result->confirmed && std::any_of(result->trials.begin(), result->trials.end(), is_it)) return std::nullopt;
-        return is_known_better(run, *result, schedule, *choice) ? std::nullopt : std::optional(standing);
+        return is_known_better(run, *result, schedule, *choice) ? std::nullopt : std::optional(existing);
     } catch (const UserError &) {  // no longer a schedule of this kernel's
         return std::nullopt;
     }

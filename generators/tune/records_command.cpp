@@ -1,7 +1,5 @@
 #include "generators/tune/records_command.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -14,7 +12,6 @@
 #include "autotune/records/records.h"
 #include "autotune/search/campaign.h"
 #include "costmodel/model/examples.h"
-#include "generators/commands/choice.h"
 #include "generators/tune/recorded_features.h"
 #include "generators/tune/tune_progress.h"
 #include "support/text/error.h"
@@ -132,19 +129,19 @@ int run(const Registry &registry, const RecordsOptions &options) {
 
 }  // namespace
 
-Command records_command(CLI::App &app, const Registry &registry) {
+Command records_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<RecordsOptions>();
-    CLI::App *line = app.add_subcommand("records", "List, merge, export or prune what tuning measured");
-    line->add_option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")
-        ->required()
-        ->check(CLI::IsMember({"list", "merge", "export", "prune"}));
-    line->add_option("file", options->file, "The database")->required();
-    line->add_option("others", options->others, "For merge: databases of other machines");
-    line->add_option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")
-        ->check(integer_in(1, max_trials))
-        ->capture_default_str();
+    const CommandLine line = program.command("records", "List, merge, export or prune what tuning measured");
+    line.option("what", options->what, "list; merge (others into the first); export (for cost-model, to standard output); prune")
+        .required()
+        .one_of({"list", "merge", "export", "prune"});
+    line.option("file", options->file, "The database").required();
+    line.option("others", options->others, "For merge: databases of other machines");
+    line.option("--fewest", options->fewest, "For prune: measured trials that a campaign must have to stay")
+        .integer_in(1, max_trials)
+        .shows_default();
     return {line, [=, &registry] {
-                options->says_fewest = line->count("--fewest") > 0;
+                options->says_fewest = line.has("--fewest");
                 return run(registry, *options);
             }};
 }

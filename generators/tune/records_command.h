@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command records_command(CLI::App &app, const Registry &registry);
+Command records_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

@@ -1,7 +1,5 @@
 #include "generators/tune/tune.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,7 +9,7 @@
 
 #include "autotune/search/model_choice.h"
 #include "bench/measure/machine.h"
-#include "generators/commands/choice.h"
+#include "generators/commands/kernel_line.h"
 #include "generators/tune/campaign_file.h"
 #include "generators/tune/tune_many.h"
 #include "generators/tune/tune_outcome.h"
@@ -157,94 +155,87 @@ int tune(const Registry &registry, const Asked &asked) {
 
 }  // namespace
 
-Command tune_command(CLI::App &app, const Registry &registry) {
+Command tune_command(ProgramLine &program, const Registry &registry) {
     auto asked = std::make_shared<Asked>();
     TuneOptions *options = &asked->tune;
     CampaignOptions &c = options->campaign;
     c.measure.compile.seconds = 20;
     c.measure.jobs = std::max(1, this_machine().threads);
-    CLI::App *line = app.add_subcommand("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
-    add_algorithm_options(*line, options->kernel);
-    line->get_option("algorithm")->required(false);
-    line->get_option("--shape")->description(
+    const CommandLine line = program.command("tune", "Search a faster schedule for one shape on this machine, and write it as an artifact");
+    add_algorithm_options(line, options->kernel);
+    line.added("algorithm").required(false);
+    line.added("--shape").means(
         "Extents to fix, such as N=768 K=3072. A dim with several, M=1 M=64, is left dynamic: the artifact "
         "has a variant for each of these shapes, whose i-th extents go together");
-    line->add_option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
-        ->type_name("FILE");
-    line->add_flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
-    add_schedule_options(*line, options->kernel);
-    line->get_option("--schedule")
-        ->description(
+    line.option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
+        .takes("FILE");
+    line.flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
+    add_schedule_options(line, options->kernel);
+    line.added("--schedule")
+        .means(
             "The schedule to beat and to begin with, by name or file (*.json), or 'none' for the space's most likely one (plain loops "
             "where those are better); default: "
             "as for 'generate', and the most likely one where there is no schedule");
-    line->add_option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic")
-        ->type_name("DIM=EXTENT");
-    line->add_option("--threads", options->threads,
-                     "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    line->add_option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")
-        ->check(integer_in(1, max_trials))
-        ->default_str("64, or as many as --budget-s allows");
-    add_seconds(*line, "--budget-s", c.seconds, "Most seconds to search")->default_str("no limit");
-    line->add_option("--seed", c.search.seed, "Of proposals and data")->check(integer_in(0, INT64_MAX))->capture_default_str();
-    line->add_option("--batch", c.batch, "Candidates that are proposed at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    line->add_option("--population", c.search.population,
-                     "Candidates that are judged for each batch, and for the first one six times as many")
-        ->check(CLI::Range(8, 100000))
-        ->capture_default_str();
-    line->add_option("--exploration", c.search.exploration,
-                     "Share of each batch that is samples of the space, whatever their score; 1 is random search")
-        ->check(number_in(0, 1))
-        ->capture_default_str();
-    line->add_option("--space", options->space, "Allow only these answers to a decision of the space")->type_name("DECISION=VALUE,…");
-    line->add_option("--prepack", options->prepack,
-                     "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")
-        ->delimiter(',')
-        ->type_name("OPERAND");
-    line->add_option(
-            "--model", options->model,
-            "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target")
-        ->type_name("FILE");
-    line->add_option("--records", options->records, "The database of measurements")->capture_default_str()->type_name("FILE");
-    line->add_flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
-    line->add_option("--out", options->out, "The folder of schedules to write to")->capture_default_str()->type_name("DIR");
-    line->add_option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
-    line->add_option(
-            "--runner", options->runners,
-            "A command that runs the program whose path follows it, where the kernel shall run; more than one measure side by side")
-        ->expected(1)
-        ->take_all()
-        ->type_name("COMMAND");
-    line->add_option("--cc", c.measure.cc, "The C compiler for that machine, with options")->capture_default_str();
-    line->add_option("--jobs", c.measure.jobs, "Candidates compiled at a time")->check(CLI::Range(1, 1024))->capture_default_str();
-    add_seconds(*line, "--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
-    add_seconds(*line, "--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
-    add_seconds(*line, "--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
-    line->add_flag("--cold-caches", c.measure.cold,
-                   "Time calls that find nothing of their data in the caches, as when other work runs between them");
-    line->add_flag("!--unseeded", c.plant, "Compare with the base schedule, but do not begin the search from it");
-    line->add_option(
-            "--metric", c.goal.metric,
-            "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
-            "workspace while the speed is --least-speed")
-        ->transform(one_of({name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)}))
-        ->default_str("latency")
-        ->type_name("latency|throughput|code-size|workspace");
-    line->add_option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
-        ->check(number_in(0.01, 10))
-        ->capture_default_str();
-    line->add_flag("--deterministic", options->deterministic,
-                   "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
-                   "gives one artifact");
-    line->add_flag("--dry-run", options->dry_run, "Only list the decisions of the space");
-    line->add_option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner")
-        ->type_name("FILE");
-    line->add_flag("--json", options->json, "For programs");
+    line.option("--extents", options->extents, "Extents to tune for of the dims that the kernel leaves dynamic").takes("DIM=EXTENT");
+    line.option("--threads", options->threads,
+                "Threads that the kernel will run on; for --metric throughput, that will call it at one time")
+        .in_range(1, 4096)
+        .shows_default();
+    line.option("--trials", c.trials, "Most candidates to measure, the schedule to beat among them")
+        .integer_in(1, max_trials)
+        .shows_default("64, or as many as --budget-s allows");
+    line.seconds("--budget-s", c.seconds, "Most seconds to search").shows_default("no limit");
+    line.option("--seed", c.search.seed, "Of proposals and data").integer_in(0, INT64_MAX).shows_default();
+    line.option("--batch", c.batch, "Candidates that are proposed at a time").in_range(1, 1024).shows_default();
+    line.option("--population", c.search.population, "Candidates that are judged for each batch, and for the first one six times as many")
+        .in_range(8, 100000)
+        .shows_default();
+    line.option("--exploration", c.search.exploration,
+                "Share of each batch that is samples of the space, whatever their score; 1 is random search")
+        .number_in(0, 1)
+        .shows_default();
+    line.option("--space", options->space, "Allow only these answers to a decision of the space").takes("DECISION=VALUE,…");
+    line.option("--prepack", options->prepack,
+                "Operands that stay as they are, such as weights, which the schedule may take packed: the caller packs them once")
+        .separated_by(',')
+        .takes("OPERAND");
+    std::string models =
+        "A cost model's file, 'none' to begin without one, 'roofline' to learn nothing; default: the shipped one of the target";
+    for (const auto &model : registry.cost_models()) models += "; " + model.name + ": " + model.summary;
+    line.option("--model", options->model, models).takes("FILE");
+    line.option("--records", options->records, "The database of measurements").shows_default().takes("FILE");
+    line.flag("--resume", c.resume, "Go on with the last campaign of the same task, options and seed, with all of its trials");
+    line.option("--out", options->out, "The folder of schedules to write to").shows_default().takes("DIR");
+    line.option("--name", options->name, "The artifact's name; default: <algorithm>/<numerics>/<target>/<shape>");
+    line.option("--runner", options->runners,
+                "A command that runs the program whose path follows it, where the kernel shall run; more than one measure side by side")
+        .one_value_each()
+        .takes("COMMAND");
+    line.option("--cc", c.measure.cc, "The C compiler for that machine, with options").shows_default();
+    line.option("--jobs", c.measure.jobs, "Candidates compiled at a time").in_range(1, 1024).shows_default();
+    line.seconds("--measure-s", c.measure.seconds, "Most seconds for timing one candidate");
+    line.seconds("--compile-limit-s", c.measure.compile.seconds, "Most seconds that compiling one may take");
+    line.seconds("--run-limit-s", c.measure.run_limit_s, "Most seconds that running one may take");
+    line.flag("--cold-caches", c.measure.cold,
+              "Time calls that find nothing of their data in the caches, as when other work runs between them");
+    line.flag("!--unseeded", c.seeded, "Compare with the base schedule, but do not begin the search from it");
+    line.choice("--metric", c.goal.metric,
+                {name_of(Metric::latency), name_of(Metric::throughput), name_of(Metric::code_size), name_of(Metric::workspace)},
+                "What is to be small: latency; the time of --threads callers at one time, for throughput; or the bytes of code-size or "
+                "workspace while the speed is --least-speed")
+        .shows_default("latency")
+        .takes("latency|throughput|code-size|workspace");
+    line.option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
+        .number_in(0.01, 10)
+        .shows_default();
+    line.flag("--deterministic", options->deterministic,
+              "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
+              "gives one artifact");
+    line.flag("--dry-run", options->dry_run, "Only list the decisions of the space");
+    line.option("--report", options->page, "A page of HTML to write: the search, predictions, the roofline, the winner").takes("FILE");
+    line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] {
-                for (const CLI::Option *option : line->get_options())
-                    if (option->count() > 0) asked->given.insert(option->get_name());
+                asked->given = line.given();
                 if (asked->has("--budget-s") && !asked->has("--trials")) asked->tune.campaign.trials = max_trials;
                 return tune(registry, *asked);
             }};

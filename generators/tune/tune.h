@@ -4,6 +4,6 @@
 
 namespace tessera {
 
-Command tune_command(CLI::App &app, const Registry &registry);
+Command tune_command(ProgramLine &program, const Registry &registry);
 
 }  // namespace tessera

@@ -60,12 +60,12 @@ struct SharedTask {
     std::string name() const { return run ? run->task.name : to_string(entry.task); }
 };
 
-TaskShare share_of(const SharedTask &part) { return {part.entry.weight, {}, {}, part.campaign != nullptr}; }
+AllocatedTask allocated_task(const SharedTask &part) { return {part.entry.weight, {}, {}, part.campaign != nullptr}; }
 
-void note_progress(TaskShare &share, const Progress &p) {
+void note_progress(AllocatedTask &allocated, const Progress &p) {
     if (p.best_seconds <= 0 && p.base_seconds <= 0) return;
-    share.best.push_back(p.best_seconds > 0 ? std::min(p.best_seconds, p.base_seconds) : p.base_seconds);
-    share.trials.push_back(p.trials);
+    allocated.best.push_back(p.best_seconds > 0 ? std::min(p.best_seconds, p.base_seconds) : p.base_seconds);
+    allocated.trials.push_back(p.trials);
 }
 
 class SharedSearch {
@@ -89,18 +89,18 @@ public:
     }
 
     void search() {
-        std::vector<TaskShare> shares;
+        std::vector<AllocatedTask> allocation;
         for (const SharedTask &part : parts_) {
-            shares.push_back(share_of(part));
-            if (part.campaign) note_progress(shares.back(), part.campaign->progress());
+            allocation.push_back(allocated_task(part));
+            if (part.campaign) note_progress(allocation.back(), part.campaign->progress());
         }
         const size_t budget = this->budget();
         while (!is_stopped() && trials() < budget && !(seconds_ > 0 && since() >= seconds_)) {
-            const auto next = next_task(shares);
+            const auto next = next_task(allocation);
             if (!next) break;
-            shares[*next].is_open = parts_[*next].campaign->step(budget - trials());
+            allocation[*next].is_open = parts_[*next].campaign->step(budget - trials());
             const Progress &p = parts_[*next].campaign->progress();
-            note_progress(shares[*next], p);
+            note_progress(allocation[*next], p);
             if (!options_.kernel.quiet)
                 std::cerr << fmt::format("{}  {}: {} trials{}\n", trials_text(static_cast<int>(trials()), static_cast<int>(budget)),
                                          parts_[*next].name(), p.trials,
@@ -187,7 +187,7 @@ private:
     }
 };
 
-// How much faster the kernel is than the base from now on: where what stands is kept, nobody knows.
+// How much faster the kernel is than the base from now on: where an existing artifact is kept, nobody knows.
 double speed_of(const SharedTask &part) { return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1; }
 
 // What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
@@ -212,7 +212,7 @@ std::string outcome_of(const SharedTask &part) {
            ": nothing that is surely faster than the base was found";
 }
 
-std::string text_of(const SharedSearch &search) {
+std::string lines_of_search(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     size_t width = 4, trials = 0;
     for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
@@ -233,7 +233,7 @@ std::string text_of(const SharedSearch &search) {
                               search.since(), weighted_ratio(parts));
 }
 
-std::string json_text(const SharedSearch &search) {
+std::string report_json(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     ordered_json tasks = ordered_json::array();
     for (const SharedTask &part : parts) {
@@ -258,7 +258,7 @@ int tune_many(const Registry &registry, const TuneOptions &options, const Campai
     SharedSearch shared(registry, options, campaign);
     shared.search();
     shared.finish();
-    std::cout << (options.json ? json_text : text_of)(shared) << std::flush;
+    std::cout << (options.json ? report_json : lines_of_search)(shared) << std::flush;
     for (const SharedTask &part : shared.parts()) part.written.check();
     for (const SharedTask &part : shared.parts())
         if (!part.refusal.empty() && !part.is_stopped) return exit_check_failed;

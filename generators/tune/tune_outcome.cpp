@@ -17,6 +17,7 @@
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/canonical.h"
 #include "schedules/knobs/pattern.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"
@@ -35,15 +36,15 @@ static Schedule schedule_of(const TuneRun &run, const KnobsByStage &stages) {
     return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
 }
 
-static ordered_json worth_json(const CampaignResult &r) {
-    ordered_json worth = ordered_json::array();
-    for (const Worth &w : r.worth) {
+static ordered_json ablations_json(const CampaignResult &r) {
+    ordered_json ablations = ordered_json::array();
+    for (const Ablation &w : r.ablations) {
         ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
         if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
         else one["gain"] = nullptr, one["without"] = name_of(w.without);
-        worth.push_back(one);
+        ablations.push_back(one);
     }
-    return worth;
+    return ablations;
 }
 
 static uint64_t bytes_by(Metric metric, const Measurement &m) { return metric == Metric::code_size ? m.code_bytes : m.workspace_bytes; }
@@ -74,7 +75,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
                            {"over", over},
                            {"trials", r.trials.size()},
                            {"versions", run.task.identity["versions"]},
-                           {"worth", worth_json(r)}};
+                           {"worth", ablations_json(r)}};
     if (run.options.campaign.measure.cold) choice["caches"] = "cold";
     if (!run.task.space.ahead.empty()) choice["prepack"] = run.task.space.ahead;
     const Goal &goal = run.options.campaign.goal;
@@ -94,7 +95,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
     if (!r.improved) return std::nullopt;
     const Schedule tuned = schedule_of(run, r.best.stages);
-    Judge judge(run.options.model);
+    Judge judge(*run.registry, run.options.model);
     const Provenance provenance = provenance_of(prepared_with(tuned, run), run.extents, run.options.threads, judge);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
@@ -104,10 +105,10 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r)
 
 static const Candidate &winner_of(const CampaignResult &r) { return r.improved ? r.best : r.base; }
 
-static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.stands; }
+static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.existing; }
 
-void keep_standing(std::vector<TunedShape> &shapes) {
-    for (TunedShape &s : shapes) s.stands = standing_case(*s.run, s.result);
+void keep_existing(std::vector<TunedShape> &shapes) {
+    for (TunedShape &s : shapes) s.existing = existing_artifact(*s.run, s.result);
 }
 
 static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const Extents &extents) {
@@ -118,7 +119,7 @@ static const ShapeCase &case_for(const std::vector<ShapeCase> &cases, const Exte
 
 // Where nothing was measured, what a campaign begins with.
 static KnobsByStage stages_of(const TunedShape &s) {
-    if (s.stands) return s.stands->stages;
+    if (s.existing) return s.existing->stages;
     if (s.result) return winner_of(*s.result).stages;
     return first_stages(s.run->task);
 }
@@ -136,8 +137,8 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     const TuneRun &run = *shapes[last].run;
     const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
     const PreparedKernel prepared = prepared_with(tuned, run);
-    Judge judge(run.options.model);
-    const auto is_measured = [](const TunedShape &s) { return s.result || s.stands; };
+    Judge judge(*run.registry, run.options.model);
+    const auto is_measured = [](const TunedShape &s) { return s.result || s.existing; };
     const Extents &recorded =
         is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
     ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
@@ -149,11 +150,11 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
             continue;
         }
         require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) ==
-                    (s.stands ? s.stands->resolved : winner_of(*s.result).resolved),
+                    (s.existing ? s.existing->resolved : winner_of(*s.result).resolved),
                 "an artifact resolves to the programs that were measured");
         ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
-        if (s.stands) {
-            for (const auto &[field, value] : s.stands->choice.items())
+        if (s.existing) {
+            for (const auto &[field, value] : s.existing->choice.items())
                 if (!one.contains(field)) one[field] = ordered_json(value);
             each.push_back(one);
             continue;
@@ -185,7 +186,7 @@ Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifa
 }
 
 Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact) {
-    if (!artifact || !standing_case(run, result)) return write_artifact(run, artifact);
+    if (!artifact || !existing_artifact(run, result)) return write_artifact(run, artifact);
     Written written;
     written.kept = kept_text(run);
     return written;
@@ -213,7 +214,7 @@ std::string written_text(const TuneRun &run, const Written &written) {
     const std::string text = "wrote " + written.file.string() + "\n";
     if (!is_found)
         return text + fmt::format("it is taken with --schedule {0}; in CMake, SCHEDULE {0}\n", shell_word(written.file.string()));
-    if (is_own_folder(run.options.out)) return text + "kernels that name no schedule take it from now on\n";
+    if (is_own_folder(*run.registry, run.options.out)) return text + "kernels that name no schedule take it from now on\n";
     return text + fmt::format("kernels that name no schedule take it with --schedule-dir {0}; in CMake, SCHEDULE_DIRS {0}\n",
                               shell_word(run.options.out));
 }
@@ -309,11 +310,11 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
     if (!artifact) return text;
     const std::string changes = run.prepared.schedule ? diff(*run.prepared.schedule, *artifact, run.library) : "";
     if (!changes.empty()) text += "what differs from the base:\n" + changes;
-    if (!r.worth.empty())
+    if (!r.ablations.empty())
         text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
                                                                      ? "the tuned speed over the speed without it"
                                                                      : "the bytes without it over the tuned bytes");
-    for (const Worth &w : r.worth) text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, worth_text(w));
+    for (const Ablation &w : r.ablations) text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, ablation_text(w));
     return text + written_text(run, written);
 }
 
@@ -334,10 +335,10 @@ void write_page(const TuneRun &run, const CampaignResult &r, const std::optional
     const ordered_json &id = task.identity;
     auto text = [](const ordered_json &value) {
         std::string all;
-        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : value.dump();
+        if (!value.is_structured()) return value.is_string() ? value.get<std::string>() : json_text(value);
         for (const auto &[name, part] : value.items())
             all += (all.empty() ? "" : ", ") + (value.is_object() ? name + " " : "") +
-                   (part.is_string() ? part.get<std::string>() : part.dump());
+                   (part.is_string() ? part.get<std::string>() : json_text(part));
         return all.empty() ? std::string("none") : all;
     };
     for (const char *name :

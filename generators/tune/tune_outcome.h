@@ -14,25 +14,25 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &re
 struct TunedShape {
     std::unique_ptr<TuneRun> run;
     std::optional<CampaignResult> result;
-    std::string refusal;                 // why it could not be
-    std::optional<StandingCase> stands;  // what the artifact at its place keeps for it
+    std::string refusal;                       // why it could not be
+    std::optional<ExistingArtifact> existing;  // what the artifact at its place keeps for it
 };
-void keep_standing(std::vector<TunedShape> &shapes);
-// What was found for all of them, with a variant for each; none where nothing surely faster was found for any. A shape has what
-// stands for it; without that, one that was not reached keeps the base, and `measured` names it apart. `cases` gets for each shape where
-// its schedule runs, in words, unless there is none.
+void keep_existing(std::vector<TunedShape> &shapes);
+// What was found for all of them, with a variant for each; nothing where no shape has anything surely faster. A shape keeps the schedule
+// of its existing artifact; without one, a shape that was not reached keeps the base, and `measured` names it apart. `cases` gets for
+// each shape where its schedule runs, in words, unless there is none.
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);
 
 // What became of an artifact's file.
 struct Written {
     std::filesystem::path file;        // empty where none was written
-    std::string kept;                  // why the one that stands there stays, as a line
+    std::string kept;                  // why the existing one stays, as a line
     std::optional<UserError> failure;  // as OutputFolder, to be thrown once the report is out
     void check() const;
 };
 // To its place, if there is one to write.
 Written write_artifact(const TuneRun &run, const std::optional<Schedule> &artifact);
-// The same, unless what stands there stays (existing_artifact.h).
+// The same, unless the existing artifact stays (existing_artifact.h).
 Written write_artifact(const TuneRun &run, const CampaignResult &result, const std::optional<Schedule> &artifact);
 std::string kept_text(const TuneRun &run);
 // In lines: the file, and how it is used.

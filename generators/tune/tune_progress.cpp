@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "support/files/json_text.h"
 #include "support/text/time_text.h"
 
 namespace tessera {
@@ -32,9 +33,7 @@ std::string stopped_text(size_t trials, size_t budget) {
            (trials > 0 ? "--resume goes on from here" : "the same command begins again");
 }
 
-std::string document_text(const nlohmann::ordered_json &document) {
-    return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string document_text(const nlohmann::ordered_json &document) { return lossy_json_text(document, 2) + "\n"; }
 
 void warn(const std::string &text) { std::cerr << "warning: " << text << "\n"; }
 

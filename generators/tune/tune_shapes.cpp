@@ -83,7 +83,7 @@ public:
             }
             campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
             campaign.measure.warn = warn;
-            if (campaign.plant) plant_found(i);
+            if (campaign.seeded) seed_with_found(i);
             if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
             try {
@@ -101,9 +101,9 @@ public:
         }
     }
 
-    // With what stands for those that say nothing of it.
+    // What existing artifacts have, for shapes that found nothing.
     const std::vector<TunedShape> &conclude() {
-        keep_standing(shapes_);
+        keep_existing(shapes_);
         return shapes_;
     }
 
@@ -123,11 +123,11 @@ private:
                                         p.declared.name, shapes_.size(), join(ahead)));
     }
 
-    void plant_found(size_t i) {
-        auto &relatives = shapes_[i].run->task.relatives;
+    void seed_with_found(size_t i) {
+        auto &warm_starts = shapes_[i].run->task.warm_starts;
         for (size_t before = 0; before < i; before++)
             if (const auto &found = shapes_[before].result; found && found->improved)
-                relatives.insert(relatives.begin(), found->best.stages);
+                warm_starts.insert(warm_starts.begin(), found->best.stages);
     }
 };
 
@@ -144,14 +144,14 @@ std::string text_report(const std::vector<TunedShape> &shapes, const std::vector
     for (size_t i = 0; i < shapes.size(); i++) {
         text += fmt::format("{:{}}  {:{}}  ", text_of(shapes[i].run->extents), width, cases.empty() ? "-" : cases[i], when);
         if (!shapes[i].result) {
-            const std::string keeps = shapes[i].stands ? "keeps what the artifact had" : "keeps the base";
+            const std::string keeps = shapes[i].existing ? "keeps what the artifact had" : "keeps the base";
             text += shapes[i].refusal.empty() ? "not reached; " + keeps + "\n" : keeps + ": " + shapes[i].refusal + "\n";
             continue;
         }
         const CampaignResult &r = *shapes[i].result;
         const double ratio = r.improved ? r.measurement.ratio : 1;
         text += fmt::format("{:>6}  {:>10}  {:>10}  {}\n", r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / ratio),
-                            shapes[i].stands      ? "keeps what the artifact had, which was not measured"
+                            shapes[i].existing    ? "keeps what the artifact had, which was not measured"
                             : r.improved          ? fmt::format("{:.3f}", ratio)
                             : r.trials.size() < 2 ? "only the base was measured; give more --trials"
                                                   : "nothing better was found");
@@ -172,7 +172,7 @@ std::string json_report(const std::vector<TunedShape> &shapes, const std::vector
         ordered_json one = {{"task", shapes[i].run->task.name}, {"extents", shapes[i].run->extents}, {"runs", nullptr}};
         if (!cases.empty()) one["runs"] = cases[i];
         const CampaignResult &r = shapes[i].result ? *shapes[i].result : unreached;
-        one["kept"] = shapes[i].stands.has_value(), one["trials"] = r.trials.size(), one["improved"] = r.improved;
+        one["kept"] = shapes[i].existing.has_value(), one["trials"] = r.trials.size(), one["improved"] = r.improved;
         one.update(times_json(r));
         if (!shapes[i].refusal.empty()) one["message"] = shapes[i].refusal;
         all.push_back(one);

@@ -16,6 +16,8 @@
 #include "generators/tune/warm_starts.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/pattern.h"
+#include "schedules/target/target_file.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 #include "support/text/printable.h"
@@ -42,7 +44,7 @@ static std::string shape_name(const Algorithm &algorithm, const std::vector<Exte
         varying += extents.size() > 1;
         repeats = repeats || (extents.size() > 1 && extents.size() < shapes.size());
     }
-    if (varying > 1 && repeats) name += "_" + short_hash(nlohmann::json(shapes).dump());
+    if (varying > 1 && repeats) name += "_" + short_hash(json_text(nlohmann::json(shapes)));
     return name.empty() ? "any" : name;
 }
 
@@ -133,7 +135,7 @@ static std::vector<std::string> printable_all(std::vector<std::string> texts) {
     return texts;
 }
 
-CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const Extents &extents) {
+CampaignTask task_of(const Registry &registry, const PreparedKernel &p, const TuneOptions &options, const Extents &extents) {
     CampaignTask task;
     const std::vector<std::string> ahead = packed_ahead(options, p);
     const int threads = options.campaign.goal.metric == Metric::throughput ? 1 : options.threads;  // of one call
@@ -153,13 +155,16 @@ CampaignTask task_of(const PreparedKernel &p, const TuneOptions &options, const 
                      {"target", p.target.name},
                      {"threads", options.threads},
                      {"space", task.space.restrictions},
-                     {"model", model_hash(options.model, p.target)},
+                     {"model", model_hash(registry, options.model, p.target)},
                      {"features", feature_hash()},
                      {"machine", {{"processor", machine.processor}, {"architecture", machine.architecture}, {"cores", machine.cores}}},
                      {"runners", printable_all(options.runners)},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
+    for (const auto &mutator : registry.mutators()) task.space.mutators.push_back(mutator.value);
+    if (!registry.mutators().empty()) task.identity["mutators"] = names_of(registry.mutators());
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
+    else if (find_extension(registry.targets(), options.kernel.target)) task.identity["target_file"] = sha256(target_text(p.target));
     else task.identity["cache_bytes"] = {p.target.l1_bytes, p.target.l2_bytes, p.target.l3_bytes};
     if (p.target.is_gpu() && !options.dry_run) task.identity["devices"] = opencl_devices().devices;
     return task;
@@ -217,12 +222,12 @@ static void check_has_runner(const Target &target) {
 Library library_with_artifacts(const Registry &registry, const TuneOptions &options) {
     std::vector<std::string> folders = options.kernel.schedule_dirs;
     if (std::error_code unknown; fs::is_directory(options.out, unknown)) folders.insert(folders.begin(), options.out);
-    return registry.library(schedule_folders(folders));
+    return registry.library(registry.schedule_folders(folders));
 }
 
 std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions &given) {
     auto run = std::make_unique<TuneRun>();
-    run->options = given;
+    run->registry = &registry, run->options = given;
     TuneOptions &options = run->options;
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
     run->prepared = prepare_schedule(registry, options.kernel);
@@ -234,13 +239,13 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     check_gpu(run->prepared.target, options);
     if (!options.runners.empty()) options.campaign.measure.runners = options.runners;
     else if (!options.deterministic && !options.dry_run && !run->prepared.target.is_gpu()) check_has_runner(run->prepared.target);
-    run->model = model_for(options.model, run->prepared.target);
-    run->task = task_of(run->prepared, options, run->extents);
+    run->model = model_for(registry, options.model, run->prepared.target);
+    run->task = task_of(registry, run->prepared, options, run->extents);
     check_restrictions(run->task);
-    run->library = registry.library(schedule_folders(options.kernel.schedule_dirs));
-    if (!options.campaign.plant || options.deterministic) return run;
-    for (const Relative &r : relatives_of(run->prepared, run->extents, library_with_artifacts(registry, options)))
-        run->task.relatives.push_back(r.stages), run->task.relative_names.push_back(r.name);
+    run->library = registry.library(registry.schedule_folders(options.kernel.schedule_dirs));
+    if (!options.campaign.seeded || options.deterministic) return run;
+    for (const WarmStart &w : warm_starts_for(run->prepared, run->extents, library_with_artifacts(registry, options)))
+        run->task.warm_starts.push_back(w.stages), run->task.warm_start_names.push_back(w.name);
     return run;
 }
 
@@ -262,9 +267,9 @@ fs::path artifact_place(const TuneRun &run) {
     return fs::path(run.options.out) / (Schedule(artifact_name(run.options, run.prepared, {run.extents})).name() + ".json");
 }
 
-bool is_own_folder(const std::string &out) {
+bool is_own_folder(const Registry &registry, const std::string &out) {
     std::error_code error;
-    for (const fs::path &own : schedule_folders({}))
+    for (const fs::path &own : registry.schedule_folders({}))
         if (fs::equivalent(own, out, error)) return true;
     return false;
 }

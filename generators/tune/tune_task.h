@@ -33,14 +33,15 @@ std::string artifact_name(const TuneOptions &options, const PreparedKernel &prep
 // UserError tune.size: more than tuning can hold in memory, once for each caller.
 void check_size(const PreparedKernel &prepared, const Extents &extents, int callers = 1);
 
-CampaignTask task_of(const PreparedKernel &prepared, const TuneOptions &options, const Extents &extents);
+CampaignTask task_of(const Registry &registry, const PreparedKernel &prepared, const TuneOptions &options, const Extents &extents);
 
 // The schedules of the folders that are given, and over them those of the folder that artifacts are written to.
 Library library_with_artifacts(const Registry &registry, const TuneOptions &options);
 
-// One kernel to tune. The task's relatives are of the schedule folders, the one that artifacts are written to among them; there are
+// One kernel to tune. The task's warm starts are of the schedule folders, the one that artifacts are written to among them; there are
 // none where one seed has to give one artifact.
 struct TuneRun {
+    const Registry *registry = nullptr;  // outlives it
     TuneOptions options;
     PreparedKernel prepared;
     Extents extents;
@@ -59,7 +60,7 @@ PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run);
 // <out>/<artifact's name>.json. UserError schedule.name.
 std::filesystem::path artifact_place(const TuneRun &run);
 // Where --out is one of the folders in which every command looks for schedules.
-bool is_own_folder(const std::string &out);
+bool is_own_folder(const Registry &registry, const std::string &out);
 // What can be refused of names and places: UserError schedule.name, schedule.cycle, output.folder, output.write, and output.place where
 // two outputs would be one file. Leaves no folder that was not there.
 void check_output(const TuneRun &run);

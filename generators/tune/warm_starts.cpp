@@ -24,9 +24,9 @@ static double distance_of(const KernelTask &task, const PreparedKernel &p, const
     return shape + (task.numerics != p.declared.numerics.name) + (task.options != p.options) + (task.target != p.target.name);
 }
 
-std::vector<Relative> relatives_of(const PreparedKernel &p, const Extents &extents, const Library &library, size_t most) {
+std::vector<WarmStart> warm_starts_for(const PreparedKernel &p, const Extents &extents, const Library &library, size_t most) {
     const std::string surface = surface_hash(p.declared);
-    std::vector<Relative> all;
+    std::vector<WarmStart> all;
     for (const std::string &name : library.names()) {
         try {
             const Schedule schedule = library.find(name);
@@ -43,11 +43,11 @@ std::vector<Relative> relatives_of(const PreparedKernel &p, const Extents &exten
         }
     }
     std::sort(all.begin(), all.end(),
-              [](const Relative &a, const Relative &b) { return std::tie(a.distance, a.name) < std::tie(b.distance, b.name); });
+              [](const WarmStart &a, const WarmStart &b) { return std::tie(a.distance, a.name) < std::tie(b.distance, b.name); });
     for (const std::string &target : nearest_targets(p.target)) {
         const auto family = family_match(p.declared, target_named(target), library).schedule;
         if (!family || (p.schedule && family->name() == p.schedule->name())) continue;
-        const bool known = std::any_of(all.begin(), all.end(), [&](const Relative &r) { return r.name == family->name(); });
+        const bool known = std::any_of(all.begin(), all.end(), [&](const WarmStart &r) { return r.name == family->name(); });
         if (!known) all.push_back({family->name(), resolve(*family, library).stages, all.empty() ? 0 : all.back().distance});
     }
     if (all.size() > most) all.resize(most);

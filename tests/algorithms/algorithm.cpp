@@ -217,6 +217,42 @@ TEST_CASE("algorithm: every expression of a stage is visited and can be replaced
         }
 }
 
+TEST_CASE("algorithm: a stage's monoid is reached apart from its own expressions") {
+    auto to_zero = [](const Expr &e) { return constant(e.type(), 0); };
+    Stage fold{"sum", {"M"}, Reduce{dot_monoid(DType::f32), {"K"}, {load("a", DType::f32, {variable("K")})}, {}, {}}};
+    const Monoid &declared = monoid_of(fold);
+    CHECK(equal(monoid_of(map_expressions(fold, to_zero)).step[0], declared.step[0]));
+    const Stage changed = map_monoid(fold, [&](const Monoid &m) { return map_expressions(m, to_zero); });
+    CHECK(equal(inputs_of(changed)[0], inputs_of(fold)[0]));
+    const Monoid &zeros = monoid_of(changed);
+    for (const auto *list : {&zeros.lift, &zeros.combine, &zeros.step, &zeros.batch[0].values})
+        for (const Expr &e : *list) CHECK(e.is_constant());
+    CHECK(is_fold(fold));
+    CHECK(folded_dims(fold) == std::vector<std::string>{"K"});
+    CHECK(scanned_dim(fold).empty());
+    const Stage scan{"sums", {"M", "K"}, Scan{sum_monoid(DType::f32), "K", true, {variable("K")}, {}, {}}};
+    CHECK(folded_dims(scan) == std::vector<std::string>{"K"});
+    CHECK(scanned_dim(scan) == "K");
+    const Stage map{"copy", {"M"}, Map{variable("M")}};
+    CHECK_FALSE(is_fold(map));
+    CHECK(folded_dims(map).empty());
+    CHECK_THROWS_AS(monoid_of(map), InternalError);
+}
+
+TEST_CASE("algorithm: the expressions of an algorithm are the sizes of its dims, its stages' and its calls' parameters") {
+    Algorithm a;
+    a.dims = {symbolic_dim("M"), derived_dim("H", extent("M") / 2)};
+    a.stages = {{"y", {"M"}, Map{cast(DType::f32, variable("M"))}}};
+    a.calls = {{"f", std::make_shared<const Algorithm>(), {}, {}, {{"scale", parameter("s", DType::f32)}}}};
+    int met = 0;
+    const Algorithm b = map_expressions(a, [&](const Expr &e) { return met++, constant(e.type(), 1); });
+    CHECK(met == 3);
+    CHECK(b.dims[1].size.is_constant(1));
+    CHECK_FALSE(b.dims[0].size.defined());
+    CHECK(std::get<Map>(b.stages[0].body).value.is_constant());
+    CHECK(b.calls[0].parameters.at("scale").is_constant());
+}
+
 TEST_CASE("algorithm: numerics are found by name") {
     CHECK(numerics_named("bf16").storage == DType::bf16);
     CHECK(numerics_named("bf16").accumulate == DType::f32);

@@ -340,18 +340,6 @@ TEST_CASE("scalar: bitcast") {
     }
 }
 
-TEST_CASE("scalar: operations have names") {
-    for (int i = 0; i <= static_cast<int>(Op::select); i++) {
-        Op op = static_cast<Op>(i);
-        CHECK(op_named(name_of(op)) == op);
-        CHECK(arity(op) == (op <= Op::logical_not ? 1 : op <= Op::le ? 2 : 3));
-    }
-    CHECK_THROWS_WITH(op_named("sqr"),
-                      "error[op.unknown]: there is no operation 'sqr'; the operations are neg, abs, sqrt, floor, ceil, round, "
-                      "trunc, not, add, sub, mul, div, mod, min, max, and, or, xor, shl, shr, eq, ne, lt, le, fma, select. "
-                      "Did you mean 'sqrt'?");
-}
-
 TEST_CASE("scalar: a combination that has no meaning is our own error") {
     CHECK_THROWS_AS(run(Op::shl, {f32(1), f32(1)}), InternalError);
     CHECK_THROWS_AS(run(Op::sqrt, {i32(1)}), InternalError);

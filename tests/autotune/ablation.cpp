@@ -35,29 +35,30 @@ struct Winner {
 
 TEST_CASE("an ablation takes one change back, and says where the others need it") {
     const Winner w;
-    const std::vector<Ablation> all = ablations_of(w.best, w.base, w.search, 10);
+    const std::vector<AblationCandidate> all = ablations_of(w.best, w.base, w.search, 10);
     std::vector<std::string> knobs;
-    for (const Ablation &a : all) {
-        knobs.push_back(a.worth.knob);
+    for (const AblationCandidate &a : all) {
+        knobs.push_back(a.ablation.knob);
         if (!a.without) continue;
         CHECK(a.without->origin == "ablation");
-        CHECK(differing_knobs(a.without->stages, w.best.stages) == std::vector<std::pair<std::string, std::string>>{{"y", a.worth.knob}});
+        CHECK(differing_knobs(a.without->stages, w.best.stages) ==
+              std::vector<std::pair<std::string, std::string>>{{"y", a.ablation.knob}});
     }
     CHECK(knobs == std::vector<std::string>{"micro", "parallel", "unroll"});
     CHECK(!all[0].without);  // there are no rows of tiles to be parallel
-    CHECK(worth_text(all[0].worth) == "the others need it");
+    CHECK(ablation_text(all[0].ablation) == "the others need it");
     CHECK(ablations_of(w.best, w.base, w.search, 2).size() == 2);
     CHECK(ablations_of(w.base, w.base, w.search, 10).empty());
 }
 
 TEST_CASE("what is better without some of its changes is proposed without the worst and without all that harm") {
     const Winner w;
-    std::vector<Ablation> all = ablations_of(w.best, w.base, w.search, 10);
+    std::vector<AblationCandidate> all = ablations_of(w.best, w.base, w.search, 10);
     REQUIRE(all.size() == 3);
     SearchSpace space = w.space;
     auto simpler = [&](double parallel, double unroll, Verdict of_unroll = Verdict::measured) {
-        all[1].worth.without = Verdict::measured, all[1].worth.gain = parallel;
-        all[2].worth.without = of_unroll, all[2].worth.gain = unroll;
+        all[1].ablation.without = Verdict::measured, all[1].ablation.gain = parallel;
+        all[2].ablation.without = of_unroll, all[2].ablation.gain = unroll;
         return without_harm(all, w.best, w.base, w.search, space);
     };
     CHECK(simpler(1.2, 0.99).empty());

@@ -101,8 +101,8 @@ TEST_CASE("a finished campaign is replayed without measuring anything again") {
         CHECK(second.finalists[i].first == first.finalists[i].first);
         CHECK(second.finalists[i].second.lower == first.finalists[i].second.lower);
     }
-    REQUIRE(second.worth.size() == first.worth.size());
-    for (size_t i = 0; i < first.worth.size(); i++) CHECK(second.worth[i].gain == first.worth[i].gain);
+    REQUIRE(second.ablations.size() == first.ablations.size());
+    for (size_t i = 0; i < first.ablations.size(); i++) CHECK(second.ablations[i].gain == first.ablations[i].gain);
 }
 
 // A runner that says a tenth of what the candidate took, also where that is the base itself.
@@ -285,9 +285,9 @@ TEST_CASE("what like kernels were given is among the first that are proposed") {
     CampaignTask t = task();
     Knobs like;
     like.micro = {{"M", 2}, {"N", 24}}, like.vector = {{"N", 4}}, like.loops = {"micro.N", "micro.M"};
-    t.relatives = {{{"y", like}}};
+    t.warm_starts = {{{"y", like}}};
     const std::string image =
-        resolved_hash(lower(t.space.algorithm, realize(t.space, decisions_from_schedule(t.relatives[0], most_likely)), t.space.target));
+        resolved_hash(lower(t.space.algorithm, realize(t.space, decisions_from_schedule(t.warm_starts[0], most_likely)), t.space.target));
     auto model = boosted_model();
     const CampaignResult first = run_campaign(t, quick(4), *model, records, {});
     const std::vector<std::string> proposed = hashes(first);
@@ -296,7 +296,7 @@ TEST_CASE("what like kernels were given is among the first that are proposed") {
     CHECK(first.trials[static_cast<size_t>(at - proposed.begin())].origin == "seed");
 
     // A campaign goes on with the seeds that it began with: by then its own artifact may be one of them.
-    t.relatives.clear();
+    t.warm_starts.clear();
     CampaignOptions more = quick(5);
     more.resume = true;
     model = boosted_model();

@@ -22,9 +22,11 @@ using namespace tessera::test;
 
 static const Extents shape = {{"M", 60}, {"N", 96}, {"K", 64}};
 
-static Subject subject(const std::string &target) { return {bind_extents(library::matmul({}), shape), target_named(target), {}, 1, 5}; }
+static MeasurementTask measurement_task(const std::string &target) {
+    return {bind_extents(library::matmul({}), shape), target_named(target), {}, 1, 5};
+}
 
-static TileProgram program(const Subject &s, int64_t m, int64_t n) {
+static TileProgram program(const MeasurementTask &s, int64_t m, int64_t n) {
     Knobs k;
     k.micro = {{"M", m}, {"N", n}}, k.vector = {{"N", s.target.vector_bytes / 4}};
     return lower(s.algorithm, {{"y", k}}, s.target);
@@ -36,7 +38,8 @@ static MeasureOptions quick() {
     return o;
 }
 
-static std::vector<Measurement> measured(const Subject &s, const MeasureOptions &options, const std::vector<TileProgram> &programs) {
+static std::vector<Measurement> measured(const MeasurementTask &s, const MeasureOptions &options,
+                                         const std::vector<TileProgram> &programs) {
     std::vector<Measurement> all(programs.size());
     Measurer(s, options, program(s, 1, s.target.vector_bytes / 4)).measure(programs, 0, [&](size_t i, const Measurement &m) {
         all[i] = m;
@@ -45,7 +48,7 @@ static std::vector<Measurement> measured(const Subject &s, const MeasureOptions 
 }
 
 TEST_CASE("a candidate is timed beside the base, and is right") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const auto all = measured(s, quick(), {lower(s.algorithm, {}, s.target), program(s, 4, 8)});
     for (const Measurement &m : all) {
         INFO(m.message);
@@ -61,7 +64,7 @@ TEST_CASE("a candidate is timed beside the base, and is right") {
 }
 
 TEST_CASE("programs are measured by two runners side by side") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     MeasureOptions options = quick();
     options.runners = {"env ONE=1", "nice -n 1"}, options.jobs = 2;
     for (const Measurement &m : measured(s, options, {program(s, 1, 4), program(s, 2, 4), program(s, 4, 4), program(s, 4, 8)}))
@@ -77,7 +80,7 @@ static std::string script(const TemporaryFolder &folder, const std::string &name
 }
 
 TEST_CASE("a candidate that crashes, hangs, lies or says nothing never wins and never stops the measuring") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     auto verdict = [&](const std::string &text) {
         MeasureOptions options = quick();
@@ -115,7 +118,7 @@ static const char *flip = "data = bytes(b ^ (i % 4 == 0) for i, b in enumerate(d
 TEST_CASE("kernels for OpenCL are measured on a device of this machine, and are right") {
 #if TESSERA_HAS_OPENCL
     setenv("POCL_DEVICES", "basic", 0);  // PoCL's default device gives wrong results where shared memory is filled inside a loop
-    const Subject s = subject("opencl");
+    const MeasurementTask s = measurement_task("opencl");
     Knobs staged;
     staged.block = {{"M", 16}, {"N", 32}}, staged.micro = {{"M", 4}, {"N", 4}}, staged.vector = {{"N", 4}}, staged.k = {{"K", 16}};
     staged.pack["x"] = {"k", {{"K", 0, false}, {"M", 0, false}}}, staged.pack["w"] = {"k", {}};
@@ -141,7 +144,7 @@ TEST_CASE("kernels for OpenCL are measured on a device of this machine, and are 
 // A scan of one row is nothing that blocks could be sampled of, and too long to interpret; its first elements are small beside its last.
 TEST_CASE("what is compared with the base is compared with what lies around it") {
     const Extents row = {{"M", 1}, {"N", 40000000}};
-    const Subject s = {bind_extents(library::cumulative_sum({}), row), target_named("x86-64"), {}, 1, 5};
+    const MeasurementTask s = {bind_extents(library::cumulative_sum({}), row), target_named("x86-64"), {}, 1, 5};
     const TileProgram plain = lower(s.algorithm, {}, s.target);
     const TemporaryFolder folder;
     MeasureOptions options = quick();
@@ -154,7 +157,7 @@ TEST_CASE("what is compared with the base is compared with what lies around it")
 }
 
 TEST_CASE("times that no call takes are not believed") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     for (const char *times : {"inf inf", "1e-310 1", "nan 1", "1 0", "-1 1"}) {
         MeasureOptions options = quick();
@@ -167,7 +170,7 @@ TEST_CASE("times that no call takes are not believed") {
 }
 
 TEST_CASE("what a candidate computes wrongly is found") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     MeasureOptions options = quick();
     options.runners = {proxy(folder, "flip", "'candidate' in sys.argv[1]", flip)};
@@ -177,7 +180,7 @@ TEST_CASE("what a candidate computes wrongly is found") {
 }
 
 TEST_CASE("an operand that is packed ahead of time is packed once, for whichever of the two kernels takes it so") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     auto ahead = [&](int64_t m, int64_t n) {
         Knobs k;
         k.micro = {{"M", m}, {"N", n}}, k.vector = {{"N", 4}};
@@ -203,7 +206,7 @@ TEST_CASE("an operand that is packed ahead of time is packed once, for whichever
 }
 
 TEST_CASE("several callers are timed side by side, each with data of its own") {
-    Subject s = subject("x86-64");
+    MeasurementTask s = measurement_task("x86-64");
     s.callers = 3;
     Knobs ahead;
     ahead.micro = {{"M", 4}, {"N", 8}}, ahead.vector = {{"N", 4}};
@@ -225,7 +228,7 @@ static const char *divided = R"(w = line.split()
         else: line = b'took %.9g %s\n' % (float(w[1]) / os.path.getsize(sys.argv[0] + '.count'), w[2]))";
 
 TEST_CASE("confirmed intervals hold from one process to the next") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TileProgram base = program(s, 1, s.target.vector_bytes / 4);
     const TemporaryFolder folder;
     auto confirmed = [&](const std::string &runner) {
@@ -253,7 +256,7 @@ TEST_CASE("confirmed intervals hold from one process to the next") {
 
 // A gain that the first five processes leave open is looked at in five more.
 TEST_CASE("processes that disagree are asked once more") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TileProgram base = program(s, 1, s.target.vector_bytes / 4);
     const TemporaryFolder folder;
     int number = 0;
@@ -283,7 +286,7 @@ TEST_CASE("processes that disagree are asked once more") {
 
 // The sum of two rows that lie in a cache takes less time than to fetch them.
 TEST_CASE("calls are timed with cold caches") {
-    const Subject s = {bind_extents(library::column_sum({}), {{"M", 2}, {"N", 32768}}), target_named("x86-64"), {}, 1, 5};
+    const MeasurementTask s = {bind_extents(library::column_sum({}), {{"M", 2}, {"N", 32768}}), target_named("x86-64"), {}, 1, 5};
     Knobs vector;
     vector.vector = {{"N", 4}};
     const TileProgram rows = lower(s.algorithm, {{"y", vector}}, s.target);
@@ -300,7 +303,7 @@ TEST_CASE("calls are timed with cold caches") {
 }
 
 TEST_CASE("a runner on which the base fails too is given up, and its trials are given to another") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     for (const std::string &broken : {std::string("false"), proxy(folder, "flip", "True", flip)}) {
         std::vector<std::string> said;
@@ -321,7 +324,7 @@ TEST_CASE("a runner on which the base fails too is given up, and its trials are 
 }
 
 TEST_CASE("what fails of the tuner itself ends the measuring with words, and is no candidate's fault") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     MeasureOptions options = quick();
     options.runners.assign(4, "env");
     Measurer measurer(s, options, program(s, 1, 4));
@@ -341,7 +344,7 @@ TEST_CASE("what fails of the tuner itself ends the measuring with words, and is 
 }
 
 TEST_CASE("a disk that is full is not a candidate's fault") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     const auto built = [&](const std::string &text) {
         MeasureOptions options = quick();
@@ -361,7 +364,7 @@ TEST_CASE("a disk that is full is not a candidate's fault") {
 }
 
 TEST_CASE("a ratio that is known badly is measured again") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     MeasureOptions options = quick();
     // Its first program's times jump; the next one's do not.
@@ -378,25 +381,25 @@ TEST_CASE("a ratio that is known badly is measured again") {
 }
 
 TEST_CASE("time that is spent in the interpreter does not count on a program's limit") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     const TemporaryFolder folder;
     const TileProgram base = program(s, 4, 8);
     const auto file = folder.path() / "talk";
     write_file(file,
                "#!/bin/sh\nread a; echo $a; read a; echo $a; read a; echo $a; for i in 1 2 3; do read a; done; read a; echo $a; read a; "
                "echo $a; cat > /dev/null\n");
-    ConversationLimits limits;
+    WorkerLimits limits;
     limits.seconds = 0.5;
-    Conversation talk(s, base, "sh " + file.string(), limits, folder.path() / "log");
-    talk.aside([] { std::this_thread::sleep_for(std::chrono::milliseconds(700)); });
-    CHECK_THROWS_AS(talk.time(1, 1), Failed);  // it is asked, and answers otherwise: its time is not over
+    WorkerClient worker(s, base, "sh " + file.string(), limits, folder.path() / "log");
+    worker.aside([] { std::this_thread::sleep_for(std::chrono::milliseconds(700)); });
+    CHECK_THROWS_AS(worker.time(1, 1), Failed);  // it is asked, and answers otherwise: its time is not over
     try {
-        talk.time(1, 1);
+        worker.time(1, 1);
     } catch (const Failed &why) { CHECK_THAT(why.message, !Catch::Contains("in time")); }
 }
 
 TEST_CASE("what compiles or runs is ended at once when the measuring is stopped") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     for (const char *runner : {"sh -c 'sleep 100' #", ""}) {
         std::atomic<bool> stop{false};
         MeasureOptions options = quick();
@@ -416,7 +419,7 @@ TEST_CASE("what compiles or runs is ended at once when the measuring is stopped"
 }
 
 TEST_CASE("a base that takes too long to compile, or whose compiler is missing, is the user's to fix") {
-    const Subject s = subject("x86-64");
+    const MeasurementTask s = measurement_task("x86-64");
     MeasureOptions hasty = quick(), missing = quick();
     hasty.compile.seconds = 0.01, missing.cc = "no-such-compiler";
     check_words([&] { Measurer(s, hasty, program(s, 4, 8)); }, {"error[compile.limit]", "raise --compile-limit-s"});
@@ -432,7 +435,7 @@ TEST_CASE("a kernel for 64-bit ARM is measured under an emulator", "[.][arm64]")
         WARN("skipped: not installed: gcc-aarch64-linux-gnu, qemu-user");
         return;
     }
-    const Subject s = subject("arm64");
+    const MeasurementTask s = measurement_task("arm64");
     MeasureOptions options = quick();
     options.runners = {TESSERA_ARM64_EMULATOR}, options.cc = std::string(TESSERA_ARM64_CC) + " -static";
     for (const Measurement &m : measured(s, options, {program(s, 4, 8), program(s, 1, 4)})) {

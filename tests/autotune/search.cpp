@@ -114,10 +114,10 @@ static Knobs good() {
     return k;
 }
 
-TEST_CASE("a planted schedule is proposed first, as the space has it") {
+TEST_CASE("a seed is proposed first, as the space has it") {
     const auto model = roofline_model();
     Search search(space(), few(1), *model);
-    search.plant({{"y", good()}});
+    search.seed({{"y", good()}});
     const auto batch = search.propose(4);
     REQUIRE(batch.size() == 4);
     CHECK(batch[0].origin == "seed");
@@ -127,7 +127,7 @@ TEST_CASE("a planted schedule is proposed first, as the space has it") {
 TEST_CASE("what was measured is not proposed again as a seed") {
     const auto model = roofline_model();
     Search search(space(), few(1), *model);
-    search.plant({{"y", good()}});
+    search.seed({{"y", good()}});
     const std::optional<Candidate> base = search.candidate_of({{"y", good()}}, "base");
     REQUIRE(base);
     search.learn({*base}, {1.0}, {});
@@ -142,7 +142,7 @@ TEST_CASE("a seed that the model thinks little of takes no trial") {
     Search search(space(), few(1), *model);
     Knobs one_by_one;
     one_by_one.micro = {{"M", 1}, {"N", 1}};
-    search.plant({{"y", one_by_one}});
+    search.seed({{"y", one_by_one}});
     const auto batch = search.propose(4);
     REQUIRE(batch.size() == 4);
     for (const Candidate &c : batch) CHECK(c.origin != "seed");

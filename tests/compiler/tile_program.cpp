@@ -81,6 +81,33 @@ TEST_CASE("a walk meets every node, outer ones first") {
     CHECK(kinds == std::vector<size_t>{6, 0, 7, 2, 4, 5, 1, 8});
 }
 
+TEST_CASE("bodies and expressions of every kind of node can be replaced") {
+    size_t nodes = 0;
+    walk(sample().body, [&](const TileNode &n) {
+        nodes++;
+        const TileNode bare = map_bodies(n, [](const TileBody &) { return TileBody(); });
+        CHECK(bodies_of(bare).size() == bodies_of(n).size());
+        for (const TileBody *body : bodies_of(bare)) CHECK(body->empty());
+        const TileNode zeros = map_expressions(n, [](const Expr &e) { return constant(e.type(), 0); });
+        CHECK(expressions_of(zeros).size() == expressions_of(n).size());
+        for (const Expr &e : expressions_of(zeros)) CHECK(e.is_constant());
+        CHECK(zeros.index() == n.index());
+    });
+    CHECK(nodes == 8);
+}
+
+TEST_CASE("a store is a Compute or a Copy") {
+    std::vector<std::string> stored;
+    walk(sample().body, [&](const TileNode &n) {
+        if (auto store = store_of(n)) stored.push_back(store->buffer);
+    });
+    CHECK(stored == std::vector<std::string>{"b", "y"});
+    const TileProgram p = sample();
+    REQUIRE(only<Let>(p.body));
+    CHECK(only<Loop>(only<Let>(p.body)->body));
+    CHECK_FALSE(only<Loop>(p.body));
+}
+
 TEST_CASE("the hash is of everything but the name") {
     TileProgram a = sample(), b = sample();
     b.name = "other";

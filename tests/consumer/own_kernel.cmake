@@ -23,6 +23,17 @@ endmacro()
 run("installing" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
 file(RENAME "${WORK}/installed" "${prefix}")
 file(COPY "${SOURCE}/examples/own_kernel/" DESTINATION "${project}")
+# A generator that knows more than algorithms: a target, and an analyser of tile programs.
+file(READ "${project}/generator.cpp" text)
+string(REPLACE "    return generator_main" "    Target laptop = target_named(\"avx2\");
+    laptop.l2_bytes = 256 << 10;
+    registry.add_target(\"laptop\", laptop).add_analyser(\"names\", \"arguments by name\", [](const TileProgram &program) {
+        std::string names;
+        for (const Argument &argument : program.arguments) names += argument.tensor.name + \" \";
+        return names + \"\\n\";
+    });
+    return generator_main" text "${text}")
+file(WRITE "${project}/generator.cpp" "${text}")
 # A kernel as C, compiled with the application.
 file(APPEND "${project}/CMakeLists.txt" "
 tessera_add_kernel(softmax_in_c ALGORITHM softmax TARGETS avx2 EMIT c)
@@ -31,6 +42,7 @@ add_executable(calls_c \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\")
 target_link_libraries(calls_c PRIVATE softmax_in_c)
 tessera_add_kernel(matched ALGORITHM matmul SHAPE M=64 N=96 K=32 SCHEDULE_DIRS schedules TARGETS avx2)
 tessera_add_kernel(named ALGORITHM matmul SCHEDULE matmul/prepacked_avx2 TARGETS avx2)
+tessera_add_kernel(extended GENERATOR own_generator ALGORITHM linear_silu SHAPE N=96 K=64 TARGETS laptop)
 tessera_add_kernel(plain ALGORITHM matmul SCHEDULE matmul/prepacked_avx512 SCHEDULE_FOR avx2=none TARGETS avx2)
 ")
 run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
@@ -116,4 +128,10 @@ endif()
 # The installed generators find Tessera's schedules by themselves.
 run("the installed generator" "${prefix}/bin/tessera-generator" explain linear/avx512)
 run("the project's generator" "${WORK}/build/own_generator" list)
+execute_process(COMMAND "${WORK}/build/own_generator" show linear_silu --target laptop --quiet --what names
+  RESULT_VARIABLE result OUTPUT_VARIABLE names)
+if(NOT result EQUAL 0 OR NOT names STREQUAL "x w b y \n")
+  message(FATAL_ERROR "expected the registered analyser's line, got '${names}'")
+endif()
+run("building for a registered target" "${CMAKE_COMMAND}" --build "${WORK}/build" --target extended_kernel)
 file(REMOVE_RECURSE "${WORK}")

@@ -7,16 +7,16 @@ namespace tessera::test_environment_checks {
 
 using namespace tessera::test;
 
-static const Finding &named(const std::vector<Finding> &all, const std::string &what) {
-    for (const Finding &f : all)
+static const EnvironmentCheck &named(const std::vector<EnvironmentCheck> &all, const std::string &what) {
+    for (const EnvironmentCheck &f : all)
         if (f.what == what) return f;
-    FAIL("there is no finding " + what);
+    FAIL("there is no check " + what);
     throw 0;
 }
 
-TEST_CASE("every finding says what needs it, and how to get it when it is missing") {
-    const std::vector<Finding> all = findings();
-    for (const Finding &f : all) {
+TEST_CASE("every check says what needs it, and how to get it when it is missing") {
+    const std::vector<EnvironmentCheck> all = environment_checks();
+    for (const EnvironmentCheck &f : all) {
         INFO(f.what);
         CHECK(!f.needed_for.empty());
         CHECK((f.found.has_value() || !f.remedy.empty()));
@@ -30,7 +30,7 @@ TEST_CASE("programs are found on the PATH, and nowhere else") {
     FakePath path;
     path.add("nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'");
     path.add("qemu-aarch64", "echo 'qemu-aarch64 version 7.2.9'");
-    const std::vector<Finding> all = findings();
+    const std::vector<EnvironmentCheck> all = environment_checks();
     CHECK(*named(all, "nvcc").found == "12.4, " + (path.folder() / "nvcc").string());
     CHECK(*named(all, "qemu-aarch64").found == "7.2.9, " + (path.folder() / "qemu-aarch64").string());
     CHECK(!named(all, "ptxas").found);

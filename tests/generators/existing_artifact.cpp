@@ -1,4 +1,4 @@
-// What becomes of an artifact that stands where tune would write one.
+// What becomes of an artifact that is where tune would write one.
 #include <nlohmann/json.hpp>
 
 #include "tests/generators/harness.h"

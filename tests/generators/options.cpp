@@ -1,5 +1,7 @@
 #include "generators/kernel/options.h"
 
+#include "generators/kernel/registry.h"
+
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
@@ -32,7 +34,7 @@ TEST_CASE("options are names and integers") {
 }
 
 TEST_CASE("given schedule folders come before Tessera's own") {
-    const auto folders = schedule_folders({"mine"});
+    const auto folders = Registry().schedule_folders({"mine"});
     REQUIRE(!folders.empty());
     CHECK(folders.front() == "mine");
 }

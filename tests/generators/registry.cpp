@@ -1,9 +1,15 @@
 #include "generators/kernel/registry.h"
 
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
 #include "algorithms/build/convolution.h"
 #include "algorithms/library/library.h"
 #include "algorithms/text/hash.h"
 #include "generators/kernel/prepare.h"
+#include "schedules/target/target_file.h"
+#include "support/files/output_folder.h"
 #include "tests/generators/harness.h"
 #include "tests/support/words.h"
 
@@ -61,6 +67,136 @@ TEST_CASE("a registry's errors") {
     check_words([&] { registry.check(); },
                 {"error[generator.duplicate]: algorithm 'product': expected one registration of each name; got two."});
     check_refused({"list"}, {"error[generator.duplicate]"}, 2, registry);
+}
+
+static Target laptop() {
+    Target target = target_named("avx2");
+    target.l2_bytes = 256 << 10;
+    return target;
+}
+
+TEST_CASE("a registered target stands wherever one is named, as the one whose code it has") {
+    Registry registry = sample_registry();
+    registry.add_target("laptop", laptop());
+    CHECK(registry.target("laptop") == laptop());
+    CHECK(registry.target("avx512") == target_named("avx512"));
+    check_words([&] { registry.target("lapdog"); }, {"error[target.unknown]: there is no target 'lapdog'; the targets are x86-64, ",
+                                                     "This generator's own are laptop.", "Did you mean 'laptop'?"});
+    CHECK(generator({"show", "matmul", "--quiet", "--target", "laptop", "--what", "tiles"}, registry).out ==
+          generator({"show", "matmul", "--quiet", "--target", "avx2", "--what", "tiles"}, registry).out);
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "t.json";
+    std::ofstream(file) << target_text(laptop());
+    registry.add_target("from_file", file);
+    CHECK(registry.target("from_file") == laptop());
+    CHECK(registry.target_file("from_file") == file);
+    CHECK(registry.target_file("laptop") == std::nullopt);
+    CHECK_THAT(generator({"list"}, registry).out,
+               Catch::Contains("targets of this generator\n  laptop     avx2 with caches of 32 KiB, 256 KiB"));
+
+    Target other = laptop();
+    other.name = "mine";
+    check_refused({"list"},
+                  {"error[generator.target]: target 'other': expected one of Tessera's targets, with other numbers at most; got one "
+                   "that is called 'mine'. Begin with target_named(\"avx2\")"},
+                  2, Registry(registry).add_target("other", other));
+    other = laptop(), other.vector_bytes = 64;
+    check_refused({"list"}, {"error[generator.target]: target 'wide': ", "got vectors that 'avx2' does not have."}, 2,
+                  Registry(registry).add_target("wide", other));
+}
+
+TEST_CASE("a registered folder of schedules comes after those that are given and before Tessera's own") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder.path() / "matmul");
+    std::ofstream(folder.path() / "matmul" / "avx2.json") << Schedule("matmul/avx2").stage("y", block({{"M", 4}})).text();
+    Registry registry = sample_registry();
+    registry.add_schedules(folder.path());
+    const auto folders = registry.schedule_folders({"mine"});
+    REQUIRE(folders.size() >= 2);
+    CHECK(folders[0] == "mine");
+    CHECK(folders[1] == folder.path());
+    CHECK_THAT(generator({"show", "matmul", "--quiet", "--target", "avx2", "--what", "schedule"}, registry).out,
+               Catch::Contains("\"M\": 4"));
+    check_refused({"list"}, {"error[schedule.folder]"}, 2, Registry(registry).add_schedules(folder.path() / "none"));
+}
+
+// Wants the most code, so that nobody takes it for another.
+class Longest : public CostModel {
+public:
+    std::vector<double> predict(const std::vector<Featured> &candidates) const override {
+        std::vector<double> scores;
+        for (const Featured &candidate : candidates) scores.push_back(-draft_score(candidate));
+        return scores;
+    }
+    void update(const std::vector<Example> &) override {}
+    void load(const std::filesystem::path &) override {}
+    void save(const std::filesystem::path &) const override {}
+};
+
+TEST_CASE("a registered cost model chooses for tune and predicts for check") {
+    const TemporaryFolder folder;
+    Registry registry = sample_registry();
+    registry.add_cost_model("slowest", "the slowest by the roofline", [](const Target &) { return std::make_unique<Longest>(); });
+    const Outcome tuned = generator({"tune", "matmul", "--target", "avx2", "--quiet", "--shape", "M=16", "N=16", "K=16", "--deterministic",
+                                     "--trials", "8", "--model", "slowest", "--out", folder.path().string(), "--name", "matmul/slowest"},
+                                    registry);
+    INFO(tuned.out << tuned.err);
+    CHECK(tuned.code == 0);
+    const Schedule artifact = read_schedule(folder.path() / "matmul" / "slowest.json");
+    CHECK_THAT(artifact.text(), Catch::Contains("registered:slowest"));
+    CHECK(generator({"check", folder.path().string(), "--model", "slowest"}, registry).code == 0);
+    CHECK_THAT(generator({"list"}, registry).out,
+               Catch::Contains("cost models of this generator\n  slowest  the slowest by the roofline\n"));
+
+    registry.add_cost_model("nothing", "none", [](const Target &) { return std::unique_ptr<CostModel>(); });
+    check_refused(
+        {"tune", "matmul", "--target", "avx2", "--quiet", "--shape", "M=16", "N=16", "K=16", "--deterministic", "--model", "nothing"},
+        {"error[generator.builder]: cost model 'nothing': expected the function that makes it to return one; it returned none."}, 2,
+        registry);
+    check_refused({"list"},
+                  {"error[generator.duplicate]: cost model 'none': expected a name that is not Tessera's own; those are none, "
+                   "roofline. Give it another name."},
+                  2, Registry(registry).add_cost_model("none", "", [](const Target &) { return roofline_model(); }));
+}
+
+TEST_CASE("tune asks the decisions of registered mutators") {
+    Registry registry = sample_registry();
+    registry.add_mutator("serial", "one thread or all", [](const Algorithm &, const Extents &, const auto &ask, KnobsByStage &stages) {
+        if (ask({"y", "serial", {{"yes", 1}, {"no", 1}}}) == "yes") stages["y"].parallel.clear();
+    });
+    const Outcome space =
+        generator({"tune", "matmul", "--target", "avx2", "--quiet", "--shape", "M=16", "N=16", "K=16", "--dry-run"}, registry);
+    CHECK(space.code == 0);
+    CHECK_THAT(space.out, Catch::Contains("y.serial                                 no yes\n"));
+    CHECK_THAT(generator({"list"}, registry).out, Catch::Contains("mutators of this generator\n  serial  one thread or all\n"));
+    auto nothing = [](const Algorithm &, const Extents &, const auto &, KnobsByStage &) {};
+    check_refused({"list"}, {"error[generator.duplicate]: mutator 'serial': expected one registration of each name; got two."}, 2,
+                  Registry(registry).add_mutator("serial", "", nothing));
+}
+
+TEST_CASE("a registered analyser is one more view of show") {
+    Registry registry = sample_registry();
+    registry.add_analyser("names", "arguments by name", [](const TileProgram &program) {
+        std::string text;
+        for (const Argument &argument : program.arguments) text += argument.tensor.name + "\n";
+        return text;
+    });
+    CHECK(generator({"show", "matmul", "--quiet", "--target", "avx2", "--schedule", "none", "--what", "names"}, registry).out ==
+          "x\nw\ny\n");
+    CHECK_THAT(generator({"show", "--help"}, registry).out, Catch::Contains("names: arguments by name"));
+    CHECK_THAT(generator({"list"}, registry).out, Catch::Contains("analysers of this generator\n  names  arguments by name\n"));
+    const auto all = nlohmann::json::parse(generator({"list", "--json"}, registry).out);
+    CHECK(all["analysers"] == nlohmann::json::parse(R"([{"name": "names", "summary": "arguments by name"}])"));
+    CHECK(all["cost_models"].empty());
+
+    auto nothing = [](const TileProgram &) { return std::string(); };
+    check_refused({"list"}, {"error[generator.duplicate]: analyser 'tiles': expected a name that is not Tessera's own"}, 2,
+                  Registry(registry).add_analyser("tiles", "", nothing));
+    check_refused({"list"}, {"error[generator.entry]: analyser 'Cache lines': expected a name of lower-case letters, digits and '_'"}, 2,
+                  Registry(registry).add_analyser("Cache lines", "", nothing));
+    registry.add_analyser("broken", "what throws", [](const TileProgram &) -> std::string { throw std::runtime_error("no table"); });
+    check_refused({"show", "matmul", "--quiet", "--what", "broken"},
+                  {"error[generator.builder]: analyser 'broken'", "it threw 'no table'."}, 2, registry);
 }
 
 }  // namespace tessera::test_registry

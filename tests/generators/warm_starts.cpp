@@ -16,13 +16,13 @@ static Schedule tuned(const std::string &name, const Extents &fixed, const std::
     return Schedule(name).stage("y", StageKnobs().vector({{"N", 8}})).with_measured(json_of(p));
 }
 
-static std::vector<std::string> names(const std::vector<Relative> &relatives) {
+static std::vector<std::string> names(const std::vector<WarmStart> &warm_starts) {
     std::vector<std::string> all;
-    for (const Relative &r : relatives) all.push_back(r.name);
+    for (const WarmStart &w : warm_starts) all.push_back(w.name);
     return all;
 }
 
-TEST_CASE("relatives are the nearest artifacts, then the families of lesser targets") {
+TEST_CASE("warm starts are the nearest artifacts, then the families of lesser targets") {
     const Extents shape = {{"M", 64}, {"N", 64}, {"K", 64}};
     Library library;
     library.add(tuned("z/same", shape));
@@ -39,10 +39,10 @@ TEST_CASE("relatives are the nearest artifacts, then the families of lesser targ
     options.shape = {"M=64", "N=64", "K=64"};
     PreparedKernel p = prepare_schedule(sample_registry(), options);
     p.schedule = library.find("matmul/avx2");
-    CHECK(names(relatives_of(p, {}, library, 9)) == std::vector<std::string>{"z/same", "m/near", "c/lesser", "a/far", "matmul/x86-64"});
-    CHECK(names(relatives_of(p, {}, library, 2)) == std::vector<std::string>{"z/same", "m/near"});
+    CHECK(names(warm_starts_for(p, {}, library, 9)) == std::vector<std::string>{"z/same", "m/near", "c/lesser", "a/far", "matmul/x86-64"});
+    CHECK(names(warm_starts_for(p, {}, library, 2)) == std::vector<std::string>{"z/same", "m/near"});
     p.schedule = library.find("z/same");
-    CHECK(names(relatives_of(p, {}, library, 2)) == std::vector<std::string>{"m/near", "c/lesser"});
+    CHECK(names(warm_starts_for(p, {}, library, 2)) == std::vector<std::string>{"m/near", "c/lesser"});
 }
 
 }  // namespace tessera::test_warm_starts

@@ -53,7 +53,9 @@ TESS_INLINE int64_t div_index(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-TESS_INLINE TESS_MACHINE f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
+TESS_INLINE TESS_MACHINE f32x8 splat_f32x8(float x) {
+    return (f32x8){x, x, x, x, x, x, x, x};
+}
 
 TESS_INLINE TESS_MACHINE f32x8 load_f32x8(const float *p) {
     f32x8 r;
@@ -71,9 +73,13 @@ TESS_INLINE TESS_MACHINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
 #endif
 }
 
-TESS_INLINE TESS_MACHINE void store_f32x8(float *p, f32x8 v) { __builtin_memcpy(p, &v, sizeof v); }
+TESS_INLINE TESS_MACHINE void store_f32x8(float *p, f32x8 v) {
+    __builtin_memcpy(p, &v, sizeof v);
+}
 
-TESS_INLINE int64_t min_index(int64_t a, int64_t b) { return a < b ? a : b; }
+TESS_INLINE int64_t min_index(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
 
 static int small_matmul_plan(int64_t *frame) {
     frame[13] = 0;
@@ -99,7 +105,7 @@ static TESS_MACHINE int small_matmul_task0(void *call, int index, uint8_t *closu
     float *const restrict y = (float *)(uintptr_t)frame[9];
     const int64_t stride_y_0 = frame[10];
     const int64_t m_micro = index;
-    if (m_micro * 2 + 2 <= size_M) {
+    if (m_micro*2 + 2 <= size_M) {
         f32x8 y_acc_0_0 = {0}, y_acc_0_1 = {0};
         f32x8 y_acc_1_0 = {0}, y_acc_1_1 = {0};
         /* unrolled M.u < 2, unrolled N.u < 2, vector N.lane < 8: y.acc[M.u, N.u*8 + N.lane] = 0.0 */
@@ -109,20 +115,20 @@ static TESS_MACHINE int small_matmul_task0(void *call, int index, uint8_t *closu
         y_acc_1_1 = splat_f32x8(0.0f);
         for (int64_t k = 0; k < size_K; k++) {
             /* unrolled M.u2 < 2, unrolled N.u2 < 2, vector N.lane2 < 8: y.acc[M.u2, N.u2*8 + N.lane2] = fma(x[m.micro*2 + M.u2, k], w[k, N.u2*8 + N.lane2], y.acc[M.u2, N.u2*8 + N.lane2]) */
-            const f32x8 x_2 = splat_f32x8(x[m_micro * 2 * stride_x_0 + k]);
-            const f32x8 w_2 = load_f32x8(w + k * stride_w_0);
+            const f32x8 x_2 = splat_f32x8(x[m_micro*2*stride_x_0 + k]);
+            const f32x8 w_2 = load_f32x8(w + k*stride_w_0);
             y_acc_0_0 = fma_f32x8(x_2, w_2, y_acc_0_0);
-            const f32x8 w_3 = load_f32x8(w + k * stride_w_0 + 8);
+            const f32x8 w_3 = load_f32x8(w + k*stride_w_0 + 8);
             y_acc_0_1 = fma_f32x8(x_2, w_3, y_acc_0_1);
-            const f32x8 x_3 = splat_f32x8(x[(m_micro * 2 + 1) * stride_x_0 + k]);
+            const f32x8 x_3 = splat_f32x8(x[(m_micro*2 + 1)*stride_x_0 + k]);
             y_acc_1_0 = fma_f32x8(x_3, w_2, y_acc_1_0);
             y_acc_1_1 = fma_f32x8(x_3, w_3, y_acc_1_1);
         }
         /* unrolled M.u3 < 2, unrolled N.u3 < 2, vector N.lane3 < 8: y[m.micro*2 + M.u3, N.u3*8 + N.lane3] = y.acc[M.u3, N.u3*8 + N.lane3] */
-        store_f32x8(y + m_micro * 2 * stride_y_0, y_acc_0_0);
-        store_f32x8(y + m_micro * 2 * stride_y_0 + 8, y_acc_0_1);
-        store_f32x8(y + (m_micro * 2 + 1) * stride_y_0, y_acc_1_0);
-        store_f32x8(y + (m_micro * 2 + 1) * stride_y_0 + 8, y_acc_1_1);
+        store_f32x8(y + m_micro*2*stride_y_0, y_acc_0_0);
+        store_f32x8(y + m_micro*2*stride_y_0 + 8, y_acc_0_1);
+        store_f32x8(y + (m_micro*2 + 1)*stride_y_0, y_acc_1_0);
+        store_f32x8(y + (m_micro*2 + 1)*stride_y_0 + 8, y_acc_1_1);
     } else {
         f32x8 y_acc_0_0 = {0}, y_acc_0_1 = {0};
         f32x8 y_acc_1_0 = {0}, y_acc_1_1 = {0};
@@ -133,24 +139,24 @@ static TESS_MACHINE int small_matmul_task0(void *call, int index, uint8_t *closu
         y_acc_1_1 = splat_f32x8(0.0f);
         for (int64_t k = 0; k < size_K; k++) {
             /* unrolled M.u2 < 2, unrolled N.u2 < 2, vector N.lane2 < 8: y.acc[M.u2, N.u2*8 + N.lane2] = fma(x[min(m.micro*2 + M.u2, |M| - 1), k], w[k, N.u2*8 + N.lane2], y.acc[M.u2, N.u2*8 + N.lane2]) */
-            const f32x8 x_2 = splat_f32x8(x[min_index(m_micro * 2, size_M - 1) * stride_x_0 + k]);
-            const f32x8 w_2 = load_f32x8(w + k * stride_w_0);
+            const f32x8 x_2 = splat_f32x8(x[min_index(m_micro*2, size_M - 1)*stride_x_0 + k]);
+            const f32x8 w_2 = load_f32x8(w + k*stride_w_0);
             y_acc_0_0 = fma_f32x8(x_2, w_2, y_acc_0_0);
-            const f32x8 w_3 = load_f32x8(w + k * stride_w_0 + 8);
+            const f32x8 w_3 = load_f32x8(w + k*stride_w_0 + 8);
             y_acc_0_1 = fma_f32x8(x_2, w_3, y_acc_0_1);
-            const f32x8 x_3 = splat_f32x8(x[min_index(m_micro * 2 + 1, size_M - 1) * stride_x_0 + k]);
+            const f32x8 x_3 = splat_f32x8(x[min_index(m_micro*2 + 1, size_M - 1)*stride_x_0 + k]);
             y_acc_1_0 = fma_f32x8(x_3, w_2, y_acc_1_0);
             y_acc_1_1 = fma_f32x8(x_3, w_3, y_acc_1_1);
         }
-        if (m_micro * 2 < size_M) {
+        if (m_micro*2 < size_M) {
             /* unrolled N.u3 < 2, vector N.lane3 < 8: y[m.micro*2 + M.u3, N.u3*8 + N.lane3] = y.acc[M.u3, N.u3*8 + N.lane3] */
-            store_f32x8(y + m_micro * 2 * stride_y_0, y_acc_0_0);
-            store_f32x8(y + m_micro * 2 * stride_y_0 + 8, y_acc_0_1);
+            store_f32x8(y + m_micro*2*stride_y_0, y_acc_0_0);
+            store_f32x8(y + m_micro*2*stride_y_0 + 8, y_acc_0_1);
         }
-        if (m_micro * 2 + 1 < size_M) {
+        if (m_micro*2 + 1 < size_M) {
             /* unrolled N.u3 < 2, vector N.lane3 < 8: y[m.micro*2 + M.u3, N.u3*8 + N.lane3] = y.acc[M.u3, N.u3*8 + N.lane3] */
-            store_f32x8(y + (m_micro * 2 + 1) * stride_y_0, y_acc_1_0);
-            store_f32x8(y + (m_micro * 2 + 1) * stride_y_0 + 8, y_acc_1_1);
+            store_f32x8(y + (m_micro*2 + 1)*stride_y_0, y_acc_1_0);
+            store_f32x8(y + (m_micro*2 + 1)*stride_y_0 + 8, y_acc_1_1);
         }
     }
     return 0;
@@ -166,73 +172,22 @@ static TESS_MACHINE int small_matmul_body(void *call, int64_t *frame) {
 
 /* What the arguments must be: see runtime/kernel.h. */
 static const int64_t small_matmul_spec[] = {
-    TESS_SPEC_ABI1,
-    TESS_CPU_FEATURES,
-    3,
-    3,
-    0,
-    -1,
-    0,
-    2147483647,
-    1,
-    -1,
-    16,
-    0,
-    2147483647,
-    1,
-    -1,
-    -1,
-    0,
-    2147483647,
-    1,
-    -1,
-    0,
-    1,
-    2,
-    1,
-    0,
-    2,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
-    0,
-    1,
-    2,
-    1,
-    2,
-    1,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
-    1,
-    1,
-    2,
-    1,
-    0,
-    1,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
-    -1,
+    TESS_SPEC_ABI1, TESS_CPU_FEATURES, 3, 3, 0,
+    -1, 0, 2147483647, 1, -1,
+    16, 0, 2147483647, 1, -1,
+    -1, 0, 2147483647, 1, -1,
+    0, 1, 2, 1, 0, 2, -1, -1, -1, -1, -1, -1,
+    0, 1, 2, 1, 2, 1, -1, -1, -1, -1, -1, -1,
+    1, 1, 2, 1, 0, 1, -1, -1, -1, -1, -1, -1,
 };
 
 int small_matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context);
-int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context,
-                           uint64_t *bytes);
+int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context, uint64_t *bytes);
 
 int small_matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context) {
     return tess_abi1_run(small_matmul_spec, (const TessTensorDesc *const[]){x, w, y}, 0, context, small_matmul_plan, small_matmul_body);
 }
 
-int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context,
-                           uint64_t *bytes) {
+int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context, uint64_t *bytes) {
     return tess_abi1_workspace(small_matmul_spec, (const TessTensorDesc *const[]){x, w, y}, 0, context, small_matmul_plan, bytes);
 }

@@ -117,25 +117,11 @@ Run::Value Run::emit_node(const Expr &e) {
         Value v = emit(e->args[0]);
         return call({e.type(), v.lanes()}, operations_.bitcast(e.type(), v.type), {v});
     }
-    default: throw InternalError("a monoid's operand in a tile program");
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
-}
-
-static const char *sign_of(Op op) {
-    switch (op) {
-    case Op::add: return " + ";
-    case Op::sub: return " - ";
-    case Op::mul: return "*";
-    case Op::div: return "/";
-    case Op::eq: return " == ";
-    case Op::ne: return " != ";
-    case Op::lt: return " < ";
-    case Op::le: return " <= ";
-    case Op::bit_and: return " & ";
-    case Op::bit_or: return " | ";
-    case Op::bit_xor: return " ^ ";
-    default: throw InternalError(std::string(name_of(op)) + " is not an operator of C");
-    }
+    throw InternalError("a monoid's operand in a tile program");
 }
 
 // Positions that go up or down with the lane are compared once for all lanes.
@@ -167,8 +153,7 @@ static bool orders_floats(const Expr &condition) {
 
 Run::Value Run::emit_operation(const Expr &e) {
     const DType element = e->args[0].type();
-    const bool comparison = e->op == Op::eq || e->op == Op::ne || e->op == Op::lt || e->op == Op::le;
-    if (comparison && element != DType::boolean) return compare(e->op, e->args[0], e->args[1]);
+    if (is_comparison(e->op) && element != DType::boolean) return compare(e->op, e->args[0], e->args[1]);
     std::vector<Value> x;
     int lanes = 0;
     for (const Expr &arg : e->args) x.push_back(emit(arg)), lanes = std::max(lanes, x.back().lanes());
@@ -195,8 +180,24 @@ Run::Value Run::emit_operation(const Expr &e) {
         case Op::eq: return inverted(infix(type, x[0], " ^ ", x[1], conditional, prefix, prefix));
         case Op::lt: return both(inverted(x[0]), x[1]);
         case Op::le: return infix(type, inverted(x[0]), either, x[1], conditional, prefix, prefix);
-        default: throw InternalError("no such operation on bools");
+        case Op::neg:
+        case Op::abs:
+        case Op::sqrt:
+        case Op::floor:
+        case Op::ceil:
+        case Op::round:
+        case Op::trunc:
+        case Op::add:
+        case Op::sub:
+        case Op::mul:
+        case Op::div:
+        case Op::mod:
+        case Op::shl:
+        case Op::shr:
+        case Op::fma:
+        case Op::select: break;
         }
+        undefined_on(e->op, "bools");
     }
     const bool real = is_float(element), position = element == DType::index;
     switch (e->op) {
@@ -224,7 +225,16 @@ Run::Value Run::emit_operation(const Expr &e) {
     case Op::div:
         if (real) return infix(type, x[0], sign_of(e->op), x[1], product, product, prefix);
         break;
-    default: break;
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::shl:
+    case Op::shr: break;
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: undefined_on(e->op, "numbers here: it is compared or chosen above");
     }
     return call(type, operations_.binary(e->op, type), x);
 }

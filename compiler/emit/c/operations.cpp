@@ -155,6 +155,38 @@ void Operations::define_native(const std::string &name, CType t, int operands, c
     define(result, name, parameters, body, true);
 }
 
+const char *sign_of(Op op) {
+    switch (op) {
+    case Op::add: return " + ";
+    case Op::sub: return " - ";
+    case Op::mul: return "*";
+    case Op::div: return "/";
+    case Op::eq: return " == ";
+    case Op::ne: return " != ";
+    case Op::lt: return " < ";
+    case Op::le: return " <= ";
+    case Op::bit_and: return " & ";
+    case Op::bit_or: return " | ";
+    case Op::bit_xor: return " ^ ";
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;
+    }
+    throw InternalError(std::string(name_of(op)) + " is not an operator of C");
+}
+
 std::string scalar_builtin(Op op, DType type) {
     const std::string suffix = type == DType::f32 ? "f" : "";
     switch (op) {
@@ -165,8 +197,60 @@ std::string scalar_builtin(Op op, DType type) {
     case Op::round: return "__builtin_rint" + suffix;
     case Op::trunc: return "__builtin_trunc" + suffix;
     case Op::fma: return "__builtin_fma" + suffix;
-    default: throw InternalError("no such operation on floats");
+    case Op::neg:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: break;
     }
+    throw InternalError(std::string(name_of(op)) + " is not a function of C on floats");
+}
+
+// The vector instruction of x86-64, and how it rounds.
+static const char *native_unary(Op op) {
+    switch (op) {
+    case Op::sqrt: return "sqrt";
+    case Op::round: return "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC";
+    case Op::floor: return "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
+    case Op::ceil: return "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC";
+    case Op::trunc: return "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC";
+    case Op::neg:
+    case Op::abs:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma:
+    case Op::select: break;
+    }
+    throw InternalError(std::string(name_of(op)) + " is no instruction of x86-64 on one operand");
 }
 
 std::string Operations::unary(Op op, CType t) {
@@ -180,12 +264,7 @@ std::string Operations::unary(Op op, CType t) {
             define(result, name, result + " a", fmt::format("    return ({})(({})a & {});\n", result, bits, mask), true);
             return name;
         }
-        static const std::map<Op, std::string> native = {{Op::sqrt, "sqrt"},
-                                                         {Op::round, "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC"},
-                                                         {Op::floor, "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC"},
-                                                         {Op::ceil, "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC"},
-                                                         {Op::trunc, "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC"}};
-        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native.at(op));
+        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native_unary(op));
         return name;
     }
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), bits = unsigned_type(t);
@@ -244,7 +323,23 @@ std::string Operations::binary(Op op, CType t) {
         }
         break;
     }
-    default: throw InternalError("other operations on integers are operators");
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::fma:
+    case Op::select: throw InternalError("other operations on integers are operators");
     }
     define(result, name, both, body, t.lanes > 0);
     return name;
@@ -314,9 +409,8 @@ std::string Operations::choose(CType t) {
 std::string Operations::compare(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), operand = type(t), mask = mask_type(t.lanes);
     if (!fresh(name)) return name;
-    const char *sign = op == Op::eq ? "==" : op == Op::ne ? "!=" : op == Op::lt ? "<" : "<=";
-    const std::string body = bytes_of(t.element) == 4 ? fmt::format("    return ({})(a {} b);\n", mask, sign)
-                                                      : fmt::format("    return __builtin_convertvector(a {} b, {});\n", sign, mask);
+    const std::string body = bytes_of(t.element) == 4 ? fmt::format("    return ({})(a{}b);\n", mask, sign_of(op))
+                                                      : fmt::format("    return __builtin_convertvector(a{}b, {});\n", sign_of(op), mask);
     define(mask, name, fmt::format("{0} a, {0} b", operand), body, true);
     return name;
 }

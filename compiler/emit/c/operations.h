@@ -21,6 +21,7 @@ struct CType {
 int bytes_of(DType element);                    // of a lane
 const char *c_element(DType element);           // "float"
 std::string short_name(CType type);             // "f32", "f32x16"
+const char *sign_of(Op op);                     // " + ", where C has an operator for it
 std::string scalar_builtin(Op op, DType type);  // "__builtin_fmaf", where C has a function for it
 
 // The definitions that were asked for, in an order in which C can read them. Every function gives the name to call.

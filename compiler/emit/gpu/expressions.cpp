@@ -237,8 +237,11 @@ Expressions::Piece Expressions::node(const Expr &e) {
                                                     : "as_long";
         return {call(name, {e->args[0]}), primary};
     }
-    default: throw InternalError("a monoid's operand in a tile program");
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
+    throw InternalError("a monoid's operand in a tile program");
 }
 
 Expressions::Piece Expressions::operation(const Expr &e) {
@@ -255,7 +258,28 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     case Op::ne: return compared(" != ");
     case Op::lt: return compared(" < ");
     case Op::le: return compared(" <= ");
-    default: break;
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::logical_not:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::min:
+    case Op::max:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;
     }
     if (is_float(type)) {
         std::string suffix = type == DType::f64 ? "_f64" : "_f32";
@@ -274,7 +298,18 @@ Expressions::Piece Expressions::operation(const Expr &e) {
         case Op::ceil:
         case Op::trunc:
         case Op::fma: return {call(name_of(e->op), x), primary};
-        default: throw InternalError(std::string(name_of(e->op)) + " is not defined on floats");
+        case Op::logical_not:
+        case Op::mod:
+        case Op::bit_and:
+        case Op::bit_or:
+        case Op::bit_xor:
+        case Op::shl:
+        case Op::shr:
+        case Op::eq:
+        case Op::ne:
+        case Op::lt:
+        case Op::le:
+        case Op::select: undefined_on(e->op, "floats");
         }
     }
     if (type == DType::boolean) {
@@ -285,7 +320,26 @@ Expressions::Piece Expressions::operation(const Expr &e) {
         case Op::bit_or:
         case Op::max: return {inner(x[0], primary) + " | " + inner(x[1], primary), comparison};
         case Op::bit_xor: return {inner(x[0], primary) + " ^ " + inner(x[1], primary), comparison};
-        default: throw InternalError(std::string(name_of(e->op)) + " is not defined on bools");
+        case Op::neg:
+        case Op::abs:
+        case Op::sqrt:
+        case Op::floor:
+        case Op::ceil:
+        case Op::round:
+        case Op::trunc:
+        case Op::add:
+        case Op::sub:
+        case Op::mul:
+        case Op::div:
+        case Op::mod:
+        case Op::shl:
+        case Op::shr:
+        case Op::eq:
+        case Op::ne:
+        case Op::lt:
+        case Op::le:
+        case Op::fma:
+        case Op::select: undefined_on(e->op, "bools");
         }
     }
     // Positions never overflow; data wraps.
@@ -329,8 +383,18 @@ Expressions::Piece Expressions::operation(const Expr &e) {
     case Op::max:
     case Op::shl:
     case Op::shr: return {call(name_of(e->op) + suffix, x), primary};
-    default: throw InternalError(std::string(name_of(e->op)) + " is not defined on integers");
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::select: break;
     }
+    undefined_on(e->op, "integers");
 }
 
 Expressions::Piece Expressions::conversion(const Expr &e) {

@@ -176,8 +176,11 @@ HExpr Values::emit_node(const Expr &e) {
     case ExprKind::operation: return emit_operation(e);
     case ExprKind::cast: return emit_cast(e);
     case ExprKind::bitcast: return H::reinterpret(value_type(e.type()), emit(e->args[0]));
-    default: throw InternalError("a monoid's operand in a tile program");
+    case ExprKind::left:
+    case ExprKind::right:
+    case ExprKind::input: break;
     }
+    throw InternalError("a monoid's operand in a tile program");
 }
 
 // What of a condition is the same for all lanes, and the rest. The former is asked before a load of many lanes: a masked load of nothing
@@ -303,8 +306,16 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     case Op::lt: return intrinsic(H::Bool(), Call::strict_lt, x);
     case Op::le: return below_or_equal(x[0], x[1]);
     case Op::fma: return external(t, "llvm.fma." + suffix, x);
-    default: throw InternalError("no such operation on floats");
+    case Op::logical_not:
+    case Op::mod:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shl:
+    case Op::shr:
+    case Op::select: break;
     }
+    undefined_on(op, "floats");
 }
 
 static HExpr bool_operation(Op op, const std::vector<HExpr> &x) {
@@ -319,8 +330,24 @@ static HExpr bool_operation(Op op, const std::vector<HExpr> &x) {
     case Op::le: return !x[0] || x[1];
     case Op::min: return x[0] && x[1];
     case Op::max: return x[0] || x[1];
-    default: throw InternalError("no such operation on bools");
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+    case Op::shl:
+    case Op::shr:
+    case Op::fma:
+    case Op::select: break;
     }
+    undefined_on(op, "bools");
 }
 
 // Halide's division rounds toward minus infinity for a positive divisor, as ours does; ours is also defined for
@@ -369,8 +396,14 @@ static HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
     case Op::ne: return x[0] != x[1];
     case Op::lt: return x[0] < x[1];
     case Op::le: return x[0] <= x[1];
-    default: throw InternalError("no such operation on integers");
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::select: break;
     }
+    undefined_on(op, "integers");
 }
 
 HExpr Values::size(const Expr &e) {

@@ -1,0 +1,33 @@
+#include "generators/commands/kernel_line.h"
+
+namespace tessera {
+
+void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
+    line.option("algorithm", options.algorithm, "Its name, as 'list' shows it").required();
+    line.option("--numerics", options.numerics, "Storage, compute and accumulate types, as 'list' shows them").shows_default();
+    line.option("--option", options.options, "What the algorithm is declared with, such as stride=2 padding=3, as 'list' shows it")
+        .takes("NAME=INTEGER")
+        .separated_by(',');
+    line.option("--shape", options.shape, "Extents to fix, such as N=768 K=3072; other dims stay dynamic").takes("DIM=EXTENT");
+}
+
+void add_schedule_dirs(const CommandLine &line, std::vector<std::string> &dirs) {
+    line.option("--schedule-dir", dirs, "Where schedules are looked up by name, before Tessera's own; may be repeated")
+        .one_value_each()
+        .takes("DIR");
+}
+
+void add_schedule_options(const CommandLine &line, KernelOptions &options) {
+    line.option("--schedule", options.schedule,
+                "A schedule's name or file (*.json), or 'none' for plain loops; default: what was tuned for the shape or, within 4 "
+                "times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any")
+        .takes("NAME|FILE");
+    line.option("--target", options.target,
+                "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, "
+                "with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
+        .shows_default();
+    add_schedule_dirs(line, options.schedule_dirs);
+    line.flag("--quiet", options.quiet, "No notes on stderr");
+}
+
+}  // namespace tessera

@@ -1,0 +1,12 @@
+// The options that commands share, as the command line says them.
+#pragma once
+#include "generators/commands/command_line.h"
+#include "generators/kernel/options.h"
+
+namespace tessera {
+
+void add_algorithm_options(const CommandLine &line, KernelOptions &options);  // the algorithm, --numerics, --option, --shape
+void add_schedule_options(const CommandLine &line, KernelOptions &options);   // --schedule, --target, --schedule-dir, --quiet
+void add_schedule_dirs(const CommandLine &line, std::vector<std::string> &dirs);
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+#include "algorithms/ir/op.h"
+
+#include <catch2/catch.hpp>
+
+#include "support/text/error.h"
+
+namespace tessera::test_op {
+
+TEST_CASE("op: operations have names") {
+    for (const OpRow &row : op_table) {
+        CHECK(op_named(row.name) == row.op);
+        CHECK(arity(row.op) == (row.op <= Op::logical_not ? 1 : row.op <= Op::le ? 2 : 3));
+    }
+    CHECK_THROWS_WITH(op_named("sqr"),
+                      "error[op.unknown]: there is no operation 'sqr'; the operations are neg, abs, sqrt, floor, ceil, round, "
+                      "trunc, not, add, sub, mul, div, mod, min, max, and, or, xor, shl, shr, eq, ne, lt, le, fma, select. "
+                      "Did you mean 'sqrt'?");
+}
+
+TEST_CASE("op: an operation has a value on what the table says") {
+    for (const OpRow &row : op_table) {
+        if (row.op == Op::select) continue;
+        INFO(row.name);
+        auto real = [&] { return row.compares ? compared(row.op, 1.0, 2.0) : real_value(row.op, 1.0, 2.0, 3.0); };
+        auto integer = [&] {
+            return row.compares ? uint64_t{compared(row.op, int64_t{1}, int64_t{2})} : integer_value(row.op, DType::i64, 1, 2, 3);
+        };
+        if (row.floats) CHECK_NOTHROW(real());
+        else CHECK_THROWS_AS(real(), InternalError);
+        if (row.integers) CHECK_NOTHROW(integer());
+        else CHECK_THROWS_AS(integer(), InternalError);
+    }
+}
+
+}  // namespace tessera::test_op
