@@ -17,11 +17,8 @@ TileBody serial_within(const TileBody &body, LoopKind kind) {
 static std::shared_ptr<const TileNode> over_pairs(const Loop &outer) {
     std::vector<const Let *> lets;
     const TileBody *inside = &outer.body;
-    while (inside->size() == 1 && std::holds_alternative<Let>(*inside->front())) {
-        lets.push_back(&std::get<Let>(*inside->front()));
-        inside = &lets.back()->body;
-    }
-    const Loop *inner = inside->size() == 1 ? std::get_if<Loop>(inside->front().get()) : nullptr;
+    while (const Let *let = only<Let>(*inside)) lets.push_back(let), inside = &let->body;
+    const Loop *inner = only<Loop>(*inside);
     bool fuses = inner && inner->kind == outer.kind && !uses_variable(inner->count, outer.variable);
     for (const Let *let : lets) fuses = fuses && !uses_variable(inner->count, let->variable);
     if (!fuses) return nullptr;

@@ -9,29 +9,20 @@
 #include "compiler/lower/stage_nest.h"
 #include "compiler/lower/tile_loops.h"
 #include "compiler/lower/vector_loops.h"
+#include "support/containers/alternatives.h"
 
 namespace tessera {
 
-namespace {
-
 // What a stage computes at a register tile.
-struct BodyAt {
-    const Lowering &lowering;
-    const Cursor &at;
-    const Scope &scope;
-    Names &names;
-
-    TileBody operator()(const Map &) const { return map_body(lowering, at, scope, names); }
-    TileBody operator()(const Reduce &) const { return fold_body(lowering, at, scope, names); }
-    TileBody operator()(const Scan &) const { return fold_body(lowering, at, scope, names); }
-    TileBody operator()(const Update &) const { return update_body(lowering, at, scope, names); }
-};
-
-}  // namespace
-
 static Built innermost(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
     TileBody body = prefetches(lowering, at, scope, names);
-    append(body, std::visit(BodyAt{lowering, at, scope, names}, at.stage().body));
+    append(body, std::visit(Overloaded{
+                                [&](const Map &) { return map_body(lowering, at, scope, names); },
+                                [&](const Reduce &) { return fold_body(lowering, at, scope, names); },
+                                [&](const Scan &) { return fold_body(lowering, at, scope, names); },
+                                [&](const Update &) { return update_body(lowering, at, scope, names); },
+                            },
+                            at.stage().body));
     return body;
 }
 

@@ -64,7 +64,7 @@ std::string OperandLines::loop_variable() const {
     if (rule.loop.empty()) return "";
     const std::string named = rule.stage + "." + rule.loop;
     std::set<std::string> open;
-    for (const OpenLoop *loop = scope.loops.get(); loop; loop = loop->outer.get()) {
+    for (const OpenLoop *loop = scope.open_loops.get(); loop; loop = loop->outer.get()) {
         if (loop->name == named) return loop->variable;
         open.insert(loop->name);
     }

@@ -10,7 +10,7 @@ using StoredByTensor = std::map<std::string, std::shared_ptr<const Stored>>;
 Scope::Scope(const std::vector<Dim> &dims) : facts(dims), stored_(std::make_shared<const StoredByTensor>()) {}
 
 void Scope::open_loop(const std::string &name, const std::string &variable) {
-    loops = std::make_shared<const OpenLoop>(OpenLoop{name, variable, loops});
+    open_loops = std::make_shared<const OpenLoop>(OpenLoop{name, variable, open_loops});
 }
 
 void Scope::store(const std::string &tensor, Stored stored) {

@@ -34,8 +34,8 @@ struct OpenLoop {
 
 struct Scope {
     Bounds facts;
-    std::shared_ptr<const OpenLoop> loops;  // the innermost one
-    int depth = 0;                          // how many loops are open, written out or not
+    std::shared_ptr<const OpenLoop> open_loops;  // the innermost one
+    int depth = 0;                               // how many loops are open, written out or not
 
     // The facts of an algorithm's dims.
     explicit Scope(const std::vector<Dim> &dims);

@@ -1,5 +1,6 @@
 #include "compiler/lower/tile_step.h"
 
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -14,27 +15,31 @@ TileStep step_of(const Knobs &knobs) {
     return VectorStep{knobs.vector};
 }
 
-static const Extents &lanes_of(const ElementStep &) {
+static const Extents &lanes_of(const TileStep &step) {
     static const Extents none;
-    return none;
+    return std::visit(Overloaded{
+                          [](const ElementStep &) -> const Extents & { return none; },
+                          [](const VectorStep &s) -> const Extents & { return s.lanes; },
+                          [](const GroupStep &s) -> const Extents & { return s.lanes; },
+                      },
+                      step);
 }
-static const Extents &lanes_of(const VectorStep &step) { return step.lanes; }
-static const Extents &lanes_of(const GroupStep &step) { return step.lanes; }
 
 std::optional<int64_t> lanes_along(const TileStep &step, const std::string &dim) {
-    const Extents &lanes = std::visit([](const auto &s) -> const Extents & { return lanes_of(s); }, step);
+    const Extents &lanes = lanes_of(step);
     auto it = lanes.find(dim);
     return it == lanes.end() ? std::nullopt : std::optional(it->second);
 }
 
 int64_t unit(const TileStep &step, const std::string &dim) { return lanes_along(step, dim).value_or(1); }
 
-static int64_t elements_of(const ElementStep &) { return 1; }
-static int64_t elements_of(const VectorStep &) { return 1; }
-static int64_t elements_of(const GroupStep &step) { return step.family->group; }
-
 int64_t group_of(const TileStep &step) {
-    return std::visit([](const auto &s) { return elements_of(s); }, step);
+    return std::visit(Overloaded{
+                          [](const ElementStep &) -> int64_t { return 1; },
+                          [](const VectorStep &) -> int64_t { return 1; },
+                          [](const GroupStep &s) -> int64_t { return s.family->group; },
+                      },
+                      step);
 }
 
 }  // namespace tessera

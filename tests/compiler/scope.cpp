@@ -17,11 +17,11 @@ TEST_CASE("scope: what a copy adds is not known outside it") {
     x.buffer.name = "x.tile", x.origin = {variable("n")};
     inner.store("x", x), inner.store("z", x);
     CHECK(inner.at("x").buffer.name == "x.tile");
-    CHECK(inner.loops->variable == "n");
+    CHECK(inner.open_loops->variable == "n");
     CHECK(prove(variable("n") < Expr(4), inner.facts));
     CHECK(outer.at("x").buffer.name == "x");
     CHECK(!outer.find("z"));
-    CHECK(!outer.loops);
+    CHECK(!outer.open_loops);
     CHECK(!prove(variable("n") < Expr(4), outer.facts));
 }
 
