@@ -11,8 +11,6 @@ namespace tessera {
 
 namespace {
 
-bool in_float(DType type) { return type == DType::f32 || type == DType::bf16 || type == DType::f16; }
-
 float bf16_rounded(float v) {
     auto bits = std::bit_cast<uint32_t>(v);
     if ((bits & 0x7fffffff) > 0x7f800000) return v;
@@ -76,14 +74,14 @@ template <Op op, Kind kind>
 
 Register to_register(const Scalar &s) {
     Register r{.integer = 0};
-    if (in_float(s.type)) r.f32 = static_cast<float>(s.real);
+    if (is_in_f32(s.type)) r.f32 = static_cast<float>(s.real);
     else if (s.type == DType::f64) r.f64 = s.real;
     else r.integer = s.integer;
     return r;
 }
 
 Scalar to_scalar(DType type, Register r) {
-    if (is_float(type)) return Scalar::of_real(type, in_float(type) ? static_cast<double>(r.f32) : r.f64);
+    if (is_float(type)) return Scalar::of_real(type, is_in_f32(type) ? static_cast<double>(r.f32) : r.f64);
     return Scalar::of_integer(type, r.integer);
 }
 
@@ -113,7 +111,9 @@ void store_register(DType type, std::byte *p, Register r) {
     case DType::boolean: return write(p, static_cast<uint8_t>(r.integer));
     case DType::i32: return write(p, static_cast<int32_t>(r.integer));
     case DType::i64: return write(p, r.integer);
-    default: return store_scalar(p, to_scalar(type, r));
+    case DType::bf16:
+    case DType::f16:
+    case DType::index: return store_scalar(p, to_scalar(type, r));
     }
 }
 

@@ -21,6 +21,9 @@ union Register {
     float f32;
 };
 
+// Whether a register holds it as a float.
+inline bool is_in_f32(DType type) { return is_float(type) && size_of(type) <= 4; }
+
 Register to_register(const Scalar &value);
 Scalar to_scalar(DType type, Register value);
 Register load_register(DType type, const std::byte *address);

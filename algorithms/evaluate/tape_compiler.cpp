@@ -31,8 +31,12 @@ static Kind kind_of(DType type) {
     case DType::index: return Kind::i64;
     case DType::i32: return Kind::i32;
     case DType::boolean: return Kind::boolean;
-    default: throw InternalError(std::string("arithmetic on ") + name_of(type));
+    case DType::bf16:
+    case DType::f16:
+    case DType::i8:
+    case DType::u8: break;
     }
+    throw InternalError(std::string("arithmetic on ") + name_of(type));
 }
 
 int Tape::Compiler::add(uint16_t code, int a, int b, int c, int detail) {
@@ -89,7 +93,7 @@ int Tape::Compiler::emit_operation(const Expr &e) {
 int Tape::Compiler::emit_cast(const Expr &e) {
     int x = emit(e->args[0]);
     DType from = e->args[0].type(), to = e.type();
-    bool from_float = from == DType::f32 || from == DType::bf16 || from == DType::f16;
+    const bool from_float = is_in_f32(from);
     if (from_float && to == DType::f32) return add(code_move, x);
     if (from_float && to == DType::f64) return add(code_f32_to_f64, x);
     if (from_float && to == DType::bf16) return add(code_f32_to_bf16, x);

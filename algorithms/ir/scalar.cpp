@@ -23,13 +23,11 @@ static double round_to_format(double value, int mantissa, int exponent) {
 Scalar Scalar::of_real(DType type, double value) {
     Scalar s;
     s.type = type;
-    switch (type) {
-    case DType::f64: s.real = value; break;
-    case DType::f32: s.real = static_cast<float>(value); break;
-    case DType::bf16: s.real = round_to_format(value, 7, 8); break;
-    case DType::f16: s.real = round_to_format(value, 10, 5); break;
-    default: throw InternalError("of_real wants a float type");
-    }
+    const DTypeTraits &traits = traits_of(type);
+    if (traits.kind != DTypeKind::real) throw InternalError("of_real wants a float type");
+    if (type == DType::f64) s.real = value;
+    else if (type == DType::f32) s.real = static_cast<float>(value);
+    else s.real = round_to_format(value, traits.mantissa, traits.exponent);
     return s;
 }
 
@@ -43,7 +41,10 @@ Scalar Scalar::of_integer(DType type, int64_t value) {
     case DType::boolean: s.integer = value != 0; break;
     case DType::i64:
     case DType::index: s.integer = value; break;
-    default: throw InternalError("of_integer wants an integer type");
+    case DType::f32:
+    case DType::f64:
+    case DType::bf16:
+    case DType::f16: throw InternalError("of_integer wants an integer type");
     }
     return s;
 }
@@ -77,21 +78,6 @@ Scalar apply(Op op, const Scalar *x) {
     return apply_integer(op, type, x[0].integer, n > 1 ? x[1].integer : 0, n > 2 ? x[2].integer : 0);
 }
 
-struct Limits {
-    double lo, hi;  // the largest double not above the type's maximum
-    int64_t lowest, highest;
-};
-
-static Limits limits_of(DType type) {
-    switch (type) {
-    case DType::i8: return {-128, 127, -128, 127};
-    case DType::u8: return {0, 255, 0, 255};
-    case DType::i32:
-    case DType::index: return {-2147483648.0, 2147483647.0, INT32_MIN, INT32_MAX};
-    default: return {-9223372036854775808.0, 9223372036854774784.0, INT64_MIN, INT64_MAX};
-    }
-}
-
 Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value) {
     if (type == DType::boolean) return Scalar::of_integer(type, is_float(value.type) ? value.real != 0 : value.integer != 0);
     if (is_float(type)) {
@@ -100,12 +86,12 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
         if (type == DType::f32) return Scalar::of_real(type, static_cast<float>(value.integer));
         return Scalar::of_real(type, static_cast<double>(value.integer));
     }
-    Limits limits = limits_of(type);
+    const DTypeTraits &limits = traits_of(type);
     if (is_float(value.type)) {
         double r = rounding == Rounding::nearest_even ? std::nearbyint(value.real) : std::trunc(value.real);
         if (std::isnan(r)) return Scalar::of_integer(type, saturate ? 0 : limits.lowest);
-        if (r < limits.lo) return Scalar::of_integer(type, limits.lowest);
-        if (r > limits.hi) return Scalar::of_integer(type, saturate ? limits.highest : limits.lowest);
+        if (r < static_cast<double>(limits.lowest)) return Scalar::of_integer(type, limits.lowest);
+        if (r > highest_real(type)) return Scalar::of_integer(type, saturate ? limits.highest : limits.lowest);
         return Scalar::of_integer(type, static_cast<int64_t>(r));
     }
     int64_t v = value.integer;

@@ -1,5 +1,6 @@
 #include "algorithms/text/json_expr.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -47,12 +48,8 @@ json to_json(const Scalar &s) {
 Scalar scalar_from_json(DType type, const JsonReader &reader) {
     if (is_float(type)) return real_from_text(reader, type);
     if (type == DType::boolean) return Scalar::of_integer(type, reader.truth());
-    switch (type) {
-    case DType::i8: return Scalar::of_integer(type, reader.integer(-128, 127));
-    case DType::u8: return Scalar::of_integer(type, reader.integer(0, 255));
-    case DType::i32: return Scalar::of_integer(type, reader.integer(INT32_MIN, INT32_MAX));
-    default: return Scalar::of_integer(type, reader.integer());
-    }
+    if (type == DType::index) return Scalar::of_integer(type, reader.integer());
+    return Scalar::of_integer(type, reader.integer(traits_of(type).lowest, traits_of(type).highest));
 }
 
 static DType dtype_of(const JsonReader &reader) {
@@ -223,9 +220,7 @@ private:
     }
 
     static bool is_dtype(const std::string &name) {
-        for (int i = 0; i <= static_cast<int>(DType::index); i++)
-            if (name == name_of(static_cast<DType>(i))) return true;
-        return false;
+        return std::any_of(dtypes.begin(), dtypes.end(), [&](const DTypeTraits &traits) { return name == traits.name; });
     }
 
     static Op operation_of(const JsonReader &reader) {

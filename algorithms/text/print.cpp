@@ -76,7 +76,7 @@ bool is_standard(const Monoid &m) {
     for (auto make : {sum_monoid, product_monoid, max_monoid, nan_max_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
         if (Monoid standard = make(type); standard.name == m.name && definition_of(standard) == text) return true;
     const std::vector<std::string> &dims = m.parts.back().dims;
-    bool float_type = type == DType::f32 || type == DType::f64;
+    const bool float_type = is_float(type) && is_arithmetic(type);
     return float_type && dims.size() == 1 && definition_of(online_softmax_monoid(type, dims[0])) == text;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/abi/c_names.h"
 #include "compiler/tile/arguments.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
@@ -16,16 +17,6 @@
 extern char **environ;
 
 namespace tessera {
-
-static const char *c_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-    default: return "uint8_t";
-    }
-}
 
 static const char *member(DType type) { return type == DType::f32 ? "f" : type == DType::f64 ? "d" : "i"; }
 
@@ -37,9 +28,9 @@ std::string caller_source(const std::string &function, const Kernel &kernel) {
         if (!p.arguments[i].written) read_types += "const void *, ", read += fmt::format("t[{}], ", i);
     }
     for (size_t i = 0; i < p.parameters.size(); i++) {
-        types += std::string(c_type(p.parameters[i].dtype)) + ", ";
-        values += fmt::format("({})((const union {{ int64_t i; float f; double d; }} *)p)[{}].{}, ", c_type(p.parameters[i].dtype), i,
-                              member(p.parameters[i].dtype));
+        types += std::string(c_parameter_type(p.parameters[i].dtype)) + ", ";
+        values += fmt::format("({})((const union {{ int64_t i; float f; double d; }} *)p)[{}].{}, ",
+                              c_parameter_type(p.parameters[i].dtype), i, member(p.parameters[i].dtype));
     }
     std::string text =
         fmt::format("#include <stdint.h>\nextern int {0}({1}const void *);\nextern int {0}_workspace({1}const void *, uint64_t *);\n",

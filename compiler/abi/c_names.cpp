@@ -229,4 +229,20 @@ std::string c_packing_suffix(const std::string &operand) {
     return "_pack_" + (free ? name : marked(name));
 }
 
+const char *c_parameter_type(DType type) {
+    switch (type) {
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    case DType::i32: return "int32_t";
+    case DType::i64: return "int64_t";
+    case DType::boolean: return "uint8_t";
+    case DType::bf16:
+    case DType::f16:
+    case DType::i8:
+    case DType::u8:
+    case DType::index: break;
+    }
+    throw InternalError("a parameter has an arithmetic type");
+}
+
 }  // namespace tessera

@@ -25,4 +25,7 @@ std::vector<std::string> c_argument_names(const TileProgram &program);
 // "_pack_<operand>": what follows a kernel's name in that of the function that packs an operand for it.
 std::string c_packing_suffix(const std::string &operand);
 
+// The type of a kernel's parameter in its C signature.
+const char *c_parameter_type(DType type);
+
 }  // namespace tessera

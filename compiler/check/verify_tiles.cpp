@@ -23,7 +23,7 @@ constexpr size_t own_facts_limit = 24;
 class TileVerifier {
 public:
     TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all) : program(p), programs(all), facts(p.dims) {
-        gpu = p.target.starts_with("cuda") || p.target.starts_with("opencl");
+        gpu = names_gpu(p.target);
         for (const Dim &d : p.dims) dims.insert(d.name);
         for (const Parameter &q : p.parameters) parameters[q.name] = q.dtype;
         for (const Argument &a : p.arguments) {

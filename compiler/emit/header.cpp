@@ -13,17 +13,6 @@
 
 namespace tessera {
 
-static const char *c_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-    case DType::boolean: return "_Bool";
-    default: throw InternalError("a parameter has an arithmetic type");
-    }
-}
-
 static std::string layout(const Packing &packing) {
     std::vector<std::string> axes;
     for (const LayoutAxis &axis : packing.layout) axes.push_back(to_string(axis));
@@ -66,8 +55,7 @@ static std::string arguments_of(const TileProgram &program, bool written) {
         const std::string &name = names[at++];
         if (written || !a.written) arguments += fmt::format("const TessTensorDesc *{}, ", name);
     }
-    for (const Parameter &q : program.parameters)
-        arguments += fmt::format("{} {}, ", q.dtype == DType::boolean ? "uint8_t" : c_type(q.dtype), names[at++]);
+    for (const Parameter &q : program.parameters) arguments += fmt::format("{} {}, ", c_parameter_type(q.dtype), names[at++]);
     return arguments;
 }
 
@@ -101,7 +89,7 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
     }
     for (size_t i = 0; i < p.parameters.size(); i++) {
         const DType type = p.parameters[i].dtype;
-        doc += fmt::format(" *    {}: {}\n", c_names[p.arguments.size() + i], type == DType::boolean ? "uint8_t" : c_type(type));
+        doc += fmt::format(" *    {}: {}\n", c_names[p.arguments.size() + i], c_parameter_type(type));
     }
     std::string text = fmt::format(
         "/** {0}, for {1}. Arguments:\n{2}"
@@ -127,7 +115,7 @@ static std::string how_to_link(const Target &target, Beside beside) {
         return fmt::format(
             "Compile the C file of the same name, and link Tessera's runtime for {}.\n"
             " * Data pointers are host memory, and results are there when a function returns.",
-            target.arch == "cuda" ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
+            target.arch == Arch::cuda ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
     return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime."
                                     : "Link it with the library of the same name and with Tessera's runtime.";
 }

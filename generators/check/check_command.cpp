@@ -112,7 +112,7 @@ std::string text_of(const std::vector<CheckedArtifact> &checked, const CheckOpti
     return text;
 }
 
-std::string json_text(const std::vector<CheckedArtifact> &checked) {
+std::string checked_json(const std::vector<CheckedArtifact> &checked) {
     ordered_json artifacts = ordered_json::array(), again = ordered_json::array(), counts = ordered_json::object();
     const auto numbers = counts_of(checked);
     for (State s : states) counts[name_of(s)] = numbers.count(s) ? numbers.at(s) : 0;
@@ -149,7 +149,7 @@ int check(const Registry &registry, const CheckOptions &options) {
     if (checked.empty())
         throw UserError("check.path",
                         "'" + join(options.paths, "', '") + "': expected a schedule or more (*.json), found none. Correct the path.");
-    std::cout << (options.json ? json_text(checked) : text_of(checked, options));
+    std::cout << (options.json ? checked_json(checked) : text_of(checked, options));
     const auto counts = counts_of(checked);
     if (options.record) {
         for (const std::string &path : options.paths)

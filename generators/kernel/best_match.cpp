@@ -29,7 +29,7 @@ std::vector<std::string> nearest_targets(const Target &target) {
         if (std::all_of(other.features.begin(), other.features.end(), [&](const std::string &f) { return target.has(f); }))
             nearest.push_back(*name);
     }
-    if (target.is_gpu() && target.name != "opencl") nearest.push_back("opencl");  // whose blocks fit every GPU
+    if (!target.stands_in.empty()) nearest.push_back(target.stands_in);
     return nearest;
 }
 

@@ -136,14 +136,8 @@ std::string first_difference(const Arrays &expected, const Arrays &got, const st
     return "";
 }
 
-double epsilon(DType type) {
-    switch (type) {
-    case DType::f64: return 0x1p-52;
-    case DType::bf16: return 0x1p-7;
-    case DType::f16: return 0x1p-10;
-    default: return 0x1p-23;
-    }
-}
+// Of integers, that of f32, in which they are compared.
+double epsilon(DType type) { return std::ldexp(1.0, -traits_of(is_float(type) ? type : DType::f32).mantissa); }
 
 // Judges one result against the algorithm in double and in its own types.
 void judge(const std::string &name, const Array &got, const Array &exact, const Array &declared, Comparison &comparison) {

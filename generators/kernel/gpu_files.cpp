@@ -34,7 +34,7 @@ static int run_program(const std::vector<std::string> &arguments, const std::fil
     return error ? error : status;
 }
 
-// "cuda-sm80" -> "80". PTX of one architecture runs on all that come after it.
+// PTX of one architecture runs on all that come after it.
 static std::string ptx_of(const std::string &source, const PreparedKernel &p, const Limits &limits) {
     const auto nvcc = installed_program({"nvcc"});
     if (!nvcc)
@@ -46,7 +46,7 @@ static std::string ptx_of(const std::string &source, const PreparedKernel &p, co
     const std::filesystem::path file = folder.path() / (p.kernel.name + ".cu"), made = folder.path() / (p.kernel.name + ".ptx"),
                                 log = folder.path() / "log";
     std::ofstream(file) << source;
-    const std::string arch = "compute_" + p.target.name.substr(p.target.name.find("sm") + 2);
+    const std::string arch = "compute_" + std::to_string(p.target.compute_capability);
     run_limited(compiling(p.kernel.name), limits, [&] {
         if (run_program({nvcc->path.string(), "-ptx", "-arch=" + arch, "-fmad=false", "-o", made.string(), file.string()}, log) != 0)
             throw UserError("command.nvcc", nvcc->path.string() + ": expected it to take the kernels for " + arch +
@@ -56,7 +56,7 @@ static std::string ptx_of(const std::string &source, const PreparedKernel &p, co
 }
 
 std::map<std::string, std::string> gpu_files(const PreparedKernel &p, const Limits &limits) {
-    const bool cuda = p.target.arch == "cuda";
+    const bool cuda = p.target.arch == Arch::cuda;
     const GpuSource source = kernels_of({p.kernel}, p.target);
     std::map<std::string, std::string> files = {{p.kernel.name + (cuda ? ".cu" : ".cl"), source.kernels}};
     if (cuda) files[p.kernel.name + ".ptx"] = ptx_of(source.kernels, p, limits);

@@ -63,7 +63,7 @@ void check_runs_here(const Target &target) {
     if (target.arch != host_arch())
         throw UserError(
             "command.target",
-            "target '" + target.name + "': this machine is " + host_arch() +
+            "target '" + target.name + "': this machine is " + name_of(host_arch()) +
                 ", so its code cannot run here. Choose --target host, or generate it and run it on a machine of the target's kind.");
     const std::vector<std::string> have = host_features();
     for (const std::string &feature : target.features)

@@ -128,7 +128,7 @@ static ordered_json linked_json(const Target &target) {
     };
     ordered_json linked = ordered_json::array({entry("tessera_runtime", "Apache-2.0", "LICENSE")});
     if (!target.is_gpu()) return linked;
-    const bool cuda = target.arch == "cuda";
+    const bool cuda = target.arch == Arch::cuda;
     linked.push_back(entry(cuda ? "tessera_cuda" : "tessera_opencl", "Apache-2.0", "LICENSE"));
     linked.push_back(entry(cuda ? "libcuda" : "libOpenCL", "of the driver that is installed", nullptr));
     return linked;
@@ -148,7 +148,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
     for (const PreparedKernel &p : prepared) {
         const std::string member = object_name(stem, p.target);
         targets.push_back({{"name", p.target.name},
-                           {"arch", p.target.arch},
+                           {"arch", name_of(p.target.arch)},
                            {"features", p.target.features},
                            {"schedule", schedule_json(p)},
                            {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)},
@@ -177,7 +177,7 @@ std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, 
     };
     if (!objects)
         for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
-    if (const auto nvcc = first.target.arch == "cuda" ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
+    if (const auto nvcc = first.target.arch == Arch::cuda ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
     else manifest.erase("nvcc");
     return json_text(manifest, 2) + "\n";
 }

@@ -212,7 +212,7 @@ std::string outcome_of(const SharedTask &part) {
            ": nothing that is surely faster than the base was found";
 }
 
-std::string lines_of_search(const SharedSearch &search) {
+std::string report_of(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     size_t width = 4, trials = 0;
     for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
@@ -233,7 +233,7 @@ std::string lines_of_search(const SharedSearch &search) {
                               search.since(), weighted_ratio(parts));
 }
 
-std::string report_json(const SharedSearch &search) {
+std::string shared_json(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     ordered_json tasks = ordered_json::array();
     for (const SharedTask &part : parts) {
@@ -258,7 +258,7 @@ int tune_many(const Registry &registry, const TuneOptions &options, const Campai
     SharedSearch shared(registry, options, campaign);
     shared.search();
     shared.finish();
-    std::cout << (options.json ? report_json : lines_of_search)(shared) << std::flush;
+    std::cout << (options.json ? shared_json(shared) : report_of(shared)) << std::flush;
     for (const SharedTask &part : shared.parts()) part.written.check();
     for (const SharedTask &part : shared.parts())
         if (!part.refusal.empty() && !part.is_stopped) return exit_check_failed;

@@ -195,7 +195,7 @@ static void check_gpu(const Target &target, const TuneOptions &options) {
     if (options.campaign.measure.cold)
         throw UserError("command.arguments", fmt::format("tune: target '{}': --cold-caches is of processors. Leave it out.", target.name));
     if (options.dry_run) return;
-    if (target.arch != "opencl")
+    if (target.arch != Arch::opencl)
         throw UserError("tune.gpu",
                         fmt::format("target '{}': expected a target whose kernels tune can run, got one for CUDA. --dry-run lists "
                                     "its space; --target opencl measures on the same device, where its driver has OpenCL.",

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "runtime/tessera.h"
@@ -16,10 +17,31 @@ bool contains(const std::vector<std::string> &list, const std::string &item) {
     return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+struct ArchTraits {
+    Arch arch;
+    const char *name;
+    bool gpu;
+};
+
+constexpr std::array archs = {
+    ArchTraits{Arch::x86_64, "x86-64", false}, ArchTraits{Arch::arm64, "arm64", false}, ArchTraits{Arch::wasm32, "wasm32", false},
+    ArchTraits{Arch::opencl, "opencl", true},  ArchTraits{Arch::cuda, "cuda", true},
+};
+static_assert(
+    [] {
+        for (size_t i = 0; i < archs.size(); i++)
+            if (archs[i].arch != static_cast<Arch>(i)) return false;
+        return archs.size() == static_cast<size_t>(Arch::cuda) + 1;
+    }(),
+    "every arch has its traits, in the order of the enumeration");
+
+const ArchTraits &traits_of(Arch arch) { return archs[static_cast<size_t>(arch)]; }
+
+// The table of targets: what is the same as in the one before it is not said again.
 const std::vector<Target> &built_in() {
     static const std::vector<Target> targets = [] {
         Target base;
-        base.name = base.arch = "x86-64";
+        base.name = "x86-64", base.arch = Arch::x86_64;
 
         Target avx2 = base;
         avx2.name = "avx2";
@@ -44,24 +66,25 @@ const std::vector<Target> &built_in() {
         });
 
         Target arm64;
-        arm64.name = arm64.arch = "arm64";
+        arm64.name = "arm64", arm64.arch = Arch::arm64;
         arm64.vector_registers = 32;
         arm64.l1_bytes = 64 << 10, arm64.l2_bytes = 1 << 20, arm64.l3_bytes = 32 << 20;
 
         // With SIMD128, whose registers an engine maps to those of the machine: 16 on x86-64.
         Target wasm32;
-        wasm32.name = wasm32.arch = "wasm32";
+        wasm32.name = "wasm32", wasm32.arch = Arch::wasm32;
 
         // What every OpenCL 1.2 device for graphics has. The vectors of a GPU are four elements: one access to memory.
         Target opencl;
-        opencl.name = opencl.arch = "opencl";
+        opencl.name = "opencl", opencl.arch = Arch::opencl;
         opencl.shared_bytes = 32 << 10, opencl.max_threads = 256;
         Target sm80 = opencl;
-        sm80.name = "cuda-sm80", sm80.arch = "cuda";
+        sm80.name = "cuda-sm80", sm80.arch = Arch::cuda, sm80.compute_capability = 80;
+        sm80.stands_in = opencl.name;  // blocks for it fit every GPU
         sm80.shared_bytes = 48 << 10, sm80.max_threads = 1024;
         sm80.l2_bytes = 40 << 20;
         Target sm86 = sm80;
-        sm86.name = "cuda-sm86", sm86.l2_bytes = 6 << 20;
+        sm86.name = "cuda-sm86", sm86.compute_capability = 86, sm86.l2_bytes = 6 << 20;
         return std::vector<Target>{base, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, sm80, sm86};
     }();
     return targets;
@@ -90,6 +113,9 @@ Target host() {
 
 }  // namespace
 
+const char *name_of(Arch arch) { return traits_of(arch).name; }
+bool is_gpu(Arch arch) { return traits_of(arch).gpu; }
+
 bool Target::has(const std::string &feature) const { return contains(features, feature); }
 
 const std::vector<std::string> &peak_names() {
@@ -115,18 +141,18 @@ std::vector<std::string> known_features() {
     return names;
 }
 
-std::vector<std::string> known_features(const std::string &arch) {
+std::vector<std::string> known_features(Arch arch) {
     std::vector<std::string> names;
     for (int bit = 0; const char *name = tess_cpu_feature_name(bit); bit++)
-        if ((bit < TESS_CPU_ASIMDHP ? "x86-64" : "arm64") == arch) names.push_back(name);
+        if ((bit < TESS_CPU_ASIMDHP ? Arch::x86_64 : Arch::arm64) == arch) names.push_back(name);
     return names;
 }
 
-std::string host_arch() {
+Arch host_arch() {
 #if defined(__aarch64__)
-    return "arm64";
+    return Arch::arm64;
 #else
-    return "x86-64";
+    return Arch::x86_64;
 #endif
 }
 
@@ -158,7 +184,7 @@ Target target_named(const std::string &name) {
     std::vector<std::string> all = target.features;
     for (std::string feature; std::getline(words, feature, '+');) {
         if (!contains(known, feature))
-            throw UserError("target.unknown-feature", "target '" + name + "': " + target.arch + " has no feature '" + feature +
+            throw UserError("target.unknown-feature", "target '" + name + "': " + name_of(target.arch) + " has no feature '" + feature +
                                                           "'; its features are " + join(known) + "." + did_you_mean(feature, known));
         if (!contains(all, feature)) all.push_back(feature);
     }
@@ -177,6 +203,11 @@ Target target_named(const std::string &name) {
     }
     target.features = ordered;
     return target;
+}
+
+bool names_gpu(const std::string &name) {
+    const std::string base = name.substr(0, name.find('+'));
+    return std::any_of(built_in().begin(), built_in().end(), [&](const Target &t) { return t.name == base && t.is_gpu(); });
 }
 
 std::string name_with(const Target &target, const std::vector<std::string> &features) {
@@ -209,8 +240,8 @@ std::vector<Target> targets_named(const std::string &list, const std::function<T
                                 "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
             if (other.arch != target.arch)
                 throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" +
-                                                         other.name + "' is for " + other.arch + ", '" + target.name + "' for " +
-                                                         target.arch + ". Generate two libraries.");
+                                                         other.name + "' is for " + name_of(other.arch) + ", '" + target.name + "' for " +
+                                                         name_of(target.arch) + ". Generate two libraries.");
         }
         targets.push_back(target);
     }
@@ -224,7 +255,7 @@ std::vector<Target> targets_named(const std::string &list, const std::function<T
                     "target.no-baseline",
                     "targets '" + list + "': '" + last.name + "' has " + feature + " and '" + target.name +
                         "' has not, so none of them is the least; expected one whose features all others have. Add it, such as " +
-                        target.arch + ".");
+                        name_of(target.arch) + ".");
     return targets;
 }
 
@@ -240,12 +271,13 @@ void check_requires(const ResolvedSchedule &schedule, const Target &target) {
     if (missing.empty()) return;
     const std::vector<std::string> own = known_features(target.arch);
     const bool addable = std::all_of(missing.begin(), missing.end(), [&](const std::string &feature) { return contains(own, feature); });
-    throw UserError("schedule.requires", "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " +
-                                             join(missing) + "; its features are " +
-                                             (target.features.empty() ? "those of every " + target.arch : join(target.features)) + ". " +
-                                             (addable ? "Generate for '" + name_with(target, missing) + "' if the machine has them, or use"
-                                                      : "The schedule is for another kind of processor: use") +
-                                             " a schedule that does not require them.");
+    throw UserError("schedule.requires",
+                    "schedule '" + schedule.name + "' at /requires: target '" + target.name + "' has no " + join(missing) +
+                        "; its features are " +
+                        (target.features.empty() ? "those of every " + std::string(name_of(target.arch)) : join(target.features)) + ". " +
+                        (addable ? "Generate for '" + name_with(target, missing) + "' if the machine has them, or use"
+                                 : "The schedule is for another kind of processor: use") +
+                        " a schedule that does not require them.");
 }
 
 }  // namespace tessera

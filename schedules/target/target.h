@@ -34,19 +34,26 @@ struct Measured {
 const std::vector<std::string> &peak_names();
 const std::vector<std::string> &memory_names();
 
+// What code is written in. An emitter that gives these a meaning switches over them without a default.
+enum class Arch : uint8_t { x86_64, arm64, wasm32, opencl, cuda };
+const char *name_of(Arch arch);  // "x86-64", "arm64", "wasm32", "opencl", "cuda"
+bool is_gpu(Arch arch);
+
 struct Target {
-    std::string name;                   // "avx512", "avx512+avx512_bf16"
-    std::string arch;                   // "x86-64", "arm64", "wasm32"; of GPUs "opencl" or "cuda"
+    std::string name;  // "avx512", "avx512+avx512_bf16"
+    Arch arch = Arch::x86_64;
     std::vector<std::string> features;  // as Linux and tess_cpu_feature_name name them, in the latter's order
     int vector_bytes = 16;
     int vector_registers = 16;
     int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 8 << 20;  // data caches; l3: all of it
     int64_t shared_bytes = 0;                                               // GPU: memory that the threads of a block share
     int64_t max_threads = 0;                                                // GPU: of a block
+    int compute_capability = 0;                                             // CUDA: 80
+    std::string stands_in = {};                                             // a target of another arch, whose schedules fit this one too
     std::optional<Measured> measured;
 
     bool has(const std::string &feature) const;
-    bool is_gpu() const { return max_threads > 0; }
+    bool is_gpu() const { return tessera::is_gpu(arch); }
     friend bool operator==(const Target &, const Target &) = default;
 };
 
@@ -55,6 +62,8 @@ struct Target {
 // operating system support, under its own name and with the caches of this machine; "opencl", "cuda-sm80" or "cuda-sm86", which
 // have no features. A target as a file: target_file.h. UserError target.unknown, target.unknown-feature, target.feature-set.
 Target target_named(const std::string &name);
+// Whether it names a target for GPUs.
+bool names_gpu(const std::string &name);
 
 // What to ask for to have `target` and these features too: the built-in target that has most of them, with the rest added.
 std::string name_with(const Target &target, const std::vector<std::string> &features);
@@ -68,9 +77,9 @@ std::vector<Target> targets_named(const std::string &list, const std::function<T
 
 // Every feature that a schedule or a target may name; those of one arch.
 std::vector<std::string> known_features();
-std::vector<std::string> known_features(const std::string &arch);
+std::vector<std::string> known_features(Arch arch);
 // This processor's, and those that it has.
-std::string host_arch();
+Arch host_arch();
 std::vector<std::string> host_features();
 // Whether code for the target runs on this machine.
 bool runs_here(const Target &target);

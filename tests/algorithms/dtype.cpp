@@ -38,6 +38,17 @@ TEST_CASE("dtype: an index is an arithmetic integer without a size") {
     CHECK_THROWS_AS(size_of(DType::index), InternalError);
 }
 
+TEST_CASE("dtype: ranges and formats are those of the machine's types") {
+    CHECK((traits_of(DType::f32).mantissa == 23 && traits_of(DType::f64).mantissa == 52));
+    for (const DTypeTraits &t : dtypes)
+        if (t.kind == DTypeKind::real) CHECK(1 + t.exponent + t.mantissa == 8 * t.bytes);
+        else if (t.kind == DTypeKind::integer)
+            CHECK(static_cast<uint64_t>(t.highest) - static_cast<uint64_t>(t.lowest) == UINT64_MAX >> (64 - 8 * t.bytes));
+    CHECK(highest_real(DType::i32) == 2147483647.0);
+    CHECK(highest_real(DType::i64) == 9223372036854774784.0);
+    CHECK((is_narrow_float(DType::bf16) && is_narrow_float(DType::f16) && !is_narrow_float(DType::f32) && !is_narrow_float(DType::i8)));
+}
+
 TEST_CASE("dtype: an unknown name lists the known ones") {
     CHECK_THROWS_WITH(dtype_named("fp32"),
                       "error[dtype.unknown]: there is no element type 'fp32'; the types are f32, f64, "

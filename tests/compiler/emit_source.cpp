@@ -180,7 +180,7 @@ TEST_CASE("dot products of ARM are in C where the compiler has them, and asked o
     const Target target = target_named("arm64+asimddp");
     if (!can_emulate(target)) return;
     Library schedules;
-    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const auto stages = resolve(schedules.find("matmul_u8s8/arm64+asimddp"), schedules).stages;
     const std::string text = source(lowered("bytes", library::matmul_u8s8({}), stages, target), target.name);
     const std::string gcc = std::string("'") + TESSERA_ARM64_CC + "' -O2", clang = "clang --target=aarch64-linux-gnu -O2",

@@ -42,10 +42,10 @@ static Toolchain wasm32() {
     return tools;
 }
 
-Toolchain toolchain_for(const std::string &arch) {
-    if (arch == "arm64") return arm64();
-    if (arch == "wasm32") return wasm32();
-    throw std::runtime_error("there is no toolchain for " + arch);
+Toolchain toolchain_for(Arch arch) {
+    if (arch == Arch::arm64) return arm64();
+    if (arch == Arch::wasm32) return wasm32();
+    throw std::runtime_error("there is no toolchain for " + std::string(name_of(arch)));
 }
 
 Foreign::Foreign(const std::filesystem::path &folder, const std::string &code, const Toolchain &tools) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/tessera.h"
+#include "schedules/target/target.h"
 
 namespace tessera::test {
 
@@ -17,7 +18,7 @@ struct Toolchain {
     std::vector<std::string> emulator;  // the words that run a program whose path follows
     std::string missing;                // "" or the Debian packages that are not installed, and what to do
 };
-Toolchain toolchain_for(const std::string &arch);
+Toolchain toolchain_for(tessera::Arch arch);
 
 // Bytes of one tensor from its lowest to its highest element.
 struct Span {

@@ -133,8 +133,8 @@ TEST_CASE("which sums a family computes") {
     CHECK(match(dot4, applied(-1)).empty());
 }
 
-// In vectors of so many lanes, which may be more or fewer than the target's.
-static void check_grouped(const Target &target, int64_t lanes) {
+// In vectors of so many lanes, which may be more or fewer than the target's. Portable C takes long to compile.
+static void check_grouped(const Target &target, int64_t lanes, bool portable = true) {
     INFO(target.name << " " << lanes << " lanes");
     const bool runs = runs_here(target);
     const Instruction &dot4 = *find_instruction("dot4"), &dot2 = *find_instruction("dot2");
@@ -164,8 +164,8 @@ static void check_grouped(const Target &target, int64_t lanes) {
         CHECK(to_text(programs.back()).find(c.name == "wide" ? "= dot2(" : "= dot4(") != std::string::npos);
         CHECK((to_text(programs.back()).find("unrolled k") != std::string::npos) == (c.name != "bytes" && c.name != "ones"));
     }
-    const std::vector<Build> builds = {
-        {}, {"gcc", "-O1"}, {"gcc", "-O1 -DTESS_PORTABLE -fsanitize=undefined -fsanitize-undefined-trap-on-error"}};
+    std::vector<Build> builds = {{}, {"gcc", "-O1"}};
+    if (portable) builds.push_back({"gcc", "-O1 -DTESS_PORTABLE -fsanitize=undefined -fsanitize-undefined-trap-on-error"});
     std::vector<std::unique_ptr<Loaded>> libraries;
     for (const Build &build : builds) libraries.push_back(std::make_unique<Loaded>(programs, target, build));
     for (size_t i = 0; i < cases.size(); i++) {
@@ -186,8 +186,8 @@ static void check_grouped(const Target &target, int64_t lanes) {
 
 TEST_CASE("a sum by an instruction family gives its bits, whatever the group leaves over") {
     check_grouped(target_named("avx512_bf16"), 16);
-    check_grouped(target_named("avx512"), 16);
-    for (int64_t lanes : {4, 8, 16}) check_grouped(target_named("avx2"), lanes);
+    check_grouped(target_named("avx512"), 16, false);
+    for (int64_t lanes : {4, 8, 16}) check_grouped(target_named("avx2"), lanes, lanes == 8);
 }
 
 // Every byte there is, in both signs.
@@ -205,7 +205,7 @@ static Arrays bytes_for(const Algorithm &algorithm, const Extents &shape, uint32
 // Code of the schedules that ship for products of bytes.
 static void check_products_of_bytes(const Target &target, const Build &build = {}) {
     Library schedules;
-    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    schedules.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     std::vector<Case> cases;
     std::vector<TileProgram> programs;
     for (const Algorithm &a : {library::matmul_u8s8({}), library::matmul_s8s8({})}) {

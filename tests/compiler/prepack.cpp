@@ -232,7 +232,7 @@ static std::vector<Extents> shapes_of(const Algorithm &algorithm) {
 
 TEST_CASE("schedules that ship and pack ahead of time give the bits of those beside them") {
     Library library;
-    library.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
     CHECK(pairs.size() == 28);
     std::map<std::string, std::vector<Both>> all;

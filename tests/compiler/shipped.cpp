@@ -46,7 +46,7 @@ static std::vector<Shipped> shipped(const Target &target, const Library &library
 static void check_shipped(const Target &target, size_t least, size_t min_with_fma) {
     if (!can_emulate(target)) return;
     Library library;
-    library.add_folder(TESSERA_SOURCE_DIR "/schedules");
+    library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<Shipped> all = shipped(target, library);
     CHECK(all.size() >= least);
     CHECK(static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Shipped &s) { return s.with_fma; })) >= min_with_fma);

@@ -79,7 +79,7 @@ TEST_CASE("verify's errors") {
     check_refused({"verify", "matmul", "--schedule", "none", "--shapes", "2000000000", "--run-limit-s", "0.05"},
                   {"error[verify.limit]: matmul: verifying was stopped; expected it to end within 0.05 s."});
     const std::vector<std::string> have = host_features();
-    for (const std::string &feature : known_features("x86-64"))
+    for (const std::string &feature : known_features(Arch::x86_64))
         if (std::find(have.begin(), have.end(), feature) == have.end()) {
             const std::string target = (feature.starts_with("avx512") ? "avx512+" : "x86-64+") + feature;
             check_refused(
@@ -87,9 +87,9 @@ TEST_CASE("verify's errors") {
                 {"error[command.target]: target '" + target + "': this processor lacks " + feature + ", so its code cannot run here; ",
                  "Choose --target host"});
         }
-    check_refused(
-        {"verify", "matmul", "--schedule", "none", "--target", host_arch() == "arm64" ? "x86-64" : "arm64"},
-        {"error[command.target]: target '", "': this machine is " + host_arch() + ", so its code cannot run here. Choose --target host"});
+    check_refused({"verify", "matmul", "--schedule", "none", "--target", host_arch() == Arch::arm64 ? "x86-64" : "arm64"},
+                  {"error[command.target]: target '",
+                   "': this machine is " + std::string(name_of(host_arch())) + ", so its code cannot run here. Choose --target host"});
     const std::string path = getenv("PATH");
     setenv("PATH", "/nowhere", 1);
     check_refused({"verify", "matmul", "--schedule", "none"},

@@ -19,21 +19,36 @@ TEST_CASE("each built-in target has all the features of the one before it") {
     CHECK(avx512.vector_bytes == 64);
     CHECK(avx512.vector_registers == 32);
     for (const Target &target : {base, avx2, avx512}) {
-        CHECK(target.arch == "x86-64");
+        CHECK(target.arch == Arch::x86_64);
         CHECK((target.l1_bytes < target.l2_bytes && target.l2_bytes < target.l3_bytes));
     }
 }
 
+TEST_CASE("what code is written in") {
+    for (const std::string &name : target_names()) {
+        const Target target = target_named(name);
+        INFO(name);
+        CHECK(target.is_gpu() == (target.max_threads > 0 && target.shared_bytes > 0));
+        CHECK(names_gpu(name) == target.is_gpu());
+        CHECK((target.arch == Arch::cuda) == (target.compute_capability > 0));
+        if (!target.stands_in.empty()) CHECK(target_named(target.stands_in).is_gpu() == target.is_gpu());
+    }
+    CHECK_FALSE(names_gpu("avx2+avx512_bf16"));
+    CHECK_FALSE(names_gpu("cuda"));
+    CHECK(name_of(Arch::x86_64) == std::string("x86-64"));
+    CHECK(name_of(Arch::cuda) == std::string("cuda"));
+}
+
 TEST_CASE("arm64 has no features of x86, and each arch its own") {
     const Target arm64 = target_named("arm64");
-    CHECK(arm64.arch == "arm64");
+    CHECK(arm64.arch == Arch::arm64);
     CHECK(arm64.features.empty());
     CHECK(arm64.vector_bytes == 16);
     CHECK(target_named("arm64+asimddp").has("asimddp"));
-    const size_t both = known_features("x86-64").size() + known_features("arm64").size();
+    const size_t both = known_features(Arch::x86_64).size() + known_features(Arch::arm64).size();
     CHECK(both == known_features().size());
     CHECK(runs_here(target_named("host")));
-    CHECK(runs_here(arm64) == (host_arch() == "arm64"));
+    CHECK(runs_here(arm64) == (host_arch() == Arch::arm64));
     CHECK_FALSE(runs_here(target_named("wasm32")));
     CHECK(target_named("wasm32").vector_bytes == 16);
 }

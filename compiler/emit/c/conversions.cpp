@@ -7,8 +7,6 @@
 
 namespace tessera::emit_c {
 
-static bool half_float(DType t) { return t == DType::bf16 || t == DType::f16; }
-
 // Between f32 and the halves in integer code, for scalars and vectors alike: the same on every target. Vectors of f16 are widened by F16C
 // where there is, which gives the same.
 std::string Operations::half(const std::string &what, int lanes) {
@@ -80,8 +78,15 @@ static IntegerRange range_of(DType t) {
     case DType::i8: return {"INT8_MIN", "INT8_MAX"};
     case DType::u8: return {"0", "UINT8_MAX"};
     case DType::i32: return {"INT32_MIN", "INT32_MAX"};
-    default: return {"INT64_MIN", "INT64_MAX"};
+    case DType::i64:
+    case DType::index: return {"INT64_MIN", "INT64_MAX"};
+    case DType::f32:
+    case DType::f64:
+    case DType::bf16:
+    case DType::f16:
+    case DType::boolean: break;
     }
+    throw InternalError("a range of integers");
 }
 
 // A scalar conversion that is more than a cast of C's.
@@ -95,12 +100,12 @@ std::string Operations::convert_scalar(DType to, DType from, Rounding rounding, 
         if (fresh(name)) define(result, name, operand + " x", text, false);
         return name;
     };
-    if (half_float(from) && to == DType::f32) return half("f32_of_" + short_name({from, 0}), 0);
-    if (half_float(from)) {
+    if (is_narrow_float(from) && to == DType::f32) return half("f32_of_" + short_name({from, 0}), 0);
+    if (is_narrow_float(from)) {
         const std::string wide = half("f32_of_" + short_name({from, 0}), 0), then = cast(to, {DType::f32, 0}, rounding, saturate);
         return body(fmt::format("    return {}({}(x));\n", then.empty() ? "(" + result + ")" : then, wide));
     }
-    if (half_float(to)) {
+    if (is_narrow_float(to)) {
         const std::string narrow = half(short_name({to, 0}) + "_of_f32", 0);
         if (from == DType::f32) return narrow;
         if (fresh("odd_f32_of_f64"))
@@ -144,8 +149,8 @@ std::string Operations::convert_scalar(DType to, DType from, Rounding rounding, 
 std::string Operations::cast(DType to, CType from, Rounding rounding, bool saturate) {
     if (!from.lanes) return convert_scalar(to, from.element, rounding, saturate);
     const CType result{to, from.lanes};
-    if (half_float(from.element) && to == DType::f32) return half("f32_of_" + short_name({from.element, 0}), from.lanes);
-    if (from.element == DType::f32 && half_float(to)) return half(short_name({to, 0}) + "_of_f32", from.lanes);
+    if (is_narrow_float(from.element) && to == DType::f32) return half("f32_of_" + short_name({from.element, 0}), from.lanes);
+    if (from.element == DType::f32 && is_narrow_float(to)) return half(short_name({to, 0}) + "_of_f32", from.lanes);
     const std::string scalar = convert_scalar(to, from.element, rounding, saturate);
     const std::string name =
         (scalar.empty() ? short_name({to, 0}) + "_of_" + short_name({from.element, 0}) : scalar) + "x" + std::to_string(from.lanes);

@@ -79,8 +79,13 @@ std::string literal(const Scalar &s) {
         return fmt::format("0x{:04x}", bits);
     }
     case DType::i64: return s.integer == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", s.integer);
-    default: return s.type == DType::i32 && s.integer == INT32_MIN ? "INT32_MIN" : std::to_string(s.integer);
+    case DType::i32: return s.integer == INT32_MIN ? "INT32_MIN" : std::to_string(s.integer);
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean:
+    case DType::index: return std::to_string(s.integer);
     }
+    throw InternalError("unknown dtype");
 }
 
 Run::Value Run::emit_constant(const Scalar &s) {

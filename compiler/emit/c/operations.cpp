@@ -11,8 +11,7 @@ int bytes_of(DType element) { return element == DType::index ? 8 : element == DT
 
 // "f32", and "f32x16" for vectors.
 std::string short_name(CType t) {
-    static const char *names[] = {"f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "bool", "index"};
-    const std::string name = names[static_cast<size_t>(t.element)];
+    const std::string name = name_of(t.element);
     return t.lanes ? name + "x" + std::to_string(t.lanes) : name;
 }
 
@@ -104,7 +103,7 @@ std::string Operations::any(int count) {
 
 // The name of the intrinsic of an operation on vectors of so many bytes; "" where the target has none.
 static std::string intrinsic(const std::string &operation, DType element, int bytes, const Target &target) {
-    if ((element != DType::f32 && element != DType::f64) || target.arch != "x86-64") return "";
+    if ((element != DType::f32 && element != DType::f64) || target.arch != Arch::x86_64) return "";
     const bool fits = bytes == 16 || (bytes == 32 && target.has("avx2")) || (bytes == 64 && target.has("avx512f"));
     if (!fits || (operation == "fmadd" && !target.has("fma")) || (operation == "round" && bytes == 16 && !target.has("sse4_1"))) return "";
     return fmt::format("_mm{}_{}_{}", bytes == 16 ? "" : std::to_string(8 * bytes),
@@ -285,7 +284,7 @@ std::string Operations::binary(Op op, CType t) {
     if (!fresh(name)) return name;
     if (is_float(t.element)) {
         require(op == Op::min || op == Op::max, "other operations on floats are operators");
-        const bool machine = t.lanes && target_.arch == "x86-64", least = op == Op::min;
+        const bool machine = t.lanes && target_.arch == Arch::x86_64, least = op == Op::min;
         const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
         if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
         else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), name_of(op));
@@ -369,7 +368,7 @@ void Operations::define_exact_fma(const std::string &name, CType t) {
 }
 
 std::string Operations::fma(CType t) {
-    const bool exact = t.element == DType::f32 && target_.arch == "wasm32";  // which has no fma, and whose C libraries have wrong ones
+    const bool exact = t.element == DType::f32 && target_.arch == Arch::wasm32;  // which has no fma, and whose C libraries have wrong ones
     if (is_float(t.element) && !t.lanes && !exact) return scalar_builtin(Op::fma, t.element);
     const std::string name = "fma_" + short_name(t), result = type(t);
     if (!fresh(name)) return name;

@@ -30,7 +30,7 @@ static std::string preamble(const Target &target) {
     std::string features;
     for (const std::string &f : target.features) features += (features.empty() ? "" : ",") + compiler_feature(f);
     const std::string machine =
-        features.empty() || target.arch != "x86-64" ? "" : fmt::format(" __attribute__((target(\"{}\")))", features);
+        features.empty() || target.arch != Arch::x86_64 ? "" : fmt::format(" __attribute__((target(\"{}\")))", features);
     std::string text = R"(#include <stdint.h>
 
 #include "runtime/kernel.h"
@@ -54,7 +54,7 @@ static std::string preamble(const Target &target) {
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 
 )";
-    if (target.arch == "x86-64")
+    if (target.arch == Arch::x86_64)
         text += fmt::format(
             "#if defined(__x86_64__) && !defined(TESS_PORTABLE)\n#include <immintrin.h>\n#define TESS_X86_64 1\n#define "
             "TESS_MACHINE{0}\n#define TESS_CPU_FEATURES INT64_C(0x{1:x})\n#else\n"
@@ -152,15 +152,20 @@ static std::string entry_points(const Kernel &kernel, Operations &operations) {
 
 // Which options of the compiler the target wants.
 static std::string options_text(const Target &target) {
-    if (target.arch == "x86-64")
+    switch (target.arch) {
+    case Arch::x86_64:
         return "It needs no -m option: what uses the target's instructions is marked\n * TESS_MACHINE, and a processor without them is "
                "refused with a status. -DTESS_PORTABLE leaves "
                "out the intrinsics and asks\n * for nothing.";
-    if (target.has("asimddp"))
+    case Arch::arm64:
+        if (!target.has("asimddp")) break;
         return "gcc needs no -m option; clang has dot products with\n * -march=armv8.2-a+dotprod, and plain C in their place without. "
                "Where they are in, a processor without them is "
                "refused with a\n * status. -DTESS_PORTABLE leaves them out and asks for nothing.";
-    if (target.arch == "wasm32") return "-msimd128 gives it vectors.";
+    case Arch::wasm32: return "-msimd128 gives it vectors.";
+    case Arch::opencl:
+    case Arch::cuda: break;
+    }
     return "It needs no -m option.";
 }
 

@@ -151,7 +151,11 @@ static std::string literal(const Scalar &s) {
         return fmt::format("0x{:04x}", bits);
     }
     case DType::i64: return s.integer == INT64_MIN ? "(-9223372036854775807L - 1)" : fmt::format("{}L", s.integer);
-    default: break;
+    case DType::i8:
+    case DType::u8:
+    case DType::i32:
+    case DType::boolean:
+    case DType::index: break;
     }
     // Positions beyond 32 bits stand for "no limit".
     int64_t v = s.type == DType::index ? std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX) : s.integer;
@@ -407,7 +411,7 @@ Expressions::Piece Expressions::conversion(const Expr &e) {
     if (from == DType::boolean) from = DType::i32;
     if (from == DType::index && type == DType::i32) return {v, primary};
     if (type == DType::boolean) return {v + (is_float(from) ? (from == DType::f64 ? " != 0.0" : " != 0.0f") : " != 0"), comparison};
-    if (type == DType::bf16 || type == DType::f16) {
+    if (is_narrow_float(type)) {
         std::string narrow = from == DType::f32 ? v : "odd_f32((double)" + v + ")";
         uses_double |= from != DType::f32;
         return {std::string(name_of(type)) + "_of_f32(" + narrow + ")", primary};

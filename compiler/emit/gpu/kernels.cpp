@@ -191,8 +191,15 @@ private:
         case DType::f32: return "as_float((int)" + bits + ")";
         case DType::f64: return "as_double(" + bits + ")";
         case DType::boolean: return bits + " != 0";
-        default: return std::string("(") + value_type(q.dtype) + ")" + bits;
+        case DType::i32:
+        case DType::i64: return std::string("(") + value_type(q.dtype) + ")" + bits;
+        case DType::bf16:
+        case DType::f16:
+        case DType::i8:
+        case DType::u8:
+        case DType::index: break;
         }
+        throw InternalError("a parameter has an arithmetic type");
     }
 
     // The pointer to the first element of an argument, which negative strides put behind the begin of its memory.

@@ -12,7 +12,16 @@ namespace tessera {
 
 namespace emit_gpu {
 
-static bool is_cuda(const Target &target) { return target.arch == "cuda"; }
+static bool is_cuda(const Target &target) {
+    switch (target.arch) {
+    case Arch::cuda: return true;
+    case Arch::opencl: return false;
+    case Arch::x86_64:
+    case Arch::arm64:
+    case Arch::wasm32: break;
+    }
+    throw InternalError("a target without blocks of threads");
+}
 
 static std::string stem_of(const Kernel &kernel, size_t variant) {
     return kernel.variants.size() == 1 ? kernel.name : fmt::format("{}_variant{}", kernel.name, variant);
@@ -150,16 +159,6 @@ static std::string dispatch(const Kernel &kernel) {
     return text;
 }
 
-static const char *parameter_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    case DType::boolean: return "uint8_t";
-    default: return "int64_t";
-    }
-}
-
 static std::string entry_points(const Kernel &kernel) {
     const TileProgram &p = kernel.general();
     std::string arguments, pointers, words, conversions;
@@ -168,7 +167,7 @@ static std::string entry_points(const Kernel &kernel) {
         pointers += fmt::format("{}a{}", i ? ", " : "", i);
     }
     for (size_t i = 0; i < p.parameters.size(); i++) {
-        arguments += fmt::format("{} p{}, ", parameter_type(p.parameters[i].dtype), i);
+        arguments += fmt::format("{} p{}, ", c_parameter_type(p.parameters[i].dtype), i);
         conversions += fmt::format("    int64_t bits{0} = 0;\n    memcpy(&bits{0}, &p{0}, sizeof p{0});\n", i);
         words += fmt::format("{}bits{}", i ? ", " : "", i);
     }

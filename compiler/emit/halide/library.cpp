@@ -41,11 +41,23 @@ static void add_x86_features(H::Target &t, const Target &target) {
         t.set_features({H::Target::AVX512_Cannonlake, H::Target::AVX512_Zen4});
 }
 
+static H::Target machine_of(const Target &target) {
+    H::Target t(H::Target::Linux, H::Target::X86, 64);
+    switch (target.arch) {
+    case Arch::x86_64: add_x86_features(t, target); return t;
+    case Arch::arm64:
+        t.arch = H::Target::ARM;
+        if (target.has("asimddp")) t.set_feature(H::Target::ARMDotProd);
+        return t;
+    case Arch::wasm32: return {H::Target::WebAssemblyRuntime, H::Target::WebAssembly, 32, {H::Target::WasmSimd128}};
+    case Arch::opencl:
+    case Arch::cuda: break;
+    }
+    throw InternalError("kernels for GPUs are written in their own languages");
+}
+
 static H::Target halide_target(const Target &target) {
-    H::Target t(H::Target::Linux, target.arch == "arm64" ? H::Target::ARM : H::Target::X86, 64);
-    if (target.arch == "wasm32") t = H::Target(H::Target::WebAssemblyRuntime, H::Target::WebAssembly, 32, {H::Target::WasmSimd128});
-    if (target.arch == "x86-64") add_x86_features(t, target);
-    if (target.has("asimddp")) t.set_feature(H::Target::ARMDotProd);
+    H::Target t = machine_of(target);
     // Not Halide's strict_float: it and the strict intrinsics exclude each other.
     t.set_features({H::Target::UserContext, H::Target::NoRuntime, H::Target::NoBoundsQuery});
     return t;

@@ -144,25 +144,29 @@ HExpr Values::in_some_lane(const HExpr &condition) const {
 }
 
 static HExpr emit_constant(const Scalar &s) {
-    if (s.type == DType::boolean) return make_bool(s.integer != 0);
     // Halide takes -0 for 0, and NaN for any number, when it looks for equal subexpressions; so these are written by their bits.
-    bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
-    if (s.type == DType::f32 && by_bits)
+    const bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
+    switch (s.type) {
+    case DType::f32:
+        if (!by_bits) return FloatImm::make(H::Float(32), s.real);
         return H::reinterpret(H::Float(32), make_const(H::UInt(32), uint64_t{std::bit_cast<uint32_t>(static_cast<float>(s.real))}));
-    if (s.type == DType::f64 && by_bits) return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
-    if (s.type == DType::f32) return FloatImm::make(H::Float(32), s.real);
-    if (s.type == DType::f64) return FloatImm::make(H::Float(64), s.real);
-    if (s.type == DType::bf16 || s.type == DType::f16) {
+    case DType::f64:
+        if (!by_bits) return FloatImm::make(H::Float(64), s.real);
+        return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
+    case DType::bf16:
+    case DType::f16: {
         uint16_t bits = 0;
         store_scalar(&bits, s);
         return make_const(H::UInt(16), static_cast<uint64_t>(bits));
     }
-    if (s.type == DType::index) {
-        int64_t v = std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX);
-        return make_const(H::Int(32), v);
+    case DType::boolean: return make_bool(s.integer != 0);
+    case DType::index: return make_const(H::Int(32), std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX));
+    case DType::u8: return make_const(H::UInt(8), static_cast<uint64_t>(s.integer));
+    case DType::i8:
+    case DType::i32:
+    case DType::i64: return make_const(value_type(s.type), s.integer);
     }
-    if (s.type == DType::u8) return make_const(H::UInt(8), static_cast<uint64_t>(s.integer));
-    return make_const(value_type(s.type), s.integer);
+    throw InternalError("unknown dtype");
 }
 
 HExpr Values::emit_node(const Expr &e) {
@@ -503,15 +507,8 @@ HExpr Values::emit_cast(const Expr &e) {
     if (from == DType::boolean) v = select(v, make_one(H::Int(32)), make_zero(H::Int(32))), from = DType::i32;
     if (is_float(type)) return to_float(type, from, v);
     H::Type t = value_type(type);
-    double lo = 0, hi = 0;
-    int64_t lowest = 0, highest = 0;
-    switch (type) {
-    case DType::i8: lo = lowest = -128, hi = highest = 127; break;
-    case DType::u8: lo = lowest = 0, hi = highest = 255; break;
-    case DType::i32:
-    case DType::index: lo = -2147483648.0, hi = 2147483647.0, lowest = INT32_MIN, highest = INT32_MAX; break;
-    default: lo = -9223372036854775808.0, hi = 9223372036854774784.0, lowest = INT64_MIN, highest = INT64_MAX;
-    }
+    const int64_t lowest = traits_of(type).lowest, highest = traits_of(type).highest;
+    const double lo = static_cast<double>(lowest), hi = highest_real(type);
     if (is_float(from)) {
         HExpr f = float_to_f32(from, v);
         HExpr r = float_operation(e->rounding == Rounding::nearest_even ? Op::round : Op::trunc, f.type(), {f});
