@@ -35,11 +35,11 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
     return result;
 }
 
-TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages,
-                          const Target &target) {
-    if (when.empty()) return lower(algorithm, stages, target);
-    TileProgram program = lower(constrained(algorithm, when), stages, target);
-    return is_proved(program) ? program : lower(algorithm, stages, target);
+TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target,
+                          const LoweringObserver &observer) {
+    if (when.empty()) return lower(algorithm, stages, target, observer);
+    TileProgram program = lower(constrained(algorithm, when), stages, target, observer);
+    return is_proved(program) ? program : lower(algorithm, stages, target, observer);
 }
 
 }  // namespace tessera

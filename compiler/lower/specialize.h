@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/tile/tile_program.h"
+#include "compiler/lower/lowering_steps.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
 
@@ -17,6 +17,7 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
 
 // `lower` for those extents, or for all where only that program is proved right. A dim that has one extent there is that number in the
 // program's body; the arguments and dims are those of the program for all extents, but for the dims' constraints. Throws as `lower`.
-TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target);
+TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target,
+                          const LoweringObserver &observer = {});
 
 }  // namespace tessera

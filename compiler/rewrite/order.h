@@ -22,7 +22,7 @@ struct WritingCall {
 };
 
 // `algorithm` as it is after splits and before stages are inlined, of `declared`. A stage inside the loops of the update itself is for
-// Nests to judge. UserError schedule.order.
+// the lowering to judge. UserError schedule.order.
 void check_order(const Algorithm &algorithm, const Algorithm &declared, const KnobsByStage &stages, const std::vector<WritingCall> &calls);
 
 // After stages were inlined: an update still reads of its state the element that it writes and no other. UserError schedule.order.

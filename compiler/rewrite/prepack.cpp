@@ -201,6 +201,9 @@ Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedI
             add_dims(result.dims, axis_dims(input.packing, algorithm.dims));
             packed.push_back(input);
         }
+    std::sort(packed.begin(), packed.end(), [&](const PackedInput &p, const PackedInput &q) {
+        return result.find_tensor(p.tensor.name) < result.find_tensor(q.tensor.name);
+    });
     return result;
 }
 

@@ -18,8 +18,8 @@ struct PackedInput {
 };
 
 // Replaces each input that a `pack` knob of `stages` wants packed ahead of time. Removes those knobs from `stages`, and adds the
-// new inputs to `packed`. UserError schedule.prepack if the operand is no input, if something reads it without such a pack, or if
-// packs differ.
+// new inputs to `packed`, in the order of the algorithm's inputs. UserError schedule.prepack if the operand is no input, if something
+// reads it without such a pack, or if packs differ.
 Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed);
 
 // The algorithm that packs `input`, an input of `algorithm`. It is named <algorithm>_pack_<operand> and has the operand's dims

@@ -9,6 +9,7 @@
 #include "compiler/lower/lower.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/commands/lowering_text.h"
 #include "generators/kernel/author_made.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/output_folder.h"
@@ -50,6 +51,7 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
     if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
     if (what == "schedule") return schedule_text(registry, options);
+    if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
     if (what == "tiles") return tiles_text({prepare(registry, options)});
     if (what == "c") return c_text_of(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
@@ -63,7 +65,7 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "tiles", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
     only_for("--compile-limit-s", {"assembly"});
@@ -76,10 +78,13 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         Limits limits;
     };
     auto options = std::make_shared<Options>();
-    const CommandLine line = program.command("show", "Print an algorithm, its schedule, its tile program, its C or its assembly");
+    const CommandLine line =
+        program.command("show", "Print an algorithm, its schedule, how it is lowered, its tile program, its C or its assembly");
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
-    std::string meaning = "algorithm, schedule (ancestors merged in), tiles, c or assembly (of a GPU: the kernels' source)";
+    std::string meaning =
+        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, c or assembly (of a GPU: the "
+        "kernels' source)";
     std::vector<std::string> all = views();
     for (const auto &analyser : registry.analysers()) {
         meaning += "; " + analyser.name + ": " + analyser.summary;

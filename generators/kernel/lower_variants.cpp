@@ -80,12 +80,13 @@ static void with_place(const ResolvedSchedule &schedule, int variant, const Knob
 }
 
 Kernel lower_variants(const std::string &name, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target,
-                      std::vector<std::string> *notes) {
+                      std::vector<std::string> *notes, const ObserveVariant &observe) {
     Kernel kernel{name, {}};
     auto lower_one = [&](int variant, const KnobsByStage &stages, const std::vector<Condition> &when) {
         with_place(schedule, variant, stages, [&] {
             check_stages(schedule, variant, apply_splits(inline_calls(bound), stages));
-            kernel.variants.push_back({when, lower_variant(bound, when, stages, target)});
+            const LoweringObserver observer = observe ? observe(when) : LoweringObserver();
+            kernel.variants.push_back({when, lower_variant(bound, when, stages, target, observer)});
             for (const std::string &note : check_code_size(kernel.variants.back().program, stages, target))
                 if (notes) notes->push_back(note);
         });

@@ -4,17 +4,21 @@
 #include <vector>
 
 #include "algorithms/ir/algorithm.h"
+#include "compiler/lower/lowering_steps.h"
 #include "compiler/tile/kernel.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/target/target.h"
 
 namespace tessera {
 
+using ObserveVariant = std::function<LoweringObserver(const std::vector<Condition> &when)>;
+
 // Checks the schedule against `bound`, the algorithm with its fixed dims, and lowers it variant by variant; the last one has no condition.
 // UserErrors of checks and of lowering; schedule.register-tile before anybody compiles what would take minutes; schedule.prepack where one
-// variant takes an operand packed ahead of time and another does not, or in another layout. `notes` gets what is only unwise (code_size.h).
+// variant takes an operand packed ahead of time and another does not, or in another layout. `notes` gets what is only unwise (code_size.h). `observe` gives
+// who looks on while the variant with these conditions is lowered.
 Kernel lower_variants(const std::string &name, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target,
-                      std::vector<std::string> *notes = nullptr);
+                      std::vector<std::string> *notes = nullptr, const ObserveVariant &observe = {});
 
 // What packs the operands that `kernel` takes packed, one kernel each: "<kernel>_pack_<operand>".
 std::vector<Kernel> lower_packings_of(const Kernel &kernel, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target);

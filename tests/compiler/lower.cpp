@@ -31,6 +31,17 @@ static Knobs tile() {
     return k;
 }
 
+TEST_CASE("who looks on while an algorithm is lowered sees every step") {
+    std::vector<LoweringStep> steps;
+    const TileProgram program =
+        lower(library::matmul({}), {{"y", tile()}}, target_named("avx2"), [&](const LoweringStep &step) { steps.push_back(step); });
+    REQUIRE(steps.size() > 2);
+    CHECK(steps.front().of == LoweringStep::Of::algorithm);
+    CHECK_THAT(steps.front().text, Catch::StartsWith("algorithm matmul"));
+    CHECK(steps.back().of == LoweringStep::Of::body);
+    CHECK(steps.back().text == to_text(program.body));
+}
+
 TEST_CASE("no schedule: one loop for each dim, the fold innermost") { check_golden("plain", library::matmul({}), {}); }
 
 TEST_CASE("a register tile of extents that it divides") {

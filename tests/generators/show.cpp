@@ -28,6 +28,24 @@ TEST_CASE("show prints each level of a kernel") {
     CHECK(shown({"--what", "schedule", "--schedule", "none"}) == "no schedule: every stage at root, in plain loops\n");
 }
 
+TEST_CASE("show prints what each step of the lowering changes") {
+    Registry registry = sample_registry();
+    registry.add_schedule([] {
+        return Schedule("matmul/packed").stage("y", block({{"M", 4}, {"N", 8}})).variant({"M <= 2"}, "y", block({{"M", 2}}));
+    });
+    const Outcome plain = generator({"show", "matmul", "--schedule", "none", "--what", "lowering", "--target", "avx2", "--quiet"});
+    CHECK_THAT(plain.out, Catch::StartsWith("\n== the algorithm\nalgorithm matmul: f32") &&
+                              Catch::Contains("\n== split reductions and scans: changes nothing\n") &&
+                              Catch::Contains("\n== build a nest for each stage at root\n"));
+    const Outcome variants =
+        generator({"show", "matmul", "--schedule", "matmul/packed", "--what", "lowering", "--target", "avx2", "--quiet"}, registry);
+    INFO(variants.err);
+    CHECK_THAT(variants.out, Catch::StartsWith("# M <= 2\n\n== the algorithm\n") && Catch::Contains("# otherwise\n\n== the algorithm\n"));
+    const Outcome changed = stock_generator("show softmax --quiet --target avx512 --what lowering");
+    INFO(changed.err);
+    CHECK_THAT(changed.out, Catch::Contains("\n- ") && Catch::Contains("\n+ ") && Catch::Contains("\n  …\n"));
+}
+
 TEST_CASE("show merges a schedule's ancestors and separates its variants") {
     Registry registry = sample_registry();
     registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });
@@ -52,8 +70,9 @@ TEST_CASE("show says which schedule it took") {
 
 TEST_CASE("show's errors") {
     check_refused({"show", "matmull"}, {"error[generator.unknown-algorithm]", "Did you mean 'matmul'?"});
-    check_refused({"show", "matmul", "--what", "colour"},
-                  {"error[command.arguments]: tessera-generator show: --what: colour not in {algorithm,schedule,tiles,c,assembly}"});
+    check_refused(
+        {"show", "matmul", "--what", "colour"},
+        {"error[command.arguments]: tessera-generator show: --what: colour not in {algorithm,schedule,lowering,tiles,c,assembly}"});
     for (const char *option : {"--target", "--schedule", "--schedule-dir", "--compile-limit-s"})
         check_refused({"show", "matmul", option, "7"}, {std::string("error[command.arguments]: show: ") + option +
                                                         " changes nothing of what --what algorithm shows; it is for --what "});

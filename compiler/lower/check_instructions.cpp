@@ -1,0 +1,44 @@
+#include "compiler/lower/check_instructions.h"
+
+#include <algorithm>
+
+#include "compiler/tile/instruction.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Target &target) {
+    for (auto &[name, k] : stages) {
+        if (!k.instruction) continue;
+        auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
+        const Instruction *family = find_instruction(*k.instruction);
+        if (!family)
+            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_names()) + "." +
+                   did_you_mean(*k.instruction, instruction_names()));
+        if (!is_on(*family, target)) {
+            std::vector<std::string> own;
+            for (const Instruction &i : instructions())
+                if (is_on(i, target)) own.push_back(i.name);
+            const std::vector<std::string> known = known_features(target.arch);
+            const auto first = std::find_first_of(known.begin(), known.end(), family->features.begin(), family->features.end());
+            const std::string with = first == known.end() ? "" : "generate for '" + name_with(target, {*first}) + "', or ";
+            refuse("the instruction family " + family->name + " needs " + join(family->features, " or ") + ", which target '" +
+                   target.name + "' has not; its families are " + join(own) + "; " + with + "delete the knob (null).");
+        }
+        const Stage *stage = a.find_stage(name);
+        auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;
+        if (family->name == "mul_add") continue;  // the fold is rewritten
+        if (family->group == 1) {
+            if (!reduce || !is_sum_of_products(reduce->monoid))
+                refuse("the instruction family " + family->name +
+                       " sums products, each added with one rounding; this stage is no such sum. Delete the knob (null).");
+            continue;
+        }
+        if (!reduce || !reduce->at.empty() || reduce->where.defined() || !operands_for(*family, *reduce))
+            refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
+                   name_of(family->second) + " elements in " + name_of(family->accumulator) +
+                   ", each cast once and unconditionally; this stage is no such sum.");
+    }
+}
+
+}  // namespace tessera

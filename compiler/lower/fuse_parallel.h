@@ -1,0 +1,12 @@
+#pragma once
+#include "compiler/tile/tile_program.h"
+
+namespace tessera {
+
+// Loops of `kind`, which are parallel loops or loops of blocks: two of them, one directly in the other, run as one over all pairs. What is
+// left of them further in runs serially, inside one worker.
+TileBody fuse_parallel(const TileBody &body, LoopKind kind);
+// The body with every loop of `kind` made serial.
+TileBody serial_within(const TileBody &body, LoopKind kind);
+
+}  // namespace tessera

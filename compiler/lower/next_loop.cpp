@@ -1,0 +1,47 @@
+// What comes next in a nest: the one place that knows every kind of loop and body (build.h).
+#include "compiler/lower/build.h"
+#include "compiler/lower/extents.h"
+#include "compiler/lower/fold_body.h"
+#include "compiler/lower/fold_nest.h"
+#include "compiler/lower/map_body.h"
+#include "compiler/lower/point_loops.h"
+#include "compiler/lower/prefetches.h"
+#include "compiler/lower/stage_nest.h"
+#include "compiler/lower/tile_loops.h"
+#include "compiler/lower/vector_loops.h"
+#include "support/containers/alternatives.h"
+
+namespace tessera {
+
+// What a stage computes at a register tile.
+static Built innermost(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    TileBody body = prefetches(lowering, at, scope, names);
+    append(body, std::visit(Overloaded{
+                                [&](const Map &) { return map_body(lowering, at, scope, names); },
+                                [&](const Reduce &) { return fold_body(lowering, at, scope, names); },
+                                [&](const Scan &) { return fold_body(lowering, at, scope, names); },
+                                [&](const Update &) { return update_body(lowering, at, scope, names); },
+                            },
+                            at.stage().body));
+    return body;
+}
+
+static Built next_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
+    Cursor at = before;
+    const LoopName &loop = at.loop();
+    const StageNest &nest = *at.nest;
+    if (!at.pieces.count(loop.dim)) at.pieces[loop.dim] = whole_at_loop(lowering, scope, at.stage(), loop.dim, at.pieces);
+    if (const auto tile = tile_of(nest.knobs, loop)) return over_tiles(lowering, at, scope, names, *tile);
+    const bool is_inside_fold = is_fold(at.stage()) && at.position >= nest.fold_at;
+    if (const auto lanes = lanes_along(nest.step, loop.dim); lanes && !is_inside_fold)
+        return over_vectors(lowering, at, scope, names, *lanes);
+    return over_points(lowering, at, scope, names);
+}
+
+Built build(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    if (at.position == at.nest->fold_at && !at.fold.begun && is_fold(at.stage())) return build_fold(lowering, at, scope, names);
+    if (at.position == at.nest->loops.size()) return innermost(lowering, at, scope, names);
+    return next_loop(lowering, at, scope, names);
+}
+
+}  // namespace tessera

@@ -1,0 +1,57 @@
+// What is known at a place of the tile program: facts, the values that are stored, and the loops that are open. A scope is a value. Who
+// begins a block copies the scope around it, adds to the copy, and drops the copy at the end of the block. Copies share what they have
+// in common, so they cost little.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "algorithms/index/bounds.h"
+#include "compiler/tile/tile_program.h"
+
+namespace tessera {
+
+// Where a tensor's values are while they are needed: a buffer, the tensor index that its origin stands for, and how the
+// axes of the buffer are made of the tensor's.
+struct Stored {
+    Buffer buffer;
+    std::vector<Expr> origin;        // one for each dim of the tensor
+    std::vector<std::string> dims;   // of the tensor
+    std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
+    int depth = 0;                   // the loop depth at which it was stored; 0 for arguments and root stages
+    bool padded = false;             // an argument with room past the ends of its operand
+    std::set<std::string> whole;     // dims of which it has all and nothing past the end, though it was stored inside a tile
+};
+
+// A loop around a place. What is left over of a loop that has ended counts as inside it, and has no variable.
+struct OpenLoop {
+    std::string name;      // "stage.loop"
+    std::string variable;  // "" for what is left over
+    std::shared_ptr<const OpenLoop> outer;
+};
+
+struct Scope {
+    Bounds facts;
+    std::shared_ptr<const OpenLoop> open_loops;  // the innermost one
+    int depth = 0;                               // how many loops are open, written out or not
+
+    // The facts of an algorithm's dims.
+    explicit Scope(const std::vector<Dim> &dims);
+
+    void open_loop(const std::string &name, const std::string &variable);
+    void store(const std::string &tensor, Stored stored);
+    // Null where the tensor's values are not there.
+    const Stored *find(const std::string &tensor) const;
+    // Of a tensor that is there.
+    const Stored &at(const std::string &tensor) const;
+
+private:
+    std::shared_ptr<const std::map<std::string, std::shared_ptr<const Stored>>> stored_;
+};
+
+// The position in the buffer of a tensor's element.
+std::vector<Expr> locate(const Stored &where, const std::vector<Expr> &index, const Bounds &facts);
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+// What one step of a register tile computes at once: a closed set. tile_points.h loops over the steps of a tile, and fold_step.h has what
+// each of them does to an accumulator.
+//
+//   ElementStep   one element of the result and one of the fold
+//   VectorStep    lanes along one dim of the stage, or along a part's own dim
+//   GroupStep     the same, and as many elements of the innermost folded dim as an instruction family takes (dot2, dot4)
+#pragma once
+#include <optional>
+#include <variant>
+
+#include "algorithms/ir/algorithm.h"
+#include "compiler/tile/instruction.h"
+#include "schedules/knobs/schedule.h"
+
+namespace tessera {
+
+struct ElementStep {};
+
+struct VectorStep {
+    Extents lanes;  // by dim
+};
+
+struct GroupStep {
+    const Instruction *family = nullptr;
+    Extents lanes;  // by dim; none: scalars
+};
+
+using TileStep = std::variant<ElementStep, VectorStep, GroupStep>;
+
+TileStep step_of(const Knobs &knobs);
+
+// The lanes that the step has along a dim, where the schedule states any.
+std::optional<int64_t> lanes_along(const TileStep &step, const std::string &dim);
+// How many points of a dim of the stage it takes: its lanes, or 1.
+int64_t unit(const TileStep &step, const std::string &dim);
+// How many elements of the innermost folded dim it takes.
+int64_t group_of(const TileStep &step);
+
+}  // namespace tessera
