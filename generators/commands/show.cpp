@@ -11,6 +11,7 @@
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/lowering_text.h"
 #include "generators/kernel/author_made.h"
+#include "generators/kernel/emitted.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
