@@ -444,7 +444,7 @@ Monoid product_monoid(DType type) { return simple("product", Op::mul, number(typ
 Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
 
 Monoid nan_max_monoid(DType type) {
-    Monoid m = simple("nan_max", Op::max, lowest(type));
+    Monoid m = simple("maximum", Op::max, lowest(type));
     if (!is_float(type)) return m;
     // max gives the second operand when either is NaN: what was found stays, and what is new is looked at.
     auto of = [](const Expr &found, const Expr &more) { return select(more != more, more, max(more, found)); };
