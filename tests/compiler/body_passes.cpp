@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/lower/fuse_parallel.h"
-#include "compiler/lower/shared_memory.h"
-#include "compiler/lower/trivial_lets.h"
+#include "compiler/lower/passes/fuse_parallel.h"
+#include "compiler/lower/context/shared_memory.h"
+#include "compiler/lower/passes/trivial_lets.h"
 
 namespace tessera::test_body_passes {
 
