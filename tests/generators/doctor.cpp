@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/target/target.h"
+#include "schedules/target/target_file.h"
 #include "tests/generators/fake_path.h"
 #include "tests/generators/harness.h"
 
@@ -63,7 +64,7 @@ TEST_CASE("doctor --calibrate writes a target file that is accepted wherever a t
     for (const char *row : {"\npeak f32 ", "\npeak f64 ", "\nread l1 ", "\ncopy memory ", " Gop/s\n", " GB/s\n"})
         CHECK_THAT(outcome.out, Catch::Contains(row));
     CHECK(files_in(folder.path() / "machines") == "this.json");
-    const Target target = target_named(file);
+    const Target target = read_target(file);
     CHECK(target.name == target_named("host").name);
     REQUIRE(target.measured);
     CHECK(target.measured->peaks.count("f32"));
