@@ -98,6 +98,12 @@ int main() {
 // for 1
 // vector 2
 // $ generator tune doubled_add --target small_machine --quiet --shape N=4096 --model by_draft --dry-run
-// it failed
+// y.vector                                 N none
+// y.micro.N                                8 16 24 32 40 48 64
+// y.block.N                                none 8 12 14 16 24 28 32 48 56 64 96 128 192 256 384 512 1024
+// y.parallel                               1 2
+// y.one_thread                             no yes
+// y.tail.N                                 loop mask
+// 6 decisions; about 10^2 schedules
 // $ generator list
 // it failed
