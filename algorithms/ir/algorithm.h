@@ -69,7 +69,7 @@ struct Part {
     std::vector<std::string> dims;  // beside the stage's
 };
 
-// One pass of a monoid's batch form. `monoid` names the fold over the reduced dims ("sum", "max", "nan_max", "min", "product",
+// One pass of a monoid's batch form. `monoid` names the fold over the reduced dims ("sum", "max", "maximum", "min", "product",
 // "dot"); "" maps over them instead, giving a value for each element; "each" maps without them, giving one value for
 // the chunk. Passes see earlier ones as right(k), k counted over passes.
 struct BatchPass {
@@ -227,7 +227,7 @@ Monoid segmented_monoid(const Monoid &monoid);
 Monoid sum_monoid(DType type);
 Monoid product_monoid(DType type);
 Monoid max_monoid(DType type);
-Monoid nan_max_monoid(DType type);  // a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
+Monoid nan_max_monoid(DType type);  // "maximum" in documents: a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)
 Monoid min_monoid(DType type);
 Monoid dot_monoid(DType type);                                           // inputs a, b: step is fma(a, b, left)
 Monoid welford_monoid(DType type);                                       // parts n, mean, m2 (Chan, Golub, LeVeque 1979)

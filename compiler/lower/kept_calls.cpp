@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/lower/extents.h"
+#include "compiler/lower/context/extents.h"
 #include "compiler/tile/arguments.h"
 #include "support/text/error.h"
 

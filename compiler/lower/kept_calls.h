@@ -1,7 +1,7 @@
 // Calls that stay calls: their callees are emitted once and invoked (calls.h).
 #pragma once
-#include "compiler/lower/lowering.h"
-#include "compiler/lower/scope.h"
+#include "compiler/lower/context/lowering.h"
+#include "compiler/lower/context/scope.h"
 #include "compiler/rewrite/calls.h"
 #include "compiler/rewrite/order.h"
 

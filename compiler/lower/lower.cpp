@@ -2,7 +2,7 @@
 
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/check_instructions.h"
-#include "compiler/lower/mapping.h"
+#include "compiler/lower/context/mapping.h"
 #include "compiler/lower/program_frame.h"
 #include "compiler/lower/root_stages.h"
 #include "compiler/rewrite/inline_stages.h"

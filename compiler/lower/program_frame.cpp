@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/lower/storage.h"
+#include "compiler/lower/place/storage.h"
 #include "support/text/error.h"
 
 namespace tessera {

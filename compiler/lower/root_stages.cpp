@@ -1,11 +1,11 @@
 #include "compiler/lower/root_stages.h"
 
-#include "compiler/lower/build.h"
-#include "compiler/lower/extents.h"
-#include "compiler/lower/mapping.h"
-#include "compiler/lower/scatter_body.h"
-#include "compiler/lower/stage_nest.h"
-#include "compiler/lower/storage.h"
+#include "compiler/lower/context/build.h"
+#include "compiler/lower/context/extents.h"
+#include "compiler/lower/context/mapping.h"
+#include "compiler/lower/body/scatter_body.h"
+#include "compiler/lower/context/stage_nest.h"
+#include "compiler/lower/place/storage.h"
 #include "support/text/error.h"
 
 namespace tessera {

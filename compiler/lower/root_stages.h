@@ -1,8 +1,8 @@
 // The stages at root and the calls, one after the other.
 #pragma once
-#include "compiler/lower/built.h"
+#include "compiler/lower/context/built.h"
 #include "compiler/lower/kept_calls.h"
-#include "compiler/lower/names.h"
+#include "compiler/lower/context/names.h"
 
 namespace tessera {
 

@@ -43,7 +43,7 @@ std::vector<Expr> loads_of(const Stage &stage) {
 Monoid named_monoid(const std::string &name, DType type) {
     if (name == "sum") return sum_monoid(type);
     if (name == "max") return max_monoid(type);
-    if (name == "nan_max") return nan_max_monoid(type);
+    if (name == "maximum") return nan_max_monoid(type);
     if (name == "min") return min_monoid(type);
     if (name == "product") return product_monoid(type);
     if (name == "dot") return dot_monoid(type);

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/library/library.h"
-#include "compiler/lower/fuse_parallel.h"
-#include "compiler/lower/shared_memory.h"
-#include "compiler/lower/trivial_lets.h"
+#include "compiler/lower/passes/fuse_parallel.h"
+#include "compiler/lower/context/shared_memory.h"
+#include "compiler/lower/passes/trivial_lets.h"
 
 namespace tessera::test_body_passes {
 
@@ -16,12 +16,12 @@ static TileBody parallel(const std::string &variable, const Expr &count, TileBod
 
 TEST_CASE("a let of a constant goes, any other stays") {
     const TileBody inner = {tile_node(Let{"b", variable("a") + extent("N"), store({variable("a"), variable("b")})})};
-    CHECK(to_text(without_trivial_lets({tile_node(Let{"a", Expr(3), inner})})) == "b = 3 + |N|\n  y[3, b] = 1.0\n");
+    CHECK(to_text(without_trivial_lets({tile_node(Let{"a", Expr(3), inner})})) == "b = 3 + |N|\ny[3, b] = 1.0\n");
 }
 
 TEST_CASE("parallel loops directly in one another run as one") {
     const TileBody both = parallel("m", extent("M"), parallel("n", Expr(4), store({variable("m"), variable("n")})));
-    CHECK(to_text(fuse_parallel(both, LoopKind::parallel)) == "parallel m*n < |M|*4\n  m = m*n/4\n    n = m*n % 4\n      y[m, n] = 1.0\n");
+    CHECK(to_text(fuse_parallel(both, LoopKind::parallel)) == "parallel m*n < |M|*4\n  m = m*n/4\n  n = m*n%4\n  y[m, n] = 1.0\n");
     // The inner count differs from one outer iteration to the next.
     const TileBody triangle = parallel("m", extent("M"), parallel("n", variable("m"), store({variable("m"), variable("n")})));
     CHECK(to_text(fuse_parallel(triangle, LoopKind::parallel)) == "parallel m < |M|\n  for n < m\n    y[m, n] = 1.0\n");

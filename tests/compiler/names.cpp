@@ -1,4 +1,4 @@
-#include "compiler/lower/names.h"
+#include "compiler/lower/context/names.h"
 
 #include <catch2/catch.hpp>
 

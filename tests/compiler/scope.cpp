@@ -1,4 +1,4 @@
-#include "compiler/lower/scope.h"
+#include "compiler/lower/context/scope.h"
 
 #include <catch2/catch.hpp>
 

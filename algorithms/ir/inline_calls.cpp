@@ -1,0 +1,160 @@
+// The part of algorithm.h that puts callees in the place of their calls.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "algorithms/ir/algorithm.h"
+#include "support/containers/alternatives.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+Algorithm renamed(const Call &call, const KeepsCall &keeps) {
+    auto scoped = [&](const std::string &n) { return call.scope.empty() ? n : call.scope + "." + n; };
+    Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); }).algorithm;
+    std::map<std::string, std::string> dim_names, tensor_names = call.tensors;
+    for (const Dim &d : callee.dims) {
+        auto it = call.dims.find(d.name);
+        dim_names[d.name] = it != call.dims.end() ? it->second : scoped(d.name);
+    }
+    for (const Tensor &t : callee.tensors)
+        if (!tensor_names.count(t.name)) tensor_names[t.name] = scoped(t.name);
+    for (const Stage &stage : callee.stages)
+        for (const Tensor &t : results_of(stage)) tensor_names[t.name] = scoped(t.name);
+    for (const Call &inner : callee.calls)
+        for (const Tensor &t : results_of(inner)) tensor_names[t.name] = scoped(t.name);
+    auto rename_dims = [&](std::vector<std::string> &names) {
+        for (std::string &n : names) n = dim_names.at(n);
+    };
+    auto rename = [&](const Expr &root) {
+        return rewrite(root, [&](const Expr &e) -> Expr {
+            if (e.kind() == ExprKind::variable) return dim_names.count(e->name) ? variable(dim_names.at(e->name)) : Expr();
+            if (e.kind() == ExprKind::extent) return extent(dim_names.at(e->name));
+            if (e.kind() == ExprKind::parameter) return call.parameters.at(e->name);
+            if (e.kind() != ExprKind::load) return {};
+            std::vector<Expr> args = e->args;
+            const std::string &name = tensor_names.at(e->name);
+            if (!e->guarded) return load(name, e.type(), args);
+            Expr fill = args.back(), guard = args[args.size() - 2];
+            args.resize(args.size() - 2);
+            return load_or(name, e.type(), args, guard, fill);
+        });
+    };
+    auto rename_monoid = [&](Monoid &m) {
+        for (Part &p : m.parts) rename_dims(p.dims);
+        for (BatchPass &p : m.batch) rename_dims(p.dims);
+    };
+    callee = map_expressions(std::move(callee), rename);
+    for (Dim &d : callee.dims) {
+        if (!d.equals.empty()) d.equals = dim_names.at(d.equals);
+        d.name = dim_names.at(d.name);
+    }
+    for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
+    for (Stage &stage : callee.stages) {
+        stage.name = scoped(stage.name);
+        rename_dims(stage.dims);
+        std::visit(Overloaded{
+                       [](Map &) {},
+                       [&](Reduce &b) { rename_dims(b.dims), rename_monoid(b.monoid); },
+                       [&](Scan &b) { b.dim = dim_names.at(b.dim), rename_monoid(b.monoid); },
+                       [&](Update &b) { b.state = tensor_names.at(b.state); },
+                   },
+                   stage.body);
+    }
+    for (Call &inner : callee.calls) {
+        inner.scope = scoped(inner.scope);
+        for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
+        for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
+    }
+    for (std::string &name : callee.outputs) name = tensor_names.at(name);
+    return callee;
+}
+
+static const KeepsCall keeps_none = [](const std::string &) { return false; };
+
+std::vector<Tensor> results_of(const Call &call) {
+    Algorithm callee = renamed(call, keeps_none);
+    std::vector<Tensor> results;
+    for (const std::string &output : callee.outputs)
+        for (const Stage &stage : callee.stages)
+            for (const Tensor &t : results_of(stage))
+                if (t.name == output) results.push_back(t);
+    return results;
+}
+
+namespace {
+
+// A stage, or a call that stays, on its way into the order of an algorithm.
+struct Pending {
+    std::optional<Stage> stage;
+    std::optional<Call> call;
+    std::vector<Tensor> makes;
+
+    bool waits_for(const std::set<std::string> &unmade) const {
+        bool waits = false;
+        for (const Expr &e : stage ? expressions_of(*stage) : std::vector<Expr>{})
+            walk(e, [&](const Expr &n) { waits |= n.kind() == ExprKind::load && unmade.count(n->name); });
+        if (call)
+            for (auto &[name, tensor] : call->tensors) waits |= unmade.count(tensor) > 0;
+        return waits;
+    }
+    std::string name() const { return stage ? stage->name : call->scope; }
+};
+
+}  // namespace
+
+Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none).algorithm; }
+
+PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
+    PartlyInlined whole{algorithm, {}};
+    Algorithm &result = whole.algorithm;
+    std::vector<Pending> pending;
+    auto add_stage = [&](const Stage &stage) { pending.push_back({stage, {}, results_of(stage)}); };
+    auto add_call = [&](const Call &call) { pending.push_back({{}, call, results_of(call)}); };
+    auto add_dims = [&](const Algorithm &callee) {
+        for (const Dim &d : callee.dims)
+            if (!result.find_dim(d.name)) result.dims.push_back(d);
+    };
+    for (const Stage &stage : algorithm.stages) add_stage(stage);
+    result.calls.clear(), result.stages.clear();
+    for (const Call &call : algorithm.calls) {
+        if (keeps(call.scope)) {
+            Algorithm callee = renamed(call, keeps_none);
+            add_dims(callee);
+            result.updates_state |= callee.updates_state;
+            add_call(call);
+            continue;
+        }
+        Algorithm callee = renamed(call, keeps);
+        add_dims(callee);
+        std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls
+        for (auto &[name, tensor] : call.tensors) bound.insert(tensor);
+        for (const Tensor &t : callee.tensors)
+            if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
+        for (const Stage &stage : callee.stages) add_stage(stage);
+        for (const Call &inner : callee.calls) add_call(inner);
+        result.updates_state |= callee.updates_state;
+    }
+    // Stages and calls are declared apart, so the order of their union follows from who loads whom.
+    std::set<std::string> unmade;
+    for (const Pending &p : pending)
+        for (const Tensor &t : p.makes) unmade.insert(t.name);
+    while (!pending.empty()) {
+        auto ready = std::find_if(pending.begin(), pending.end(), [&](const Pending &p) { return !p.waits_for(unmade); });
+        if (ready == pending.end())
+            throw UserError("algorithm.cycle", algorithm.name + ": the stages " + pending.front().name() +
+                                                   " and those it loads form a cycle; a stage may load only earlier ones.");
+        for (const Tensor &t : ready->makes) unmade.erase(t.name);
+        if (ready->stage) {
+            result.stages.push_back(*ready->stage);
+        } else {
+            result.calls.push_back(*ready->call);
+            std::set<std::string> &before = whole.before.emplace_back();
+            for (const Stage &stage : result.stages) before.insert(stage.name);
+        }
+        pending.erase(ready);
+    }
+    return whole;
+}
+
+}  // namespace tessera

@@ -1,0 +1,70 @@
+// What loops bind to on a machine: the one place where building a nest asks which kind of machine it is for. On a CPU these are parallel
+// loops, vectors and code written out; on a GPU blocks, threads and shared memory. All functions are pure.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "compiler/lower/context/cursor.h"
+#include "compiler/lower/context/names.h"
+#include "compiler/lower/context/team.h"
+#include "schedules/target/target.h"
+
+namespace tessera {
+
+// A stage's knobs with the tiles that the mapping adds, and the threads that compute one of its tiles together.
+struct Assigned {
+    Knobs knobs;
+    int64_t threads = 1;
+};
+
+class Mapping {
+public:
+    virtual ~Mapping() = default;
+
+    // Of a schedule. Both throw UserError where a knob has no meaning on the machine; the first is for knobs that a rewrite would take out.
+    virtual void check_before_rewrites(const KnobsByStage &stages) const = 0;
+    virtual void check(const std::string &stage, const Knobs &knobs) const = 0;
+    // The lanes with which an operand is packed; 0: by threads, without loops of its own.
+    virtual int pack_lanes() const = 0;
+
+    // Of a stage whose pieces are these, at root (no threads yet) or by the threads of the root stage. UserError schedule.threads.
+    virtual Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &pieces, std::optional<int64_t> threads) const = 0;
+    // Whether the tiles of a level are gone over by a loop, and not by threads.
+    virtual bool is_loop(const std::string &level) const = 0;
+    // The tiles, by dim, of the level in which the register tile is computed.
+    virtual const Extents &innermost_tiles(const Knobs &knobs) const = 0;
+    // How many of the outermost loops of a nest are parallel. UserError schedule.parallel.
+    virtual size_t parallel_loops(const StageNest &nest) const = 0;
+    virtual LoopKind parallel_kind() const = 0;
+    // Of how many points along a dim the last tile is made; a smaller one is rounded up to it.
+    virtual int64_t tile_unit(const StageNest &nest, const std::string &dim) const = 0;
+    // Whether the one tile that a piece fits is computed without a loop, even where less of it is needed.
+    virtual bool runs_once(const Piece &piece, int64_t tile, const Bounds &facts) const = 0;
+    // Whether what a value computes at like points of all its runs is computed together (choice.h).
+    virtual bool joins_runs() const = 0;
+    // Whether full tiles have a version of their own, without tests.
+    virtual bool tells_full_from_partial() const = 0;
+    // The threads that share a register tile; none where one thread computes all of it.
+    virtual std::optional<Team> team(const Cursor &at) const = 0;
+    // What a single thread of a block computes.
+    virtual TileBody by_one_thread(TileBody body, Names &names) const = 0;
+
+    // Of storage: to how many points a piece is rounded up along a dim, so that a tile that runs past it stays inside the buffer;
+    virtual int64_t storage_unit(const Knobs &knobs, const std::string &dim, const Piece &piece) const = 0;
+    // the space of a register tile, and of what a worker keeps near.
+    virtual Space register_space(const Buffer &buffer) const = 0;
+    virtual Space near_space(const Buffer &buffer) const = 0;
+
+    // The nest of one root stage with its spaces and its blocks, and the body of the whole program, by steps of this name.
+    virtual TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const = 0;
+    virtual const char *last_step() const = 0;
+    virtual TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const = 0;
+};
+
+std::shared_ptr<const Mapping> cpu_mapping(const Target &target);
+std::shared_ptr<const Mapping> gpu_mapping(const Target &target);
+inline std::shared_ptr<const Mapping> mapping_for(const Target &target) {
+    return target.is_gpu() ? gpu_mapping(target) : cpu_mapping(target);
+}
+
+}  // namespace tessera

@@ -1,0 +1,124 @@
+// Loops on a GPU: the outermost ones of a stage at root go over blocks; the threads of a block compute a tile together, in registers of
+// their own, and keep what they share in shared memory.
+#include <algorithm>
+
+#include "algorithms/index/prove.h"
+#include "compiler/check/barriers.h"
+#include "compiler/lower/context/assign_threads.h"
+#include "compiler/lower/context/built.h"
+#include "compiler/lower/context/mapping.h"
+#include "compiler/lower/context/shared_memory.h"
+#include "compiler/lower/passes/fuse_parallel.h"
+#include "compiler/lower/passes/trivial_lets.h"
+#include "compiler/rewrite/target_knobs.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+class GpuMapping final : public Mapping {
+public:
+    explicit GpuMapping(const Target &target) : target_(target) {}
+
+    void check_before_rewrites(const KnobsByStage &stages) const override;
+    void check(const std::string &stage, const Knobs &k) const override;
+    int pack_lanes() const override { return 0; }
+
+    Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &pieces, std::optional<int64_t> threads) const override {
+        return assign_threads(lowering, target_, stage, pieces, threads);
+    }
+    bool is_loop(const std::string &level) const override { return level != "micro"; }
+    const Extents &innermost_tiles(const Knobs &k) const override { return k.block; }
+    size_t parallel_loops(const StageNest &nest) const override;
+    LoopKind parallel_kind() const override { return LoopKind::block; }
+    int64_t tile_unit(const StageNest &nest, const std::string &dim) const override {
+        auto micro = nest.knobs.micro.find(dim);
+        return micro == nest.knobs.micro.end() ? unit(nest.step, dim) : micro->second;
+    }
+    // What a placed stage computes is mostly one tile, of which not all may be needed.
+    bool runs_once(const Piece &piece, int64_t tile, const Bounds &facts) const override {
+        return piece.most.is_constant() && piece.most->value.integer <= tile && prove(Expr(1) <= piece.size, facts);
+    }
+    bool joins_runs() const override { return false; }
+    // One version for both: threads test their points while they wait for memory, and shared memory need be set aside once only.
+    bool tells_full_from_partial() const override { return false; }
+    std::optional<Team> team(const Cursor &at) const override { return team_of(at); }
+    TileBody by_one_thread(TileBody body, Names &names) const override {
+        return in_loop(names.unique("thread"), Expr(1), LoopKind::thread, std::move(body));
+    }
+
+    int64_t storage_unit(const Knobs &k, const std::string &dim, const Piece &piece) const override;
+    Space register_space(const Buffer &) const override { return Space::registers; }
+    Space near_space(const Buffer &) const override { return Space::shared; }
+
+    TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const override;
+    const char *last_step() const override { return "add barriers"; }
+    TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const override { return with_barriers(body, dims); }
+
+private:
+    Target target_;
+};
+
+void GpuMapping::check_before_rewrites(const KnobsByStage &stages) const {
+    for (auto &[name, k] : stages) {
+        if (k.call && *k.call != "inline")
+            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+        for (auto &[operand, pack] : k.pack)
+            if (pack.is_ahead())
+                throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target_.name +
+                                                    "; delete it (null). Pack it at a loop, which stages it in shared memory.");
+    }
+}
+
+void GpuMapping::check(const std::string &stage, const Knobs &k) const {
+    auto refuse = [&](const std::string &what) {
+        throw UserError("schedule.gpu",
+                        stage + ": " + what + " is not for " + target_.name +
+                            "; delete it (null). Blocks and threads come from block and micro, and shared memory from pack and place.");
+    };
+    if (const std::optional<Knob> knob = knob_without_use(k, target_)) refuse("'" + std::string(name_of(*knob)) + "'");
+    for (auto &[dim, policy] : k.tail)
+        if (policy == Tail::loop) refuse("'tail' with the policy loop");
+    auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
+    auto no_micro = [&](bool found, const std::string &what) {
+        if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,");
+    };
+    no_micro(k.place && k.place->kind == Place::Kind::at && is_micro(k.place->loop), "a place");
+    for (auto &[operand, pack] : k.pack) no_micro(is_micro(pack.at), "a pack of '" + operand + "'");
+}
+
+// The outermost loops of a stage at root that write apart go over blocks.
+size_t GpuMapping::parallel_loops(const StageNest &nest) const {
+    size_t parallel = 0;
+    while (nest.is_at_root() && parallel < std::min(nest.fold_at, nest.loops.size())) {
+        const std::string &dim = nest.loops[parallel].dim;
+        if (!is_spatial(*nest.stage, dim) || !writes_apart(*nest.stage, dim)) break;
+        parallel++;
+    }
+    return parallel;
+}
+
+int64_t GpuMapping::storage_unit(const Knobs &k, const std::string &dim, const Piece &) const {
+    for (const Extents *tiles : {&k.block, &k.micro, &k.vector})
+        if (auto it = tiles->find(dim); it != tiles->end()) return it->second;
+    return 1;
+}
+
+// One stage at root: nothing but loops of blocks.
+TileBody GpuMapping::finish_nest(const Stage &stage, TileBody nest, const Names &names) const {
+    nest = with_shared_memory(std::move(nest), names, target_.shared_bytes);
+    const TileBody fused = fuse_parallel(without_trivial_lets(nest), LoopKind::block);
+    const bool only_blocks = std::all_of(fused.begin(), fused.end(), [](const auto &n) {
+        auto *loop = std::get_if<Loop>(n.get());
+        return loop && loop->kind == LoopKind::block;
+    });
+    if (only_blocks) return fused;
+    return in_loop(stage.name + ".block", Expr(1), LoopKind::block, serial_within(fused, LoopKind::block));
+}
+
+}  // namespace
+
+std::shared_ptr<const Mapping> gpu_mapping(const Target &target) { return std::make_shared<const GpuMapping>(target); }
+
+}  // namespace tessera

@@ -1,0 +1,132 @@
+#include "compiler/lower/context/region.h"
+
+#include "support/text/error.h"
+
+namespace tessera {
+
+static void add(Affine &to, const Affine &from, int64_t factor) {
+    for (auto &[name, c] : from.coefficients)
+        if ((to.coefficients[name] += c * factor) == 0) to.coefficients.erase(name);
+    to.rest = to.rest + from.rest * Expr(factor);
+}
+
+static bool touches(const Expr &e, const Pieces &variables) {
+    for (const std::string &name : variables_in(e))
+        if (variables.count(name)) return true;
+    return false;
+}
+
+std::optional<Affine> affine(const Expr &e, const Pieces &variables) {
+    if (e.kind() == ExprKind::variable) return variables.count(e->name) ? Affine{{{e->name, 1}}, Expr(0)} : Affine{{}, e};
+    if (!touches(e, variables)) return Affine{{}, e};
+    if (e.kind() != ExprKind::operation) return std::nullopt;
+    if (e->op == Op::add || e->op == Op::sub) {
+        auto a = affine(e->args[0], variables), b = affine(e->args[1], variables);
+        if (!a || !b) return std::nullopt;
+        add(*a, *b, e->op == Op::add ? 1 : -1);
+        return a;
+    }
+    if (e->op == Op::mul) {
+        int k = e->args[0].is_constant() ? 0 : 1;
+        if (!e->args[k].is_constant()) return std::nullopt;
+        auto a = affine(e->args[1 - k], variables);
+        if (!a) return std::nullopt;
+        Affine scaled{{}, Expr(0)};
+        add(scaled, *a, e->args[k]->value.integer);
+        return scaled;
+    }
+    return std::nullopt;
+}
+
+Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
+    Piece result{e, Expr(1), Expr(1), false, {}, 0};
+    auto a = affine(e, pieces);
+    if (!a) return {};
+    Expr lo = a->rest, size = 1, most = 1, last = a->rest;
+    for (auto &[name, c] : a->coefficients) {
+        const Piece &p = pieces.at(name);
+        if (!p.size.defined()) return {};
+        lo = lo + Expr(c) * (c > 0 ? p.lo : p.lo + p.size - 1);
+        int64_t step = c > 0 ? c : -c;
+        size = size + Expr(step) * (p.size - 1);
+        if (most.defined()) most = p.most.defined() ? most + Expr(step) * (p.most - 1) : Expr();
+        if (p.padded) result.padded = true, result.since = std::max(result.since, p.since);
+        last = last + Expr(c) * (c < 0 ? p.lo : (p.padded && p.limit.defined() ? p.limit : p.lo + p.size) - 1);
+    }
+    if (result.padded) result.limit = simplify(last + 1, facts);
+    result.lo = simplify(lo, facts), result.size = simplify(size, facts);
+    result.most = most.defined() ? simplify(most, facts) : Expr();
+    return result;
+}
+
+Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
+    if (!a.size.defined() || !b.size.defined()) return {};
+    Piece result = a;
+    result.padded = a.padded || b.padded;
+    result.since = std::max(a.since, b.since);
+    result.whole = a.whole || b.whole;
+    if (equal(a.lo, b.lo) && equal(a.size, b.size)) return result;
+    result.lo = simplify(min(a.lo, b.lo), facts);
+    Expr end = simplify(max(a.lo + a.size, b.lo + b.size), facts);
+    result.size = simplify(end - result.lo, facts);
+    // The hull of pieces that are apart is longer than either: its length must itself be free of loop variables.
+    if (equal(a.lo, b.lo)) result.most = a.most.defined() && b.most.defined() ? simplify(max(a.most, b.most), facts) : Expr();
+    else if (variables_in(result.size).empty()) result.most = result.size;
+    else result.most = Expr();
+    return result;
+}
+
+// The extreme of an affine expression over the pieces; undefined when it is not affine or a piece is unknown.
+static Expr extreme(const Expr &e, const Pieces &pieces, bool highest) {
+    auto a = affine(e, pieces);
+    if (!a) return {};
+    Expr value = a->rest;
+    for (auto &[name, c] : a->coefficients) {
+        const Piece &p = pieces.at(name);
+        if (!p.size.defined()) return {};
+        value = value + Expr(c) * ((c > 0) == highest ? p.lo + p.size - 1 : p.lo);
+    }
+    return value;
+}
+
+Expr holds_throughout(const Expr &guard, const Pieces &pieces) {
+    if (guard.is_operation(Op::bit_and)) {
+        const Expr a = holds_throughout(guard->args[0], pieces), b = holds_throughout(guard->args[1], pieces);
+        return a.defined() && b.defined() ? a && b : Expr();
+    }
+    if (!guard.is_operation(Op::le) && !guard.is_operation(Op::lt)) return {};
+    if (guard->args[0].type() != DType::index) return {};
+    const Expr least = extreme(guard->args[1] - guard->args[0], pieces, false);
+    if (!least.defined()) return {};
+    return guard->op == Op::lt ? Expr(0) < least : Expr(0) <= least;
+}
+
+int64_t step_in(const Expr &where, const std::string &dim) {
+    if (where.is_operation(Op::bit_and)) return std::max(step_in(where->args[0], dim), step_in(where->args[1], dim));
+    if ((!where.is_operation(Op::le) && !where.is_operation(Op::lt)) || where->args[0].type() != DType::index) return 0;
+    auto a = affine(where->args[1] - where->args[0], {{dim, {Expr(0), Expr(1), Expr(1), false, {}, 0}}});
+    return a && a->coefficients.count(dim) ? std::abs(a->coefficients.at(dim)) : 0;
+}
+
+Expr where_limit(const Expr &where, const std::string &dim, const Pieces &pieces, const Bounds &facts, bool any) {
+    if (where.is_operation(Op::bit_and)) {
+        Expr a = where_limit(where->args[0], dim, pieces, facts, any);
+        Expr b = where_limit(where->args[1], dim, pieces, facts, any);
+        if (a.defined() && b.defined()) return simplify(min(a, b), facts);
+        return any ? (a.defined() ? a : b) : Expr();
+    }
+    if (!where.is_operation(Op::le) && !where.is_operation(Op::lt)) return {};
+    if (where->args[0].type() != DType::index) return {};
+    Expr slack = where->args[1] - where->args[0] - Expr(where->op == Op::lt ? 1 : 0);  // holds where slack >= 0
+    Pieces others = pieces;
+    others[dim] = {Expr(0), Expr(1), Expr(1), false, {}, 0};
+    auto a = affine(slack, others);
+    if (!a || !a->coefficients.count(dim)) return {};
+    int64_t c = -a->coefficients.at(dim);
+    if (c <= 0) return {};
+    Expr rest = extreme(slack, others, any);  // the slack at dim = 0
+    if (!rest.defined()) return {};
+    return simplify(operation(Op::div, {rest, Expr(c)}) + 1, facts);
+}
+
+}  // namespace tessera

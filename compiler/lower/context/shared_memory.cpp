@@ -1,0 +1,45 @@
+#include "compiler/lower/context/shared_memory.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tessera {
+
+static std::optional<int64_t> constant_bytes_of(const Buffer &buffer) {
+    int64_t bytes = size_of(buffer.dtype);
+    for (const Expr &e : buffer.extents) {
+        if (!e.is_constant()) return std::nullopt;
+        bytes *= e->value.integer;
+        if (bytes > INT32_MAX) return std::nullopt;
+    }
+    return bytes;
+}
+
+static TileBody in_workspace(const TileBody &body, const std::set<std::string> &buffers) {
+    TileBody result;
+    for (const auto &node : body) {
+        TileNode n = map_bodies(*node, [&](const TileBody &inner) { return in_workspace(inner, buffers); });
+        if (auto *alloc = std::get_if<Alloc>(&n); alloc && buffers.count(alloc->buffer.name)) alloc->buffer.space = Space::workspace;
+        result.push_back(tile_node(std::move(n)));
+    }
+    return result;
+}
+
+TileBody with_shared_memory(TileBody nest, const Names &names, int64_t bytes) {
+    std::map<std::string, const Buffer *> shared;
+    walk(nest, [&](const TileNode &node) {
+        if (auto *alloc = std::get_if<Alloc>(&node); alloc && alloc->buffer.space == Space::shared)
+            shared.emplace(alloc->buffer.name, &alloc->buffer);
+    });
+    std::set<std::string> elsewhere;
+    for (const std::string &name : names.made()) {
+        auto buffer = shared.find(name);
+        if (buffer == shared.end()) continue;
+        const std::optional<int64_t> needed = constant_bytes_of(*buffer->second);
+        if (needed && *needed <= bytes) bytes -= (*needed + 15) / 16 * 16;
+        else elsewhere.insert(name);
+    }
+    return elsewhere.empty() ? nest : in_workspace(nest, elsewhere);
+}
+
+}  // namespace tessera

@@ -1,0 +1,75 @@
+#include "compiler/lower/context/stage_facts.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace tessera {
+
+bool is_spatial(const Stage &stage, const std::string &dim) {
+    return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
+}
+
+bool writes_apart(const Stage &stage, const std::string &dim) {
+    auto *update = std::get_if<Update>(&stage.body);
+    return !update || std::any_of(update->index.begin(), update->index.end(),
+                                  [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+}
+
+static FoldOrder fold_order(const Monoid &m) {
+    std::vector<std::set<size_t>> reads(m.parts.size());
+    for (size_t p = 0; p < m.parts.size(); p++)
+        walk(m.step[p], [&](const Expr &n) {
+            if (n.kind() == ExprKind::left) reads[p].insert(static_cast<size_t>(n->number));
+        });
+    FoldOrder order;
+    for (size_t p = 0; p < m.parts.size(); p++) order.together.push_back(p);
+    while (true) {
+        auto next = std::find_if(order.together.begin(), order.together.end(), [&](size_t p) {
+            return std::none_of(order.together.begin(), order.together.end(), [&](size_t q) { return q != p && reads[q].count(p); });
+        });
+        if (next == order.together.end()) return order;
+        order.alone.push_back(*next);
+        order.together.erase(next);
+    }
+}
+
+static std::vector<Expr> invariants_of(const Monoid &m, size_t part, const std::vector<Expr> &inputs) {
+    const std::vector<std::string> &extra = m.parts[part].dims;
+    auto varies = [&](const Expr &root) {
+        bool result = false;
+        walk(root, [&](const Expr &n) {
+            if (n.kind() == ExprKind::left) result |= !m.parts[n->number].dims.empty();
+            if (n.kind() == ExprKind::input)
+                for (const std::string &d : extra) result |= uses_variable(inputs[n->number], d);
+        });
+        return result;
+    };
+    std::vector<Expr> found;
+    std::function<void(const Expr &)> search = [&](const Expr &e) {
+        if (e.kind() == ExprKind::operation && !varies(e)) {
+            bool known = std::any_of(found.begin(), found.end(), [&](const Expr &f) { return equal(e, f); });
+            if (!known && !e.is_constant()) found.push_back(e);
+            return;
+        }
+        for (const Expr &arg : e->args) search(arg);
+    };
+    if (!extra.empty()) search(m.step[part]);
+    return found;
+}
+
+StageFacts facts_of(const Stage &stage) {
+    StageFacts facts;
+    facts.results = results_of(stage);
+    for (const Expr &e : expressions_of(stage))
+        walk(e, [&](const Expr &n) {
+            if (n.kind() == ExprKind::load) facts.loads.push_back(n);
+        });
+    if (!is_fold(stage)) return facts;
+    const Monoid &monoid = monoid_of(stage);
+    facts.order = fold_order(monoid);
+    for (size_t part = 0; part < monoid.parts.size(); part++) facts.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
+    return facts;
+}
+
+}  // namespace tessera

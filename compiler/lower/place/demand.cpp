@@ -1,0 +1,113 @@
+#include "compiler/lower/place/demand.h"
+
+#include <algorithm>
+
+#include "compiler/lower/context/extents.h"
+
+namespace tessera {
+
+static std::vector<std::string> dims_of_result(const Lowering &lowering, const Stage &stage, const std::string &tensor) {
+    for (const Tensor &t : lowering.results(stage))
+        if (t.name == tensor) return t.dims;
+    return {};
+}
+
+// What the load needs of a producer's dims where the loading stage's dims are those pieces.
+static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, const Expr &load, const Stage &producer,
+                                 const Pieces &pieces) {
+    const Bounds &facts = scope.facts;
+    const std::vector<std::string> dims = dims_of_result(lowering, producer, load->name);
+    std::vector<Piece> box;
+    Pieces needed;
+    for (size_t i = 0; i < dims.size(); i++) {
+        const std::string &d = dims[i];
+        Piece p = span(resolve(lowering, scope, load->args[i]), pieces, facts);
+        if (!p.size.defined() || variables_in(p.lo).count(d)) p = whole(lowering, scope, d, pieces), p.whole = true;
+        // A scan starts at its start.
+        if (scanned_dim(producer) == d) p = whole(lowering, scope, d, needed), p.whole = true;
+        // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
+        const Expr all = whole(lowering, scope, d, needed).size;
+        if (p.padded) {
+            const Expr extent = extent_of(lowering, scope, d);
+            p.limit = p.limit.defined() ? simplify(min(p.limit, extent), facts) : extent;
+        }
+        if (all.defined() && (load->guarded || (!p.padded && !prove(p.lo + p.size <= all, facts)))) {
+            const Expr end = simplify(min(p.lo + p.size, all), facts);
+            p.lo = simplify(max(p.lo, Expr(0)), facts);
+            p.size = simplify(max(end - p.lo, Expr(0)), facts);
+            // Where nothing is needed although the padded tile reaches into the tensor, its first point is there to be read.
+            if (p.padded) p.limit = simplify(max(p.limit, p.lo + 1), facts);
+        }
+        box.push_back(p);
+        needed[d] = p;
+    }
+    return box;
+}
+
+// Adds what the stage's loads need.
+static void touch(const Lowering &lowering, const Scope &scope, const Stage &stage, Pieces pieces, Regions &regions) {
+    for (const std::string &d : reduced_dims(stage))
+        if (!pieces.count(d)) {
+            Piece p = whole_under_where(lowering, scope, stage, d, pieces);
+            if (!p.size.defined()) p.size = p.most;
+            pieces[d] = p;
+        }
+    if (is_fold(stage))
+        for (const Part &part : monoid_of(stage).parts)
+            for (const std::string &d : part.dims) pieces[d] = whole(lowering, scope, d, {});
+    for (const Expr &n : lowering.facts(stage).loads) {
+        auto made_by = lowering.producers.find(n->name);
+        if (made_by == lowering.producers.end()) continue;
+        const std::vector<Piece> box = box_of(lowering, scope, n, *made_by->second, pieces);
+        auto [it, is_new] = regions.emplace(n->name, box);
+        for (size_t i = 0; !is_new && i < box.size(); i++) {
+            auto end = [](const Piece &p) { return p.padded ? p.limit : p.lo + p.size; };
+            const Expr limit = simplify(max(end(it->second[i]), end(box[i])), scope.facts);
+            it->second[i] = unite(it->second[i], box[i], scope.facts);
+            if (it->second[i].padded) it->second[i].limit = limit;
+        }
+    }
+}
+
+Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope) {
+    const std::vector<Stage> &stages = lowering.algorithm.stages;
+    Regions needed;
+    Pieces pieces = at.pieces;
+    for (const auto &[dim, runs] : at.runs) pieces[dim] = whole(lowering, scope, dim, pieces);
+    touch(lowering, scope, at.stage(), pieces, needed);
+    auto self = std::find_if(stages.begin(), stages.end(), [&](const Stage &s) { return s.name == at.stage().name; });
+    for (auto it = std::make_reverse_iterator(self); it != stages.rend(); ++it) {
+        const Knobs &k = lowering.knobs(it->name);
+        if (!k.place || k.place->kind != Place::Kind::at) continue;
+        for (const Tensor &t : lowering.results(*it)) {
+            auto found = needed.find(t.name);
+            if (found == needed.end() || scope.find(t.name)) continue;
+            Pieces of_stage;
+            for (size_t i = 0; i < it->dims.size(); i++) of_stage[it->dims[i]] = found->second[i];
+            touch(lowering, scope, *it, of_stage, needed);
+        }
+    }
+    return needed;
+}
+
+Pieces pieces_of(const Lowering &lowering, const Scope &scope, const Stage &stage, const Regions &needed) {
+    Pieces pieces;
+    for (const Tensor &result : lowering.results(stage)) {
+        auto found = needed.find(result.name);
+        if (found == needed.end()) continue;
+        for (size_t i = 0; i < stage.dims.size(); i++) {
+            auto [it, is_new] = pieces.emplace(stage.dims[i], found->second[i]);
+            if (!is_new) it->second = unite(it->second, found->second[i], scope.facts);
+        }
+    }
+    return pieces;
+}
+
+bool have_sizes(const Regions &regions, const Bounds &facts) {
+    return std::all_of(regions.begin(), regions.end(), [&](const auto &r) {
+        return std::all_of(r.second.begin(), r.second.end(),
+                           [&](const Piece &p) { return !p.size.defined() || prove(p.size >= Expr(0), facts); });
+    });
+}
+
+}  // namespace tessera

@@ -1,0 +1,18 @@
+// What of the stages that are placed inside a nest its loops need.
+#pragma once
+#include "compiler/lower/context/cursor.h"
+#include "compiler/lower/context/scope.h"
+
+namespace tessera {
+
+// A piece for each dim of a tensor, by tensor.
+using Regions = std::map<std::string, std::vector<Piece>>;
+
+// What every producer that is placed somewhere inside this nest must have filled at this point.
+Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope);
+// Of them, the pieces of the stage; none where nothing loads it.
+Pieces pieces_of(const Lowering &lowering, const Scope &scope, const Stage &stage, const Regions &needed);
+// Whether all of them are known to have 0 points or more.
+bool have_sizes(const Regions &regions, const Bounds &facts);
+
+}  // namespace tessera

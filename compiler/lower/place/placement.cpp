@@ -1,0 +1,114 @@
+#include "compiler/lower/place/placement.h"
+
+#include <algorithm>
+
+#include "algorithms/index/prove.h"
+#include "compiler/lower/context/stage_nest.h"
+#include "compiler/lower/place/demand.h"
+#include "compiler/lower/place/storage.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+// A level alone names the innermost of its loops.
+static bool names_loop(const Place &place, const StageNest &nest, size_t position) {
+    const LoopName &loop = nest.loops[position];
+    if (place.kind != Place::Kind::at || place.stage != nest.stage->name) return false;
+    if (place.loop == loop.text()) return true;
+    if (place.loop != loop.level) return false;
+    for (size_t i = position + 1; i < nest.loops.size(); i++)
+        if (nest.loops[i].level == place.loop) return false;
+    return true;
+}
+
+bool has_producers(const Lowering &lowering, const Cursor &at) {
+    for (const Stage &stage : lowering.algorithm.stages) {
+        const Knobs &k = lowering.knobs(stage.name);
+        for (size_t i = at.position; k.place && i < at.nest->loops.size(); i++)
+            if (names_loop(*k.place, *at.nest, i)) return true;
+    }
+    return false;
+}
+
+static std::string text_of_place(const Cursor &at) { return at.stage().name + "." + at.loop().text(); }
+
+// What is placed in an update's loops reads the state as it was before: of what earlier iterations wrote, nothing.
+static void check_reads_of_update(const Lowering &lowering, const Cursor &at, const Stage &placed, const Pieces &pieces) {
+    const Stage &root = *at.nest->root;
+    auto *update = std::get_if<Update>(&root.body);
+    if (!update) return;
+    for (const Expr &read : lowering.facts(placed).loads) {
+        if (read->name != update->state) continue;
+        auto refuse = [&] {
+            throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state + "' as it is before the update '" +
+                                                  root.name + "', and at " + text_of_place(at) + " what it reads (" + brief(read) +
+                                                  ") may have been written by earlier iterations. Place it further out, or at root.");
+        };
+        if (!at.nest->is_at_root()) refuse();
+        for (size_t i = 0; i <= at.position; i++) {
+            const std::string &dim = at.nest->loops[i].dim;
+            auto axis = std::find_if(update->index.begin(), update->index.end(),
+                                     [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+            if (axis == update->index.end() || !is_spatial(placed, dim)) refuse();
+            const Expr &element = read->args[static_cast<size_t>(axis - update->index.begin())];
+            const Piece &own = at.pieces.at(dim), &needed = pieces.at(dim);
+            if (element.kind() != ExprKind::variable || element->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() ||
+                !equal(needed.size, own.size))
+                refuse();
+        }
+    }
+}
+
+// Whether no piece is empty.
+static Expr has_points(const Pieces &pieces, const Bounds &facts) {
+    Expr all = constant_int(DType::boolean, 1);
+    for (const auto &[dim, piece] : pieces)
+        if (piece.size.defined()) all = all && simplify(piece.size >= Expr(1), facts);
+    return simplify(all, facts);
+}
+
+// The stage's nest at the loop, in storage that `scope` then knows and `buffers` has.
+static Built place(const Lowering &lowering, const Cursor &at, const Stage &stage, const Regions &needed, Scope &scope,
+                   std::vector<Buffer> &buffers, Names &names) {
+    Pieces pieces = pieces_of(lowering, scope, stage, needed);
+    if (pieces.empty())
+        throw UserError("schedule.place", stage.name + ": it is placed at " + text_of_place(at) +
+                                              ", and nothing there loads it; place it where its consumer is.");
+    check_reads_of_update(lowering, at, stage, pieces);
+    const StageNest nest = placed_nest(lowering, stage, pieces, *at.nest);
+    for (const Tensor &result : lowering.results(stage)) {
+        Stored stored = store_placed(lowering, scope, stage, nest.knobs, result, pieces, names);
+        buffers.push_back(stored.buffer);
+        scope.store(result.name, std::move(stored));
+    }
+    // The size of a ragged dim is known where its loop begins.
+    std::erase_if(pieces, [](const auto &p) { return !p.second.size.defined(); });
+    Cursor first;
+    first.nest = &nest, first.pieces = std::move(pieces);
+    return build(lowering, first, scope, names);
+}
+
+Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    std::vector<const Stage *> here;
+    for (const Stage &stage : lowering.algorithm.stages) {
+        const Knobs &k = lowering.knobs(stage.name);
+        if (k.place && names_loop(*k.place, *at.nest, at.position)) here.push_back(&stage);
+    }
+    Cursor next = at;
+    next.position++;
+    if (here.empty()) return build(lowering, next, scope, names);
+    Regions needed = regions_needed(lowering, at, scope);
+    // Of a piece of no points a window spans less than nothing, so nothing is computed for it.
+    const Expr some = have_sizes(needed, scope.facts) ? constant_int(DType::boolean, 1) : has_points(at.pieces, scope.facts);
+    Scope inside = scope;
+    if (!some.is_constant()) inside.facts.assume(some), needed = regions_needed(lowering, at, inside);
+    Built built;
+    std::vector<Buffer> buffers;
+    for (const Stage *stage : here) built += place(lowering, at, *stage, needed, inside, buffers, names);
+    if (!some.is_constant()) built = in_guard(some, std::move(built));
+    inside.facts = scope.facts;
+    built += build(lowering, next, inside, names);
+    return in_allocs(buffers, std::move(built));
+}
+
+}  // namespace tessera

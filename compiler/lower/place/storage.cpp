@@ -1,0 +1,103 @@
+#include "compiler/lower/place/storage.h"
+
+#include <algorithm>
+
+#include "support/text/error.h"
+
+namespace tessera {
+
+Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tensor &tensor, bool padded) {
+    Stored stored;
+    stored.padded = padded;
+    stored.buffer = {tensor.name, tensor.dtype, {}, tensor.role == Role::constant ? Space::constant : Space::argument};
+    for (const std::string &d : tensor.dims) {
+        stored.buffer.extents.push_back(extent_of(lowering, scope, d));
+        stored.origin.push_back(Expr(0));
+    }
+    stored.dims = tensor.dims;
+    return stored;
+}
+
+Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor &tensor) {
+    Stored stored = stored_argument(lowering, scope, tensor, false);
+    stored.buffer.space = Space::workspace;
+    return stored;
+}
+
+// Whether every outer tile of the dim is whole register tiles, so that all of them start at multiples of theirs.
+static bool starts_aligned(const Knobs &k, const std::string &dim, int64_t unit) {
+    auto is_whole = [&](const Extents &tiles) {
+        auto it = tiles.find(dim);
+        return it == tiles.end() || it->second % unit == 0;
+    };
+    return is_whole(k.block) && std::all_of(k.levels.begin(), k.levels.end(), [&](auto &level) { return is_whole(level.second); });
+}
+
+static Expr round_up(const Expr &e, int64_t unit) { return unit == 1 ? e : (e + Expr(unit - 1)) / Expr(unit) * Expr(unit); }
+
+// The extents of a buffer for so much of each dim.
+static std::vector<Expr> extents_in(const std::vector<LayoutAxis> &layout, const Stage &stage, const Tensor &result,
+                                    const std::map<std::string, Expr> &sizes, const Bounds &facts) {
+    std::vector<Expr> extents;
+    if (layout.empty())
+        for (const std::string &d : result.dims) extents.push_back(sizes.at(d));
+    for (const LayoutAxis &axis : layout) {
+        if (!sizes.count(axis.dim))
+            throw UserError("schedule.layout", stage.name + ": the layout names dim '" + axis.dim + "', and '" + result.name +
+                                                   "' has dims " + join(result.dims) + ".");
+        Expr size = sizes.at(axis.dim);
+        if (axis.factor == 0) extents.push_back(size);
+        else if (axis.remainder) extents.push_back(Expr(axis.factor));
+        else extents.push_back(simplify((size + Expr(axis.factor - 1)) / Expr(axis.factor), facts));
+    }
+    return extents;
+}
+
+static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const Stage &stage, const Knobs &k, const Tensor &result,
+                            const Pieces &pieces, const std::string &name) {
+    Stored stored;
+    stored.dims = result.dims;
+    stored.depth = scope.depth;
+    stored.layout = k.layout;
+    std::map<std::string, Expr> sizes;
+    for (const std::string &d : result.dims) {
+        Piece p = pieces.count(d) ? pieces.at(d) : whole(lowering, scope, d, {});
+        if (!p.most.defined() || !variables_in(p.most).empty())
+            throw UserError("schedule.place",
+                            stage.name + ": how much of dim '" + d +
+                                "' is needed at its place has no bound that "
+                                "is free of loop variables, so no storage can be set aside; place it at root or further in.");
+        stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
+        if (p.whole) stored.whole.insert(d);
+        const int64_t unit = lowering.mapping->storage_unit(k, d, p);
+        sizes[d] = simplify(starts_aligned(k, d, unit) ? round_up(p.most, unit) : p.most + Expr(unit - 1), scope.facts);
+    }
+    stored.buffer = {name, result.dtype, extents_in(k.layout, stage, result, sizes, scope.facts), Space::workspace};
+    return stored;
+}
+
+Stored store_root(const Lowering &lowering, const Scope &scope, const Stage &stage, const Tensor &result) {
+    Pieces pieces;
+    for (const std::string &d : result.dims) pieces[d] = whole(lowering, scope, d, {});
+    return stored_pieces(lowering, scope, stage, lowering.knobs(stage.name), result, pieces, result.name);
+}
+
+Stored store_placed(const Lowering &lowering, const Scope &scope, const Stage &stage, const Knobs &knobs, const Tensor &result,
+                    const Pieces &pieces, Names &names) {
+    Stored stored = stored_pieces(lowering, scope, stage, knobs, result, pieces, names.unique(result.name + ".tile"));
+    stored.buffer.space = lowering.mapping->near_space(stored.buffer);
+    return stored;
+}
+
+bool store_is_guarded(const Scope &scope, const Tensor &result) { return scope.at(result.name).buffer.space == Space::argument; }
+
+bool has_room(const Lowering &lowering, const Scope &scope, const Stored &where, const std::vector<Expr> &index,
+              const std::map<std::string, Expr> &at) {
+    if ((where.buffer.space == Space::argument && !where.padded) || where.buffer.space == Space::constant) return false;
+    const std::vector<Expr> axes = locate_at(lowering, scope, where, index, at);
+    for (size_t i = 0; i < axes.size(); i++)
+        if (!prove(axes[i] >= Expr(0), scope.facts) || !prove(axes[i] < where.buffer.extents[i], scope.facts)) return false;
+    return true;
+}
+
+}  // namespace tessera
