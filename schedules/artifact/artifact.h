@@ -8,8 +8,7 @@
 //
 //   { "format": "tessera-schedule", "version": 1, "name", "extends",
 //     "algorithm": {"name", "surface"}, "requires": [feature],
-//     "stages": { stage: { "place", "block", "k", "micro", "levels", "loops", "vector", "unroll", "parallel", "pack",
-//                          "layout", "tail", "split", "instruction", "call", "warps", "directives" } },
+//     "stages": { stage: { knob: what it says } },     the knobs: schedules/knobs/knob.h
 //     "variants": [ {"when": [condition], "stages"} ],
 //     "measured": { anything } }
 //

@@ -3,8 +3,7 @@
 // (artifact.h). Names are resolved against an algorithm when it is lowered, not before.
 //
 //   Schedule  := name, extends?, algorithm?, requires*, {stage: Knobs}, Variant*, measured?
-//   Knobs     := place, block, k, micro, levels, loops, vector, unroll, parallel, pack, layout, tail, split,
-//                instruction, call, warps, directives
+//   Knobs     := what a stage's knobs say, those that are stated
 //   Variant   := when [Condition] {stage: Knobs}                      merged over the schedule where the condition holds
 //
 // A stage's loops, outermost first, are (level, dim) pairs. Unless `loops` lists them they are: block over the stage's
