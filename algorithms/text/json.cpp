@@ -303,9 +303,10 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
     a.outputs = r.at("outputs").texts();
     a.numerics = read_numerics(r.at("numerics"));
     if (auto effects = r.find("effects"))
-        for (const JsonReader &e : effects->items())
-            if (e.text() == "memory") a.updates_state = true;
-            else e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");
+        for (const JsonReader &e : effects->items()) {
+            if (e.text() != "memory") e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");
+            a.updates_state = true;
+        }
     return a;
 }
 

@@ -32,6 +32,9 @@ struct Matrix {
     Matrix &operator=(const Matrix &) = delete;
 };
 
+}  // namespace
+
+// A member of Forest::Loaded, and so of external linkage.
 struct Booster {
     BoosterHandle handle = nullptr;
     explicit Booster(const std::vector<DMatrixHandle> &matrices) {
@@ -44,6 +47,8 @@ struct Booster {
     Booster &operator=(const Booster &) = delete;
     void set(const char *name, const std::string &value) { check(XGBoosterSetParam(handle, name, value.c_str())); }
 };
+
+namespace {
 
 std::vector<float> values_of(const std::vector<const Featured *> &rows) {
     std::vector<float> all;
