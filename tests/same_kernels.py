@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-NOT_CODE = (".manifest.json",)  # it states the date of no kernel, but the hashes of everything else
+NOT_CODE = (".manifest.json",)  # it holds hashes, semantic ones among them, that a change of names may change
 
 
 def programs(schedules):
@@ -54,8 +54,7 @@ def made(generator, schedules, schedule, task):
             out = pathlib.Path(folder) / emit
             done = subprocess.run([generator, "generate", *words, "--emit", emit, "--emit-tiles", "--out", out], capture_output=True, text=True)
             if done.returncode:
-                facts[emit] = done.stderr
-                continue
+                sys.exit(f"{schedule}: generate ended with {done.returncode}: {done.stderr}")
             for file in sorted(out.iterdir()):
                 if file.name.endswith(NOT_CODE):
                     continue

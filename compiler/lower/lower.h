@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// What packs `input`, an operand of `algorithm`: its arguments are the operand and what it is packed into, which is `packed`, as
-// that argument of the program that `lower` gives is.
+// What packs `input`, an operand of `algorithm`. Its arguments are the operand and its packed form, which is declared exactly as the
+// program that `lower` gives takes it.
 TileProgram lower_packing(const Algorithm &algorithm, const PackedInput &input, const Target &target);
 // What packs the operands that the schedule wants packed ahead of time, one program for each, in the order of the inputs.
 // UserError as lower.

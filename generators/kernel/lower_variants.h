@@ -16,7 +16,7 @@ using ObserveVariant = std::function<LoweringObserver(const std::vector<Conditio
 // Checks the schedule against `bound`, the algorithm with its fixed dims, and lowers it variant by variant; the last one has no condition.
 // UserErrors of checks and of lowering; schedule.register-tile before anybody compiles what would take minutes; schedule.prepack where one
 // variant takes an operand packed ahead of time and another does not, or in another layout. `notes` gets what is only
-// unwise (code_size.h). `observe` gives who looks on while the variant with these conditions is lowered.
+// unwise (code_size.h). `observe` gives the observer while the variant with these conditions is lowered.
 Kernel lower_variants(const std::string &name, const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target,
                       std::vector<std::string> *notes = nullptr, const ObserveVariant &observe = {});
 

@@ -4,7 +4,7 @@
 //   here                                   its name, what it is about, how a child's statement of it is merged
 //   schedules/artifact/read.cpp            its JSON form and range
 //   schedules/check/check_stage.cpp        whether what it names is there
-//   compiler/lower/target_knobs.h          the targets that have a use for it
+//   compiler/rewrite/target_knobs.h        the targets that have a use for it
 //   autotune/space/knob_decisions.h        the decisions that it is made of
 //
 // What only passes over knobs (renaming, patterns, laying one set over another, writing JSON) goes by the type of the field.
