@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/kernel/best_match.h"
+#include "generators/kernel/model_choice.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
@@ -243,6 +244,7 @@ std::vector<CheckedArtifact> check_artifacts(const Registry &registry, const std
     const Files files(paths);
     std::vector<std::string> dirs = files.folders;
     dirs.insert(dirs.end(), more.begin(), more.end());
+    if (!model.empty()) model_for(registry, model, target_named("host"));  // what cannot be loaded is refused before anything is checked
     Judge judge(registry, model);
     std::set<std::string> told;  // ids of errors
     std::vector<CheckedArtifact> all;

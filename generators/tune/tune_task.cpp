@@ -9,6 +9,7 @@
 #include "algorithms/text/hash.h"
 #include "bench/measure/machine.h"
 #include "costmodel/model/counted_samples.h"
+#include "generators/kernel/author_made.h"
 #include "generators/kernel/devices.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "generators/kernel/manifest.h"
@@ -161,7 +162,11 @@ CampaignTask task_of(const Registry &registry, const PreparedKernel &p, const Tu
                      {"runners", printable_all(options.runners)},
                      {"versions", {{"tessera", tessera_version()}, {"halide", halide_version()}}}};
     if (!ahead.empty()) task.identity["prepack"] = ahead;
-    for (const auto &mutator : registry.mutators()) task.space.mutators.push_back(mutator.value);
+    for (const auto &mutator : registry.mutators())
+        task.space.mutators.push_back([what = "mutator '" + mutator.name + "'", mutate = mutator.value](
+                                          const Algorithm &algorithm, const Extents &extents,
+                                          const std::function<std::string(const Decision &)> &ask,
+                                          KnobsByStage &stages) { author_made(what, [&] { mutate(algorithm, extents, ask, stages); }); });
     if (!registry.mutators().empty()) task.identity["mutators"] = names_of(registry.mutators());
     if (options.kernel.target.ends_with(".json")) task.identity["target_file"] = sha256(read_file(options.kernel.target));
     else if (find_extension(registry.targets(), options.kernel.target)) task.identity["target_file"] = sha256(target_text(p.target));
