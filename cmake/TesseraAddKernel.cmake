@@ -5,8 +5,10 @@
 #   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
 #   [SCHEDULE <schedule>]            for all targets: a file that ends in .json, relative to the current source folder; the name of one
-#                                    in the folders below, such as matmul/prepacked_avx2; or none, for plain loops; default: the
-#                                    best match in those folders: tuned for this shape, for one near it, or the algorithm's for the target
+#                                    in the folders below, such as matmul/prepacked_avx2; none, for plain loops; or derived, for the
+#                                    cost model's choice; default: the best match in those folders: tuned for this shape, for one near
+#                                    it, or the algorithm's for the target; where there is none, derived
+#   [DERIVE_FOR <dim>=<extent>...]   extents that the kernel mostly runs with: what a derived schedule is for
 #   [SCHEDULE_FOR <target>=<schedule>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
@@ -41,7 +43,7 @@ function(_tessera_schedule result_value result_file subject keyword value genera
   if(value MATCHES "\\.json$")
     _tessera_file(value "${subject}" ${keyword} "${value}")
     set(file "${value}")
-  elseif(NOT value STREQUAL "none")
+  elseif(NOT value MATCHES "^(none|derived)$")
     foreach(dir IN LISTS ARGN)
       if(NOT file AND EXISTS "${dir}/${value}.json")
         set(file "${dir}/${value}.json")
@@ -50,7 +52,7 @@ function(_tessera_schedule result_value result_file subject keyword value genera
     if(NOT file AND generator STREQUAL "Tessera::generator")
       list(JOIN ARGN ", " folders)
       message(FATAL_ERROR "${subject}: ${keyword} '${value}' is not the name of a schedule in ${folders}; expected one, or a file that ends in "
-        ".json, or none")
+        ".json, or none, or derived")
     endif()
   endif()
   set(${result_value} "${value}" PARENT_SCOPE)
@@ -98,7 +100,7 @@ endfunction()
 
 function(tessera_add_kernel name)
   set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
 
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
     message(FATAL_ERROR "${subject}: the name becomes a C function; expected letters, digits and _, got '${name}'")
@@ -106,7 +108,7 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: there is already a target '${name}'; give the kernel another name and say ALGORITHM")
   elseif(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are GENERATOR, ALGORITHM, "
-      "NUMERICS, OPTIONS, SHAPE, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS")
+      "NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS")
   elseif(arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "${subject}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
   endif()
@@ -139,6 +141,8 @@ function(tessera_add_kernel name)
   _tessera_pairs(pairs "${subject}" OPTIONS option "-?[0-9]+" "<name>=<integer>, for example stride=2" ${arg_OPTIONS})
   list(APPEND options ${pairs})
   _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
+  list(APPEND options ${pairs})
+  _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})
   list(APPEND options ${pairs})
   set(inputs)
   set(folders)
@@ -231,7 +235,7 @@ function(tessera_add_kernel name)
   file(MAKE_DIRECTORY "${out}")
   add_custom_command(
     OUTPUT "${library}" "${out}/${name}.h" "${out}/${name}.manifest.json"
-    COMMAND "${program}" generate "${algorithm}" ${options} --out "${out}" --depfile "${out}/${name}.d"
+    COMMAND "${CMAKE_COMMAND}" -E env "TESSERA_CACHE=${CMAKE_BINARY_DIR}/tessera-derived" "${program}" generate "${algorithm}" ${options} --out "${out}" --depfile "${out}/${name}.d"
     DEPENDS ${generator} ${inputs}
     DEPFILE "${out}/${name}.d"
     COMMENT "Generating the kernel ${name}"

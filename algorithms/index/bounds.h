@@ -37,6 +37,10 @@ public:
     // A condition that holds: lt, le, eq on index expressions, `e % c == 0`, and any `&` of these; others are kept as they
     // are and prove only themselves.
     void assume(const Expr &condition);
+    // Proofs under these facts, and under those of copies made from now on, take at most so many steps together; what is asked later is
+    // not proved. Without a limit each proof has its own.
+    void limit(int64_t steps) { steps_left_ = std::make_shared<int64_t>(steps); }
+    bool spend_step() const { return !steps_left_ || --*steps_left_ >= 0; }  // false where none is left
 
     struct Range {
         Expr lo, hi;
@@ -80,6 +84,7 @@ private:
     std::shared_ptr<Known> known_;
     std::shared_ptr<const Variable> variables_;  // the innermost one
     std::shared_ptr<Memo> memo_;
+    std::shared_ptr<int64_t> steps_left_;
     mutable int depth_ = 0;
 };
 

@@ -100,7 +100,7 @@ bool Prover::cancelling(const Expr &f, const Linear &x) const {
 
 bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     if (x.is_constant() && x.constant >= 0) return true;
-    if (++steps > max_proof_steps) return false;
+    if (++steps > max_proof_steps || !b.spend_step()) return false;
     if (int64_t g = coefficient_gcd(x); g > 1) {
         for (Linear::Term &t : x.terms) t.coefficient /= g;
         x.constant = floor_quotient(x.constant, g);

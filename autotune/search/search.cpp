@@ -22,9 +22,11 @@ constexpr size_t max_parents = 24;
 constexpr size_t few_parents = 4;  // measured ones, which are parents more rarely than the model's best
 constexpr size_t elite = 16;       // of a pool, that have children
 constexpr size_t max_unproposed = 64;
-constexpr int first_batch = 6;  // times the population
-constexpr int fresh = 5;        // one of so many is a sample, the others are bred
-constexpr double alike = 0.15;  // of the answers, given to all decisions about such a knob
+constexpr int first_batch = 6;              // times the population
+constexpr int fresh_part = 5;               // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;              // of the answers, given to all decisions about such a knob
+constexpr int64_t max_proof_steps = 50000;  // of a parent's program: less than a second
+constexpr size_t max_explored = 256;
 constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
 
 int differences(const Trace &a, const Trace &b) {
@@ -86,13 +88,13 @@ TileProgram program_of(const SearchSpace &space, const KnobsByStage &stages) {
 }  // namespace
 
 // What there is to do, whatever the schedule.
-static Work work_in(const SearchSpace &space) {
-    return work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, space.extents));
+static Work work_in(const SearchSpace &space, const Extents &extents) {
+    return work_of(space.algorithm, lower(space.algorithm, {}, space.target), all_extents(space.algorithm, extents));
 }
 
-static Featured features_in(const SearchSpace &space, const Work &work, const TileProgram &program) {
-    const Extents extents = all_extents(program, all_extents(space.algorithm, space.extents));
-    return features_of(profile_of(program, extents, space.target, space.threads), work, space.target, space.threads);
+static Featured features_in(const SearchSpace &space, const Workload &workload, const Work &work, const TileProgram &program) {
+    const Extents extents = all_extents(program, all_extents(space.algorithm, workload.extents));
+    return features_of(profile_of(program, extents, space.target, workload.threads), work, space.target, workload.threads);
 }
 
 // The seconds that the roofline gives it; nothing where it does not fit, or is not shown to be safe.
@@ -100,13 +102,13 @@ static std::optional<double> draft_in(const SearchSpace &space, const Work &work
     try {
         const TileProgram program = program_of(space, stages);
         if (!is_proved(program)) return std::nullopt;
-        return features_in(space, work, program).draft;
+        return features_in(space, {space.extents, space.threads}, work, program).draft;
     } catch (const UserError &) { return std::nullopt; }
 }
 
 KnobsByStage first_stages(const SearchSpace &space) {
     const KnobsByStage likely = realize(space, most_likely);
-    const Work work = work_in(space);
+    const Work work = work_in(space, space.extents);
     const std::optional<double> draft = draft_in(space, work, likely), plain = draft_in(space, work, {});
     if (!draft) return {};
     const bool is_worse = plain && *plain < *draft && !space.target.is_gpu();  // of which plain loops use one thread
@@ -114,12 +116,18 @@ KnobsByStage first_stages(const SearchSpace &space) {
 }
 
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
-    : space_(space), options_(options), model_(model), random_(options.seed), work_(work_in(space)) {}
+    : space_(space), options_(options), model_(model), random_(options.seed), workloads_(options.further) {
+    workloads_.insert(workloads_.begin(), {space.extents, space.threads});
+    for (const Workload &workload : workloads_) work_.push_back(work_in(space, workload.extents));
+    best_.resize(workloads_.size());
+}
 
 void Search::complete(Candidate &c) const {
     c.program = program_of(space_, c.stages);
     c.identity = identity_of(c.program);
-    c.features = features_in(space_, work_, c.program);
+    c.features = features_in(space_, workloads_[0], work_[0], c.program);
+    c.further.clear();
+    for (size_t i = 1; i < workloads_.size(); i++) c.further.push_back(features_in(space_, workloads_[i], work_[i], c.program));
 }
 
 Candidate Search::made_of(const KnobsByStage &stages, const std::string &origin) const {
@@ -199,27 +207,67 @@ Trace Search::crossed(const Candidate &a, const Candidate &b) {
     return trace;
 }
 
+// The last bits of a logarithm are the C library's, and must not decide.
+static double rounded(double score) { return std::round(score * 1024) / 1024; }
+
 void Search::score(std::vector<Candidate> &all) {
     const auto start = std::chrono::steady_clock::now();
-    std::vector<Featured> features;
-    for (const Candidate &c : all) features.push_back(c.features);
-    const std::vector<double> scores = model_.predict(features);
-    for (size_t i = 0; i < all.size(); i++) all[i].score = scores[i];
+    for (Candidate &c : all) c.scores.assign(workloads_.size(), 0), c.score = 0;
+    for (size_t w = 0; w < workloads_.size(); w++) {
+        std::vector<Featured> features;
+        for (const Candidate &c : all) features.push_back(w == 0 ? c.features : c.further[w - 1]);
+        const std::vector<double> scores = model_.predict(features);
+        for (size_t i = 0; i < all.size(); i++) {
+            all[i].scores[w] = rounded(scores[i]);
+            all[i].score += all[i].scores[w] / static_cast<double>(workloads_.size());
+        }
+    }
+    keep_best(all);
     scored_ += all.size();
     scoring_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void Search::keep_best(const std::vector<Candidate> &all) {
+    for (size_t w = 0; options_.keep > 0 && w < best_.size(); w++) {
+        std::vector<Candidate> &best = best_[w];
+        for (const Candidate &c : all) {
+            if (best.size() >= options_.keep && c.scores[w] <= best.back().scores[w]) continue;
+            if (std::any_of(best.begin(), best.end(), [&](const Candidate &b) { return b.identity == c.identity; })) continue;
+            const auto place = std::upper_bound(best.begin(), best.end(), c,
+                                                [w](const Candidate &a, const Candidate &b) { return a.scores[w] > b.scores[w]; });
+            best.insert(place, c)->asked.clear();
+            if (best.size() > options_.keep) best.pop_back();
+        }
+    }
+}
+
+bool Search::is_safe(const Candidate &candidate) {
+    const auto [known, fresh] = safe_.try_emplace(candidate.identity, false);
+    if (fresh) known->second = is_proved(program_of(space_, candidate.stages), max_proof_steps);
+    return known->second;
+}
+
+// The best of a pool, best first.
+std::vector<size_t> Search::elite_of(const std::vector<Candidate> &pool, bool of_safe) {
+    std::vector<size_t> best;
+    for (size_t i : ranking(pool)) {
+        if (best.size() == elite) break;
+        if (!of_safe || is_safe(pool[i])) best.push_back(i);
+    }
+    return best;
+}
+
 // Children of the best, until there are as many as `population`: of measured ones and, in a pool that is ranked anew after each brood, of
 // those that the model thinks most of.
-void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen) {
+void Search::breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen, bool of_safe) {
     const Choose sample = sampling(random_);
     const double of_measured = parents_.size() < few_parents ? 0.25 : 0.6;
     for (size_t made = 0; made < population;) {
-        const std::vector<size_t> order = ranking(pool);
+        const std::vector<size_t> order = elite_of(pool, of_safe);
         auto parent = [&]() -> const Candidate * {
             if (!parents_.empty() && (order.empty() || random_.unit() < of_measured))
                 return &parents_[tournament(random_, parents_.size())].candidate;
-            return order.empty() ? nullptr : &pool[order[tournament(random_, std::min(elite, order.size()))]];
+            return order.empty() ? nullptr : &pool[order[tournament(random_, order.size())]];
         };
         std::vector<Candidate> children;
         for (int i = 0; i < options_.brood && made < population; i++, made++) {
@@ -246,7 +294,7 @@ std::vector<Candidate> Search::propose(size_t count) {
     const size_t known = pool.size();
     seeds_.clear(), unproposed_.clear();
     const int population = asked_ ? options_.population : first_batch * options_.population;
-    const int samples = population / fresh;
+    const int samples = population / fresh_part;
     asked_ = true;
     for (int i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
     const size_t sampled = pool.size();
@@ -288,6 +336,24 @@ std::vector<Candidate> Search::propose(size_t count) {
     for (size_t i : order)
         if (!taken[i] && unproposed_.size() < max_unproposed) unproposed_.push_back(std::move(pool[i]));
     return batch;
+}
+
+void Search::explore(size_t count) {
+    std::vector<Candidate> fresh;
+    auto keep = [&](std::optional<Candidate> c) {
+        if (c && proposed_.insert(c->identity).second) fresh.push_back(std::move(*c));
+    };
+    for (Candidate &c : seeds_) keep(std::move(c));
+    seeds_.clear();
+    const size_t samples = count / fresh_part;
+    for (size_t i = 0; i < samples; i++) keep(make(sampling(random_), "sample"));
+    score(fresh);
+    for (Candidate &c : fresh) explored_.push_back(std::move(c));
+    breed(explored_, count - samples, proposed_, true);
+    std::vector<Candidate> best;
+    for (size_t i : ranking(explored_))
+        if (best.size() < max_explored) best.push_back(std::move(explored_[i]));
+    explored_ = std::move(best);
 }
 
 void Search::learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples) {

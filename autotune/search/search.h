@@ -2,7 +2,9 @@
 // become the parents of what comes next. Proposals depend on the seed and on the measurements alone, so a campaign can be replayed
 // from its records.
 #pragma once
+#include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +17,12 @@
 
 namespace tessera {
 
+// What a kernel is run with: extents of its symbolic dims, and threads.
+struct Workload {
+    Extents extents;
+    int threads = 1;
+};
+
 struct Candidate {
     std::string origin;  // "base", "seed", "sample", "mutation", "crossover", "ablation"
     Trace trace;         // empty for a schedule from outside of the space
@@ -24,17 +32,22 @@ struct Candidate {
     uint64_t identity = 0;  // of the program, within this process
     std::string resolved;   // its hash, of what is proposed
     Featured features;
-    double score = 0;
+    std::vector<Featured> further;  // the same of SearchOptions::further
+    std::vector<double> scores;     // by workload, the space's own first
+    double score = 0;               // their mean
 };
 
 // Of the rules by which proposals follow from seed and measurements: a campaign goes on from records of the same version alone.
-constexpr int search_version = 3;
+constexpr int search_version = 4;
 
 struct SearchOptions {
     uint64_t seed = 1;
     int population = 96;        // candidates made for each batch; for the first one, of which the model alone decides, six times as many
     int brood = 8;              // children of the same ranking
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
+    // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
+    std::vector<Workload> further = {};
+    size_t keep = 0;  // of the best at each workload: what best_at gives
 };
 
 // What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
@@ -57,12 +70,19 @@ public:
     void stop_when(const std::function<bool()> &stopped) { stopped_ = stopped; }
     // Up to `count` candidates that were not proposed before, the most promising first; fewer where the space is exhausted.
     std::vector<Candidate> propose(size_t count);
+    // So many more candidates, that the model alone judges: samples, and children of the best of all that were made so. Parents are proved.
+    void explore(size_t count);
+    double best_explored() const { return explored_.empty() ? -INFINITY : explored_.front().score; }
+    // Whether its program is shown to be safe, in as many steps of the prover as a search has time for.
+    bool is_safe(const Candidate &candidate);
     // What came of them; `goodness` is 0 for failures, otherwise the higher, the better.
     void learn(const std::vector<Candidate> &candidates, const std::vector<double> &goodness, const std::vector<Example> &examples);
 
     // What sampling and breeding gave that could not be lowered, is too much code, or is not shown to be safe, among all.
     size_t made() const { return made_; }
     size_t refused() const { return refused_; }
+    // The best at a workload, 0 for the space's own, of all that the model scored, best first; without their programs.
+    const std::vector<Candidate> &best_at(size_t workload) const { return best_[workload]; }
     // Candidates that the model scored, and the seconds that took.
     size_t scored() const { return scored_; }
     double scoring_s() const { return scoring_s_; }
@@ -72,11 +92,15 @@ private:
     SearchOptions options_;
     CostModel &model_;
     RandomNumbers random_;
-    Work work_;
-    std::set<uint64_t> proposed_;        // identities
-    std::vector<Candidate> seeds_;       // not in a pool yet
-    std::vector<Candidate> unproposed_;  // the best of the last pool that were left over
-    bool asked_ = false;                 // for proposals
+    std::vector<Workload> workloads_;           // the space's own first
+    std::vector<Work> work_;                    // at each
+    std::vector<std::vector<Candidate>> best_;  // at each
+    std::set<uint64_t> proposed_;               // identities
+    std::vector<Candidate> seeds_;              // not in a pool yet
+    std::vector<Candidate> unproposed_;         // the best of the last pool that were left over
+    std::vector<Candidate> explored_;           // the best of them
+    std::map<uint64_t, bool> safe_;             // by identity
+    bool asked_ = false;                        // for proposals
     struct Parent {
         Candidate candidate;
         double goodness = 0;
@@ -89,10 +113,12 @@ private:
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
     void complete(Candidate &candidate) const;
-    void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen);
+    void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen, bool of_safe = false);
+    std::vector<size_t> elite_of(const std::vector<Candidate> &pool, bool of_safe);
     Trace mutated(const Candidate &parent);
     Trace crossed(const Candidate &a, const Candidate &b);
     void score(std::vector<Candidate> &all);
+    void keep_best(const std::vector<Candidate> &all);
 };
 
 }  // namespace tessera

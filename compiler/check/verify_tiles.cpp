@@ -22,7 +22,10 @@ constexpr size_t own_facts_limit = 24;
 
 class TileVerifier {
 public:
-    TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all) : program(p), programs(all), facts(p.dims) {
+    TileVerifier(const TileProgram &p, const std::vector<TileProgram> &all, std::optional<int64_t> max_steps)
+        : program(p), programs(all), dim_facts(p.dims) {
+        if (max_steps) dim_facts.limit(*max_steps);
+        facts = dim_facts;
         gpu = names_gpu(p.target);
         for (const Dim &d : p.dims) dims.insert(d.name);
         for (const Parameter &q : p.parameters) parameters[q.name] = q.dtype;
@@ -43,6 +46,7 @@ private:
     const TileProgram &program;
     const std::vector<TileProgram> &programs;  // that may be invoked
     bool gpu = false;
+    Bounds dim_facts;  // of dims alone
     Bounds facts;
     std::set<std::string> dims, writable, states, stored;
     std::string thread;  // the variable of the thread loop that is open
@@ -99,12 +103,12 @@ private:
         std::optional<Bounds> less, more;
         auto holds = [&](const Expr &condition) {
             // Few facts first: a proof that fails among many takes long, and an own buffer's index needs none.
-            if (!less) add_facts(less.emplace(program.dims), where, nullptr, Facts::ranges);
+            if (!less) add_facts(less.emplace(dim_facts), where, nullptr, Facts::ranges);
             if (prove(condition, *less)) return true;
             bool own = !is_given(b);
             if ((!own || known.facts().size() <= own_facts_limit) && prove(condition, known)) return true;
             if (own) return false;
-            if (!more) add_facts(more.emplace(program.dims), where, nullptr, Facts::counts);
+            if (!more) add_facts(more.emplace(dim_facts), where, nullptr, Facts::counts);
             return prove(condition, *more);
         };
         auto any = [](const Expr &e, const std::function<bool(const Expr &)> &rule) { return rule(e->args[0]) || rule(e->args[1]); };
@@ -505,11 +509,11 @@ private:
 
 }  // namespace
 
-std::vector<std::string> verify(const TileProgram &program) {
+static std::vector<std::string> assumed_of(const TileProgram &program, std::optional<int64_t> max_steps) {
     std::vector<std::string> assumed;
     std::vector<TileProgram> before;  // a program invokes earlier ones only
     auto check = [&](const TileProgram &p) {
-        std::vector<std::string> more = TileVerifier(p, before).assumed;
+        std::vector<std::string> more = TileVerifier(p, before, max_steps).assumed;
         assumed.insert(assumed.end(), more.begin(), more.end());
     };
     for (const TileProgram &p : program.programs) check(p), before.push_back(p);
@@ -517,9 +521,11 @@ std::vector<std::string> verify(const TileProgram &program) {
     return assumed;
 }
 
-bool is_proved(const TileProgram &program) {
+std::vector<std::string> verify(const TileProgram &program) { return assumed_of(program, std::nullopt); }
+
+bool is_proved(const TileProgram &program, std::optional<int64_t> max_steps) {
     try {
-        return verify(program).empty();
+        return assumed_of(program, max_steps).empty();
     } catch (const UserError &) { return false; }
 }
 

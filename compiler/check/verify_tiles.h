@@ -12,6 +12,7 @@
 //               no thread touches the registers of another one
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ constexpr int64_t stack_bytes_limit = 128 * 1024;
 // while it runs. InternalError for a rule that is broken. UserError schedule.unproved for an argument's or a constant's access or a
 // race that cannot be shown to be safe, schedule.storage when tiles need more stack than there is.
 std::vector<std::string> verify(const TileProgram &program);
-// Whether it passes, and nothing was assumed. InternalError as verify.
-bool is_proved(const TileProgram &program);
+// Whether it passes, and nothing was assumed. With `max_steps`, whether that takes no more steps of the prover: a search can do without
+// a program that takes seconds. InternalError as verify.
+bool is_proved(const TileProgram &program, std::optional<int64_t> max_steps = std::nullopt);
 
 }  // namespace tessera

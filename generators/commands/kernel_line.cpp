@@ -19,9 +19,15 @@ void add_schedule_dirs(const CommandLine &line, std::vector<std::string> &dirs) 
 
 void add_schedule_options(const CommandLine &line, KernelOptions &options) {
     line.option("--schedule", options.schedule,
-                "A schedule's name or file (*.json), or 'none' for plain loops; default: what was tuned for the shape or, within 4 "
-                "times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any")
+                "A schedule's name or file (*.json), 'none' for plain loops, 'derived' for the cost model's choice; default: what was "
+                "tuned for the shape or, within 4 "
+                "times each extent, the nearest one, otherwise <algorithm>/<target>, of the nearest target that has any, otherwise "
+                "'derived'")
         .takes("NAME|FILE");
+    line.option("--derive-for", options.derive_for,
+                "Extents that the kernel mostly runs with, such as M=512: what a derived schedule is for; of other dynamic dims it is for "
+                "small and large ones")
+        .takes("DIM=EXTENT");
     line.option("--target", options.target,
                 "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, "
                 "with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
@@ -39,6 +41,7 @@ const char *name_of(Match::How how) {
     case Match::How::exact: return "exact";
     case Match::How::nearest: return "nearest";
     case Match::How::family: return "family";
+    case Match::How::derived: return "derived";
     case Match::How::none: return "none";
     }
     return "?";
@@ -48,12 +51,29 @@ namespace {
 
 constexpr int64_t max_apart = 4;
 
-bool is_near(const Extents &a, const Extents &b) {
-    if (a.size() != b.size()) return false;
-    return std::all_of(a.begin(), a.end(), [&](const auto &dim) {
-        const auto other = b.find(dim.first);
-        return other != b.end() && dim.second <= other->second * max_apart && other->second <= dim.second * max_apart;
-    });
+// What the artifact was tuned with, of the dims that the kernel fixes.
+Extents tuned_with(const KernelTask &task, const Extents &fixed) {
+    Extents known;
+    for (const Extents *all : {&task.fixed, &task.extents})
+        for (const auto &[dim, extent] : *all)
+            if (fixed.count(dim)) known.emplace(dim, extent);
+    return known;
+}
+
+// Dims that the artifact's kernel fixes and this one does not.
+std::vector<std::string> fixed_there_alone(const KernelTask &task, const Extents &fixed) {
+    std::vector<std::string> dims;
+    for (const auto &[dim, extent] : task.fixed)
+        if (!fixed.count(dim)) dims.push_back(dim + "=" + std::to_string(extent));
+    return dims;
+}
+
+bool is_near(const KernelTask &task, const Extents &fixed) {
+    const Extents known = tuned_with(task, fixed);
+    return known.size() == fixed.size() && std::all_of(fixed.begin(), fixed.end(), [&](const auto &dim) {
+               const int64_t there = known.at(dim.first);
+               return dim.second <= there * max_apart && there <= dim.second * max_apart;
+           });
 }
 
 struct Anchor {
@@ -61,17 +81,21 @@ struct Anchor {
     KernelTask task;
     bool is_predicted = false;
     double distance = 0, dynamic_points = 1;
+    bool fixes_less = false;  // than the kernel
     bool operator<(const Anchor &other) const {
-        return std::make_tuple(is_predicted, distance, task.threads, -dynamic_points, schedule.name()) <
-               std::make_tuple(other.is_predicted, other.distance, other.task.threads, -other.dynamic_points, other.schedule.name());
+        return std::make_tuple(is_predicted, distance, fixes_less, task.threads, -dynamic_points, schedule.name()) <
+               std::make_tuple(other.is_predicted, other.distance, other.fixes_less, other.task.threads, -other.dynamic_points,
+                               other.schedule.name());
     }
 };
 
-// What was tuned for this algorithm on this target: the measured first, nearest shape first. `unreadable` gets the others, with why.
+// What was tuned for this algorithm on this target: the measured first, nearest shape first. `passed_over` gets others that come near, with why.
 std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
-                            const Library &library, const std::vector<std::string> &names, std::vector<std::string> &unreadable) {
+                            const Library &library, const std::vector<std::string> &names, std::vector<std::string> &passed_over) {
     const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";
     std::vector<Anchor> all;
+    size_t of_fixed_dims = 0;
+    std::string first_of_them;
     for (const std::string &name : names) {
         if (!name.starts_with(folder)) continue;
         try {
@@ -81,13 +105,22 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
             if (!provenance || record->goal.metric != Metric::latency) continue;  // tuned for something else than the speed of one call
             const KernelTask &task = provenance->task;
             const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
-            if (!same || task.options != options || !is_near(task.fixed, fixed)) continue;
-            Anchor anchor{schedule, task, record->is_predicted, shape_distance(task.fixed, fixed)};
+            if (!same || task.options != options) continue;
+            if (!is_near(task, fixed)) continue;
+            if (const auto dims = fixed_there_alone(task, fixed); !dims.empty()) {
+                if (of_fixed_dims++ == 0)
+                    first_of_them = name + ": it is for " + join(dims) + ", which the kernel leaves dynamic; --shape fixes dims";
+                continue;
+            }
+            Anchor anchor{schedule, task, record->is_predicted, shape_distance(tuned_with(task, fixed), fixed)};
+            anchor.fixes_less = task.fixed.size() < fixed.size();
             for (const auto &[dim, extent] : task.extents) anchor.dynamic_points *= static_cast<double>(extent);
             all.push_back(anchor);
-        } catch (const UserError &error) { unreadable.push_back(name + ": " + error.what()); }
+        } catch (const UserError &error) { passed_over.push_back(name + ": " + error.what()); }
     }
     std::sort(all.begin(), all.end());
+    if (all.empty() && of_fixed_dims > 0)
+        passed_over.push_back(first_of_them + (of_fixed_dims > 1 ? fmt::format("; {} more are alike", of_fixed_dims - 1) : ""));
     return all;
 }
 
@@ -152,7 +185,7 @@ Match best_match(const Algorithm &declared, const Options &options, const Extent
                 match.passed_over.push_back(anchor.schedule.name() + ": " + why);
                 continue;
             }
-            match.schedule = anchor.schedule, match.tuned_for = anchor.task.fixed, match.is_predicted = anchor.is_predicted;
+            match.schedule = anchor.schedule, match.tuned_for = tuned_with(anchor.task, fixed), match.is_predicted = anchor.is_predicted;
             match.how = anchor.task.fixed == fixed ? Match::How::exact : Match::How::nearest;
             return true;
         }

@@ -2,9 +2,11 @@
 //
 //   exact    an artifact <algorithm>/<numerics>/<target>/… that was tuned for this kernel: the same options, the same dims fixed,
 //            at the same extents
-//   nearest  the one of these whose fixed extents are nearest (shape_distance), each within 4 times the kernel's
+//   nearest  one that fixes no other dims, and was tuned with extents of all that the kernel fixes, each within 4 times the kernel's;
+//            the one whose extents are nearest (shape_distance)
 //   family   <algorithm>/<numerics>/<target>, then <algorithm>/<target>; the latter are made for f32, and other numerics take
 //            them where they fit their stages
+//   derived  where there is none of these, what the cost model chooses (derived_schedule.h); not found here
 //
 // What was measured goes before what a cost model chose alone, however near that is. Of equally near artifacts the one for fewer
 // threads is taken, then the one tuned with the larger dynamic extents, then the first by name. One that no longer applies or cannot be
@@ -27,9 +29,9 @@ namespace tessera {
 std::vector<std::string> nearest_targets(const Target &target);
 
 struct Match {
-    enum class How { named, exact, nearest, family, none } how = How::none;
+    enum class How { named, exact, nearest, family, derived, none } how = How::none;
     std::optional<Schedule> schedule;
-    Extents tuned_for;                     // fixed extents of the nearest
+    Extents tuned_for;                     // what the nearest was tuned with, of the dims that the kernel fixes
     bool is_predicted = false;             // a cost model chose it alone, nothing was measured
     std::vector<std::string> passed_over;  // artifacts that were nearer, with why they do not apply
     std::vector<std::string> targets;      // looked through, up to the one that had it

@@ -4,9 +4,12 @@
 #include <iostream>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
+#include "generators/kernel/derived_schedule.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
@@ -30,11 +33,23 @@ std::vector<Kernel> PreparedKernel::kernels() const {
     return all;
 }
 
-// `no_schedule` says what is done where there is none.
-static void note_match(const PreparedKernel &p, const std::string &no_schedule) {
+// Derives a schedule, and says how it was come by.
+static std::string derive_for(PreparedKernel &p, const Registry &registry, const KernelOptions &options) {
+    // Of "host", the processor that it is called by, with that one's stated caches: no machine that builds decides what is built.
+    const Target target = options.target == "host" ? target_named(p.target.name) : p.target;
+    const DerivedSchedule derived =
+        derived_schedule(registry, p.declared, p.fixed, parse_shape(options.derive_for, "--derive-for"), target);
+    p.schedule = derived.schedule, p.match.how = Match::How::derived;
+    std::string text = "derived";
+    if (derived.candidates > 0) text += fmt::format(" from {} candidates in {:.1f} s", derived.candidates, derived.seconds);
+    return derived.file ? text + ", kept in " + derived.file->string() : text;
+}
+
+// `derived` says how, where the schedule was derived.
+static void note_match(const PreparedKernel &p, const std::string &derived) {
     const std::string kernel = p.declared.name + " on " + p.target.name + ": ";
     for (const std::string &why : p.match.passed_over) std::cerr << "note: " << kernel << "passed over " << why << "\n";
-    std::string taken = "no schedule, " + no_schedule;
+    std::string taken = "no schedule, so that the one to beat is the space's most likely";
     if (p.schedule) taken = "schedule '" + p.schedule->name() + "'";
     const char *tuned = p.match.is_predicted ? ", predicted, not measured, for " : ", tuned for ";
     if (p.match.how == Match::How::exact) taken += std::string(tuned) + "this shape";
@@ -42,6 +57,7 @@ static void note_match(const PreparedKernel &p, const std::string &no_schedule) 
         taken += std::string(tuned) + "the nearest shape,";
         for (const auto &[dim, extent] : p.match.tuned_for) taken += " " + dim + "=" + std::to_string(extent);
     }
+    if (p.match.how == Match::How::derived) taken += ", " + derived;
     std::cerr << "note: " << kernel << taken << "; --schedule chooses another\n";
 }
 
@@ -59,7 +75,11 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
                                       : best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;
         p.watched = looked_at(p.declared, p.match, folders);
-        if (!options.quiet) note_match(p, options.family_only ? "so that the one to beat is the space's most likely" : "plain loops");
+        const std::string derived = p.schedule || options.family_only ? "" : derive_for(p, registry, options);
+        if (!options.quiet) note_match(p, derived);
+    } else if (options.schedule == "derived") {
+        const std::string derived = derive_for(p, registry, options);
+        if (!options.quiet) note_match(p, derived);
     } else {
         p.schedule = named_schedule(options.schedule, library);
         p.match.how = Match::How::named;

@@ -1,0 +1,39 @@
+// A schedule for an algorithm that nobody tuned: the best that the cost model finds in its space. Nothing is measured. The result is a
+// function of algorithm, target, workloads and model, and of nothing on the machine that derives it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "autotune/search/search.h"
+#include "autotune/search/tuned_schedule.h"
+
+namespace tessera {
+
+// Of the rules by which a derived schedule follows from its task: what was derived by others is derived again.
+constexpr int derivation_version = 1;
+
+// Workloads that a kernel may meet, and where a schedule of its own pays: `when` are conditions on extents; none for what the schedule is
+// made for as a whole.
+struct ExpectedWorkload {
+    Workload workload;
+    std::vector<Condition> when;
+};
+
+// What a kernel is expected to run with: every symbolic dim at a middle extent, on one thread and on several; all large; all small; and
+// each dim at 1 and at few, the others as they were. Dims of `known` have these extents in all of them. The others' are legal by
+// constraints, and the work of each workload is bounded. At most `max_workloads`. UserError as all_extents, of `known`.
+constexpr size_t max_workloads = 9;
+std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, const Extents &known = {});
+
+struct Derivation {
+    KnobsByStage stages;
+    std::vector<TunedVariant> variants;  // at most 3, the most special first
+    size_t candidates = 0;               // that were judged
+};
+
+// The schedule with the best mean score over the workloads without conditions, and variants where another one is clearly better at a
+// workload with conditions. Every program of it is proved. For a GPU, whose programs no model knows, the space's most likely schedule.
+// `algorithm` has its fixed dims bound.
+Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model);
+
+}  // namespace tessera

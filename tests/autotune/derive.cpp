@@ -1,0 +1,96 @@
+#include "autotune/search/derive.h"
+
+#include <catch2/catch.hpp>
+
+#include "algorithms/build/builder.h"
+#include "autotune/search/tuned_schedule.h"
+#include "compiler/check/verify_tiles.h"
+#include "compiler/lower/lower.h"
+#include "tests/autotune/kernels.h"
+
+namespace tessera::test_derive {
+
+using namespace tessera::test;
+
+static Derivation derived(const Algorithm &algorithm, const std::string &target, const Extents &known = {}) {
+    const auto model = roofline_model();
+    return derive(algorithm, target_named(target), expected_workloads(algorithm, known), *model);
+}
+
+static nlohmann::json documents_of(const Derivation &d) {
+    nlohmann::json all = {document_of(d.stages)};
+    for (const TunedVariant &v : d.variants) all.push_back(document_of(v.stages));
+    return all;
+}
+
+TEST_CASE("workloads are of middle, large and small extents, and of each dim alone small") {
+    const std::vector<ExpectedWorkload> all = expected_workloads(library::matmul({}));
+    REQUIRE(all.size() == max_workloads);
+    CHECK(all[0].workload.extents == Extents{{"M", 256}, {"N", 256}, {"K", 256}});
+    CHECK(all[0].workload.threads == 1);
+    CHECK(all[1].workload.extents == all[0].workload.extents);
+    CHECK(all[1].workload.threads > 1);
+    CHECK(all[0].when.empty());
+    CHECK(all[1].when.empty());
+    CHECK(all[3].when.size() == 3);
+    CHECK(all[4].workload.extents == Extents{{"M", 1}, {"N", 256}, {"K", 256}});
+    REQUIRE(all[4].when.size() == 1);
+    CHECK(holds(all[4].when[0], 1));
+    CHECK(!holds(all[4].when[0], 16));
+}
+
+TEST_CASE("workloads keep the dims' constraints, and what is known") {
+    Builder f("scaled", {});
+    const Dim M("M", multiple_of(24)), N("N", at_least(2));
+    const Tile x = f.input("x", {M, N});
+    const Algorithm a = f.output("y", 2 * x).build();
+    for (const ExpectedWorkload &w : expected_workloads(a)) {
+        CHECK(w.workload.extents.at("M") % 24 == 0);
+        CHECK(w.workload.extents.at("N") >= 2);
+    }
+    for (const ExpectedWorkload &w : expected_workloads(a, {{"N", 7}})) CHECK(w.workload.extents.at("N") == 7);
+    const Algorithm fixed = bind_extents(a, {{"M", 48}, {"N", 5}});
+    const std::vector<ExpectedWorkload> all = expected_workloads(fixed);
+    CHECK(all.size() == 2);
+    CHECK(all[0].workload.extents.empty());
+}
+
+TEST_CASE("a derived schedule is the same every time, is proved, and is better than the first guess") {
+    for (const SmallKernel &kernel : small_kernels()) {
+        if (kernel.name != "matmul" && kernel.name != "layernorm" && kernel.name != "cumulative_sum" && kernel.name != "column_sum")
+            continue;
+        CAPTURE(kernel.name);
+        const Derivation first = derived(kernel.algorithm, "avx2"), second = derived(kernel.algorithm, "avx2");
+        CHECK(documents_of(first) == documents_of(second));
+        CHECK(first.candidates == second.candidates);
+        CHECK(first.candidates > 100);
+        CHECK(first.variants.size() <= 3);
+        for (const TunedVariant &v : first.variants) {
+            CHECK(!v.when.empty());
+            CHECK(is_proved(lower(kernel.algorithm, v.stages, target_named("avx2"))));
+        }
+        const auto model = roofline_model();
+        const Extents usual = expected_workloads(kernel.algorithm)[0].workload.extents;
+        const SearchSpace space = {kernel.algorithm, target_named("avx2"), usual, 1, {}, {}};
+        const Search search(space, {}, *model);
+        const Candidate chosen = search.made_of(first.stages, "derived"), guess = search.made_of(first_stages(space), "first");
+        CHECK(is_proved(chosen.program));
+        CHECK(draft_score(chosen.features) >= draft_score(guess.features) - 0.25);  // it serves other workloads too
+    }
+}
+
+TEST_CASE("what is known of extents decides what a derived schedule is for") {
+    const Algorithm matmul = library::matmul({});
+    CHECK(derived(matmul, "avx2", {{"M", 1}, {"N", 512}, {"K", 512}}).variants.empty());
+    CHECK(documents_of(derived(matmul, "avx2", {{"M", 1}, {"N", 512}, {"K", 512}})) !=
+          documents_of(derived(matmul, "avx2", {{"M", 512}, {"N", 512}, {"K", 512}})));
+}
+
+TEST_CASE("of a GPU, whose programs no model knows, the space's most likely schedule is taken") {
+    const Derivation d = derived(library::softmax({}), "opencl");
+    CHECK(d.candidates == 1);
+    CHECK(d.variants.empty());
+    CHECK(is_proved(lower(library::softmax({}), d.stages, target_named("opencl"))));
+}
+
+}  // namespace tessera::test_derive

@@ -1,0 +1,116 @@
+#include "generators/kernel/derived_schedule.h"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/generators/harness.h"
+
+namespace tessera::test_derived_schedule {
+
+namespace fs = std::filesystem;
+using namespace tessera::test;
+
+namespace {
+
+// A folder for derived schedules, which the environment names while this lives.
+class Cache {
+public:
+    Cache() { setenv("TESSERA_CACHE", folder_.path().c_str(), 1); }
+    ~Cache() {
+        if (before_) setenv("TESSERA_CACHE", before_->c_str(), 1);
+        else unsetenv("TESSERA_CACHE");
+    }
+    std::vector<fs::path> files() const {
+        std::vector<fs::path> all;
+        for (const auto &entry : fs::directory_iterator(folder_.path()))
+            if (entry.is_regular_file()) all.push_back(entry.path());
+        return all;
+    }
+    fs::path path() const { return folder_.path(); }
+
+private:
+    TemporaryFolder folder_;
+    std::optional<std::string> before_ =
+        std::getenv("TESSERA_CACHE") ? std::optional<std::string>(std::getenv("TESSERA_CACHE")) : std::nullopt;
+};
+
+Outcome shown(const std::vector<std::string> &more = {}, const char *what = "schedule") {
+    std::vector<std::string> words = {"show", "ring_append", "--what", what, "--target", "avx2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return generator(words);
+}
+
+}  // namespace
+
+TEST_CASE("where no artifact fits, a schedule is derived once and kept") {
+    const Cache cache;
+    const Outcome first = shown();
+    CHECK(first.code == 0);
+    CHECK_THAT(first.err, Catch::StartsWith("note: ring_append on avx2: schedule 'ring_append/f32/avx2', derived from ") &&
+                              Catch::Contains(" candidates in ") && Catch::Contains(", kept in " + cache.path().string()) &&
+                              Catch::EndsWith("; --schedule chooses another\n"));
+    REQUIRE(cache.files().size() == 1);
+    const Outcome second = shown();
+    CHECK_THAT(second.err, Catch::Contains("', derived, kept in ") && !Catch::Contains("candidates"));
+    CHECK(second.out == first.out);
+
+    // A damaged file is as good as none.
+    std::ofstream(cache.files()[0]) << "{";
+    const Outcome third = shown();
+    CHECK_THAT(third.err, Catch::Contains("derived from "));
+    CHECK(third.out == first.out);
+    CHECK(read_file(cache.files()[0]) != "{");
+}
+
+TEST_CASE("a derived schedule is ready to be checked in") {
+    const Cache cache;
+    const TemporaryFolder schedules;
+    const Outcome derived = shown();
+    fs::create_directories(schedules.path() / "ring_append/f32");
+    std::ofstream(schedules.path() / "ring_append/f32/avx2.json") << derived.out;
+    const Outcome taken = shown({"--schedule-dir", schedules.path()});
+    CHECK(taken.err == "note: ring_append on avx2: schedule 'ring_append/f32/avx2'; --schedule chooses another\n");
+    CHECK(shown({"--schedule-dir", schedules.path()}, "tiles").out == shown({}, "tiles").out);
+}
+
+TEST_CASE("nothing is kept where the folder for it is none, or nobody wants it kept") {
+    const Cache cache;
+    const fs::path file = cache.path() / "file";
+    std::ofstream(file) << "";
+    for (const std::string &named : {file.string(), std::string()}) {
+        setenv("TESSERA_CACHE", named.c_str(), 1);
+        const Outcome o = shown();
+        CHECK(o.code == 0);
+        CHECK_THAT(o.err, Catch::Contains("derived from ") && !Catch::Contains("kept in"));
+    }
+}
+
+TEST_CASE("a schedule can be derived where an artifact fits, and for extents that the kernel mostly has") {
+    const Cache cache;
+    const std::vector<std::string> words = {"show", "matmul", "--what", "schedule", "--target", "avx2", "--schedule", "derived"};
+    const Outcome any = generator(words);
+    CHECK_THAT(any.err, Catch::StartsWith("note: matmul on avx2: schedule 'matmul/f32/avx2', derived from "));
+    std::vector<std::string> one = words;
+    one.insert(one.end(), {"--derive-for", "M=1", "N=512", "K=512"});
+    const Outcome skinny = generator(one);
+    CHECK_THAT(skinny.out, !Catch::Contains("variants"));
+    CHECK(skinny.out != any.out);
+    CHECK(cache.files().size() == 2);
+    std::vector<std::string> unknown = words;
+    unknown.insert(unknown.end(), {"--derive-for", "J=1"});
+    check_refused(unknown, {"error[command.extents]", "'J'"});
+}
+
+TEST_CASE("the manifest says that a schedule was derived") {
+    const Cache cache;
+    const TemporaryFolder out;
+    const Outcome o = generator({"generate", "ring_append", "--target", "avx2", "--quiet", "--out", out.path()});
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    const auto manifest = nlohmann::json::parse(read_file(out.path() / "ring_append.manifest.json"));
+    CHECK(manifest["targets"][0]["schedule"]["match"] == "derived");
+    CHECK(manifest["targets"][0]["schedule"]["name"] == "ring_append/f32/avx2");
+}
+
+}  // namespace tessera::test_derived_schedule
