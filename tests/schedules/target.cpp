@@ -133,6 +133,9 @@ TEST_CASE("the targets of one library come best first") {
 TEST_CASE("targets that cannot share a library: the words") {
     check_words([] { targets_named("avx2,x86-64,avx2"); },
                 {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
+    check_words([] { targets_named("avx2,avx2+fma"); },
+                {"error[target.repeated]: targets 'avx2,avx2+fma': 'avx2' and 'avx2+fma' both stand "
+                 "for the code of 'avx2', which a library has once; name one of them."});
     check_words([] { targets_named("avx2,arm64"); }, {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of "
                                                       "processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
     check_words([] { targets_named("cuda-sm80,cuda-sm86"); },
