@@ -1,7 +1,10 @@
 #include "schedules/target/target.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 
+#include "support/text/error.h"
 #include "tests/support/words.h"
 
 namespace tessera::test_target {
@@ -128,6 +131,12 @@ TEST_CASE("the targets of one library come best first") {
     for (const char *list : {"x86-64,avx2,avx512", "avx512,avx2,x86-64", "avx2,avx512,x86-64"}) CHECK(names(list) == sorted);
     CHECK(names("avx2") == std::vector<std::string>{"avx2"});
     CHECK(names("arm64,arm64+asimddp") == std::vector<std::string>{"arm64+asimddp", "arm64"});
+}
+
+TEST_CASE("tessera_add_kernel knows the targets that there are") {
+    std::ifstream file(TESSERA_SOURCE_DIR "/cmake/TesseraAddKernel.cmake");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    CHECK_THAT(text, Catch::Contains("set(known " + join(target_names(), " ") + ")"));
 }
 
 TEST_CASE("targets that cannot share a library: the words") {

@@ -336,7 +336,7 @@ std::string Run::render(const std::vector<Piece> &pieces, std::vector<std::strin
         }
         const std::string inner = render(p.term, lines, taken);
         const Term &t = terms_[static_cast<size_t>(p.term)];
-        text += t.name.empty() && t.precedence > p.most ? "(" + inner + ")" : inner;
+        text += t.name.empty() && t.precedence > p.max_precedence ? "(" + inner + ")" : inner;
     }
     return text;
 }

@@ -38,7 +38,7 @@ public:
     }
     // What a placed stage computes is mostly one tile, of which not all may be needed.
     bool runs_once(const Piece &piece, int64_t tile, const Bounds &facts) const override {
-        return piece.most.is_constant() && piece.most->value.integer <= tile && prove(Expr(1) <= piece.size, facts);
+        return piece.max_size.is_constant() && piece.max_size->value.integer <= tile && prove(Expr(1) <= piece.size, facts);
     }
     bool joins_runs() const override { return false; }
     // One version for both: threads test their points while they wait for memory, and shared memory need be set aside once only.
