@@ -322,20 +322,20 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     undefined_on(op, "floats");
 }
 
-using Operands = std::vector<HExpr>;
-static constexpr OpTable<HExpr (*)(const Operands &)> bool_operations(is_on_truths,
-                                                                      {{Op::logical_not, [](const Operands &x) { return !x[0]; }},
-                                                                       {Op::bit_and, [](const Operands &x) { return x[0] && x[1]; }},
-                                                                       {Op::bit_or, [](const Operands &x) { return x[0] || x[1]; }},
-                                                                       {Op::bit_xor, [](const Operands &x) { return x[0] != x[1]; }},
-                                                                       {Op::ne, [](const Operands &x) { return x[0] != x[1]; }},
-                                                                       {Op::eq, [](const Operands &x) { return x[0] == x[1]; }},
-                                                                       {Op::lt, [](const Operands &x) { return !x[0] && x[1]; }},
-                                                                       {Op::le, [](const Operands &x) { return !x[0] || x[1]; }},
-                                                                       {Op::min, [](const Operands &x) { return x[0] && x[1]; }},
-                                                                       {Op::max, [](const Operands &x) { return x[0] || x[1]; }}});
+using HExprs = std::vector<HExpr>;
+static constexpr OpTable<HExpr (*)(const HExprs &)> bool_operations(is_on_truths,
+                                                                    {{Op::logical_not, [](const HExprs &x) { return !x[0]; }},
+                                                                     {Op::bit_and, [](const HExprs &x) { return x[0] && x[1]; }},
+                                                                     {Op::bit_or, [](const HExprs &x) { return x[0] || x[1]; }},
+                                                                     {Op::bit_xor, [](const HExprs &x) { return x[0] != x[1]; }},
+                                                                     {Op::ne, [](const HExprs &x) { return x[0] != x[1]; }},
+                                                                     {Op::eq, [](const HExprs &x) { return x[0] == x[1]; }},
+                                                                     {Op::lt, [](const HExprs &x) { return !x[0] && x[1]; }},
+                                                                     {Op::le, [](const HExprs &x) { return !x[0] || x[1]; }},
+                                                                     {Op::min, [](const HExprs &x) { return x[0] && x[1]; }},
+                                                                     {Op::max, [](const HExprs &x) { return x[0] || x[1]; }}});
 
-static HExpr bool_operation(Op op, const Operands &x) { return bool_operations.at(op, "bools")(x); }
+static HExpr bool_operation(Op op, const HExprs &x) { return bool_operations.at(op, "bools")(x); }
 
 // Halide's division rounds toward minus infinity for a positive divisor, as ours does; ours is also defined for
 // negative divisors and 0, where the machine's instruction may trap.
