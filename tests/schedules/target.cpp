@@ -1,5 +1,6 @@
 #include "schedules/target/target.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
