@@ -80,8 +80,9 @@ TEST_CASE("only the try that counts is shown") {
     second.show();
     CHECK(titles(seen) == std::vector<std::string>{"second"});
     CHECK(!HeldSteps({}).observer());
-    // Whatever is tried, a lowering begins once, and its last step is what comes out.
+    // Where lowering may try twice, for conditions and for borders of images, it begins once, and its last step is what comes out.
     for (const Case &c : library_cases(8)) {
+        if (c.when.empty() && !c.name.starts_with("conv")) continue;
         INFO(c.name);
         const std::vector<LoweringStep> steps = steps_of(c.algorithm, c.stages, "avx2", c.when);
         const std::vector<std::string> all = titles(steps);
