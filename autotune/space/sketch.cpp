@@ -228,6 +228,8 @@ KnobsByStage Sketch::run() {
     return stages_;
 }
 
+bool is_authors(const UserError &error) { return error.id() == "tune.decision" || error.id() == "generator.builder"; }
+
 KnobsByStage realize(const SearchSpace &space, const Choose &choose) { return Sketch(space, choose).run(); }
 
 }  // namespace tessera
