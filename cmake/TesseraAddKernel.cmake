@@ -12,10 +12,10 @@
 #   [SCHEDULE_FOR <target>=<schedule>...]   for one target of several
 #   [SCHEDULE_DIRS <folder>...]      where schedules and their ancestors are looked for, before Tessera's own
 #   [EMIT library|c]                 c: as one file of C, for one target, which this project's C compiler compiles; default: library
-#   [TARGETS <target>...])           avx512_bf16, avx512, avx2, x86-64, arm64, wasm32 or host, with features added by +, or a
-#                                    target file, relative to the current source folder, or one that GENERATOR, an executable
-#                                    of this project, registers; or one of opencl, cuda-sm80, cuda-sm86,
-#                                    or a target file for it; default: host, and the baseline of CMAKE_SYSTEM_PROCESSOR when cross-compiling
+#   [TARGETS <target>...])           as the generator's list shows them, with features of a processor added by +, or a target file,
+#                                    relative to the current source folder, or one that GENERATOR, an executable of this project,
+#                                    registers; one only for a GPU; default: host, and the baseline of CMAKE_SYSTEM_PROCESSOR when
+#                                    cross-compiling
 #
 # With several targets the library holds a body for each and runs the best one that the processor has. When cross-compiling,
 # a GENERATOR is a program of the build machine: Tessera::generator is one; give the path of another.
@@ -183,7 +183,7 @@ function(tessera_add_kernel name)
   set(gpu)
   set(machine)
   foreach(target IN LISTS arg_TARGETS)
-    set(known avx512_bf16 avx512 avx2 x86-64 arm64 wasm32 host opencl cuda-sm80 cuda-sm86)
+    set(known x86-64 avx2 avx512 avx512_bf16 arm64 wasm32 opencl cuda-sm80 cuda-sm86 host)
     set(full "${target}")
     string(REGEX REPLACE "\\+.*" "" base "${target}")
     if(target MATCHES "\\.json$")

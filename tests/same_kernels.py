@@ -6,7 +6,8 @@
 
 For every program of SCHEDULES/tessera-programs.lock it takes the tile program, the static library or the sources for a GPU, and,
 for processors, the file of C. A library is the same if all of its bytes are, machine code, tables and constants alike; where one is
-not, the functions whose disassembly differs are named. On two cores it takes some minutes; it ends with 1 where something differs.
+not, the functions whose disassembly differs are named. Manifests are not compared: they hold hashes of algorithms and schedules, which
+change with names that no code sees; of what they say of the code, the rest of the files is the proof. On two cores it takes some minutes; it ends with 1 where something differs.
 """
 import concurrent.futures
 import hashlib
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-NOT_CODE = (".manifest.json",)  # it holds hashes, semantic ones among them, that a change of names may change
+NOT_CODE = (".manifest.json",)
 
 
 def programs(schedules):

@@ -8,6 +8,7 @@
 // Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
 // Everything is a value; the verifier (verify.h) says whether a value is a legal algorithm.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,9 +70,9 @@ struct Part {
     std::vector<std::string> dims;  // beside the stage's
 };
 
-// One pass of a monoid's batch form. `monoid` names the fold over the reduced dims ("sum", "max", "maximum", "min", "product",
-// "dot"); "" maps over them instead, giving a value for each element; "each" maps without them, giving one value for
-// the chunk. Passes see earlier ones as right(k), k counted over passes.
+// One pass of a monoid's batch form. `monoid` names the fold over the reduced dims (find_pass_monoid); "" maps over them instead, giving
+// a value for each element; "each" maps without them, giving one value for the chunk. Passes see earlier ones as right(k), k counted over
+// passes.
 struct BatchPass {
     std::string name;
     std::string monoid;
@@ -233,5 +234,19 @@ Monoid dot_monoid(DType type);                                           // inpu
 Monoid welford_monoid(DType type);                                       // parts n, mean, m2 (Chan, Golub, LeVeque 1979)
 Monoid online_softmax_monoid(DType type, const std::string &value_dim);  // inputs score, value; parts m, l, acc (Milakov, Gimelshein 2018)
 Monoid argmax_monoid(DType type);                                        // inputs value, position; parts value, position; first of equals
+
+// Those that a type alone decides, by their names in texts.
+struct StandardMonoid {
+    const char *name;
+    Monoid (*make)(DType type);
+    int operations = 0;  // of a step, where a pass of a batch form may fold by it; 0: none may
+};
+inline constexpr std::array standard_monoids = {
+    StandardMonoid{"sum", sum_monoid, 1},         StandardMonoid{"product", product_monoid, 1}, StandardMonoid{"max", max_monoid, 1},
+    StandardMonoid{"maximum", nan_max_monoid, 1}, StandardMonoid{"min", min_monoid, 1},         StandardMonoid{"dot", dot_monoid, 2},
+    StandardMonoid{"welford", welford_monoid},    StandardMonoid{"argmax", argmax_monoid},
+};
+// The one by which a pass of that name folds; null: it maps, or there is none.
+const StandardMonoid *find_pass_monoid(const std::string &name);
 
 }  // namespace tessera

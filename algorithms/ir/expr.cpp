@@ -124,7 +124,7 @@ static void check_operands(Op op, const Operands &x) {
     DType type = x[first].type();
     const OpRow &row = row_of(op);
     if (!row.integers && !is_float(type)) fail("a float operand");
-    if (!row.floats && is_float(type)) fail("an integer or bool operand");
+    if (!row.floats && is_float(type)) fail(row.truths ? "an integer or bool operand" : "an integer operand");
     if (!row.truths && type == DType::boolean) fail("numbers");
 }
 

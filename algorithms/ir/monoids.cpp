@@ -154,4 +154,10 @@ Monoid argmax_monoid(DType type) {
     return m;
 }
 
+const StandardMonoid *find_pass_monoid(const std::string &name) {
+    for (const StandardMonoid &monoid : standard_monoids)
+        if (monoid.operations > 0 && monoid.name == name) return &monoid;
+    return nullptr;
+}
+
 }  // namespace tessera

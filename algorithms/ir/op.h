@@ -8,7 +8,7 @@
 //   round is to nearest, ties to even.
 //
 // A new operation is an enumerator, a row of the table and a case of the functions below; then everything that switches over
-// operations without it does not compile.
+// operations, or has a table of code for those that are defined on a type (OpTable), does not compile without it.
 #pragma once
 #include <array>
 #include <cmath>
@@ -72,7 +72,7 @@ inline constexpr std::array<OpRow, op_count> op_table = {{
     {Op::sub, "sub", 2, true, true, false, false, " - ", 2},
     {Op::mul, "mul", 2, true, true, false, false, "*", 3},
     {Op::div, "div", 2, true, true, false, false, "/", 3},
-    {Op::mod, "mod", 2, false, true, true, false, "%", 3},
+    {Op::mod, "mod", 2, false, true, false, false, "%", 3},
     {Op::min, "min", 2, true, true, true},
     {Op::max, "max", 2, true, true, true},
     {Op::bit_and, "and", 2, false, true, true, false, " & ", 0},
@@ -102,6 +102,49 @@ constexpr bool is_comparison(Op op) { return row_of(op).compares; }
 Op op_named(const std::string &name);  // UserError op.unknown
 
 [[noreturn]] void undefined_on(Op op, const char *operands);  // InternalError
+
+// What a table of code may be for.
+constexpr bool is_on_floats(Op op) { return row_of(op).floats && op != Op::select; }
+constexpr bool is_on_integers(Op op) { return row_of(op).integers && op != Op::select; }
+constexpr bool is_on_truths(Op op) { return row_of(op).truths && op != Op::select; }
+constexpr bool keeps_floats(Op op) { return is_on_floats(op) && !is_comparison(op); }
+constexpr bool keeps_truths(Op op) { return is_on_truths(op) && !is_comparison(op); }
+
+template <typename Code>
+struct OpCode {
+    Op op;
+    Code code;
+};
+
+// What an emitter writes for each operation that `covers` says: signs, names or functions. A constant with a row that is missing, one too
+// many or there twice does not compile.
+template <typename Code>
+class OpTable {
+public:
+    template <size_t n>
+    constexpr OpTable(bool (*covers)(Op), const OpCode<Code> (&rows)[n]) : covers_(covers) {
+        if (!fits(covers, rows)) throw "a row for each operation that is covered, and no other";
+        for (const OpCode<Code> &row : rows) codes_[static_cast<size_t>(row.op)] = row.code;
+    }
+    // InternalError where the operation is not covered; `operands` says on what.
+    const Code &at(Op op, const char *operands) const {
+        if (!covers_(op)) undefined_on(op, operands);
+        return codes_[static_cast<size_t>(op)];
+    }
+    template <size_t n>
+    static constexpr bool fits(bool (*covers)(Op), const OpCode<Code> (&rows)[n]) {
+        for (const OpRow &known : op_table) {
+            int count = 0;
+            for (const OpCode<Code> &row : rows) count += row.op == known.op;
+            if (count != covers(known.op)) return false;
+        }
+        return true;
+    }
+
+private:
+    bool (*covers_)(Op);
+    std::array<Code, op_count> codes_{};
+};
 
 // The value on floats, rounded to Real; unused operands are 0.
 template <typename Real>

@@ -73,8 +73,8 @@ bool is_standard(const Monoid &m) {
     if (m.inputs.empty() || m.parts.empty() || !is_arithmetic(m.inputs[0]) || m.inputs[0] == DType::boolean) return false;
     DType type = m.inputs[0];
     std::string text = definition_of(m);
-    for (auto make : {sum_monoid, product_monoid, max_monoid, nan_max_monoid, min_monoid, dot_monoid, welford_monoid, argmax_monoid})
-        if (Monoid standard = make(type); standard.name == m.name && definition_of(standard) == text) return true;
+    for (const StandardMonoid &standard : standard_monoids)
+        if (standard.name == m.name && definition_of(standard.make(type)) == text) return true;
     const std::vector<std::string> &dims = m.parts.back().dims;
     const bool float_type = is_float(type) && is_arithmetic(type);
     return float_type && dims.size() == 1 && definition_of(online_softmax_monoid(type, dims[0])) == text;

@@ -70,7 +70,8 @@ struct Size {
 static Size size_of_position(const Expr &e) {
     if (e.is_constant()) return {std::abs(static_cast<double>(e->value.integer)), false};
     if (e.kind() == ExprKind::cast) {
-        const bool small = size_of(e->args[0].type()) == 1;
+        const DTypeTraits &from = traits_of(e->args[0].type());
+        const bool small = from.kind != DTypeKind::real && from.lowest >= INT8_MIN && from.highest <= UINT8_MAX;
         return {small ? 256 : 0x1p31, !small};
     }
     if (e.kind() != ExprKind::operation || e.type() != DType::index) return {};

@@ -71,6 +71,15 @@ void verify_monoid(const VerifyScope &scope, const std::string &subject, const M
     verify_definition(scope, subject, m, {"combine", m.combine, true, true, false});
     verify_definition(scope, subject, m, {"step", m.step, true, false, true});
     if (m.batch.empty()) return;
+    for (const BatchPass &pass : m.batch) {
+        if (pass.monoid.empty() || pass.monoid == "each" || find_pass_monoid(pass.monoid)) continue;
+        std::vector<std::string> known;
+        for (const StandardMonoid &standard : standard_monoids)
+            if (find_pass_monoid(standard.name)) known.push_back(standard.name);
+        scope.fail("monoid", subject,
+                   "the pass '" + pass.name + "' of the monoid '" + m.name + "' folds by '" + pass.monoid + "'; a pass folds by one of " +
+                       join(known) + ", or maps: 'each' without the folded dims, '' with them.");
+    }
     bool total = m.batch_parts.size() == m.parts.size();
     for (int pass : m.batch_parts) total &= pass >= 0 && static_cast<size_t>(pass) < m.batch.size();
     if (!total)

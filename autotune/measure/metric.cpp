@@ -25,7 +25,7 @@ static double bytes_of(const Measurement &m, Metric metric) {
 
 double gain_over(const Measurement &base, const Measurement &m, const Goal &goal) {
     if (is_speed(goal.metric)) return m.lower;
-    if (m.upper < goal.least_speed) return 0.01 * std::min(1.0, m.upper);
+    if (m.upper < goal.min_speed) return 0.01 * std::min(1.0, m.upper);
     return bytes_of(base, goal.metric) / bytes_of(m, goal.metric);
 }
 
@@ -42,7 +42,7 @@ std::vector<double> GoalModel::predict(const std::vector<Featured> &candidates) 
     if (is_speed(goal_.metric)) return scores;
     constexpr double too_slow = 4;  // for each power of two below the least speed, as much as so many powers of two of bytes
     const size_t bytes = feature_for(goal_.metric);
-    const double least = base_.empty() ? -INFINITY : time_.predict(base_).front() + std::log2(goal_.least_speed);
+    const double least = base_.empty() ? -INFINITY : time_.predict(base_).front() + std::log2(goal_.min_speed);
     for (size_t i = 0; i < candidates.size(); i++)
         scores[i] = -static_cast<double>(candidates[i].values[bytes]) - too_slow * std::max(0.0, least - scores[i]);
     return scores;

@@ -19,8 +19,8 @@ bool is_speed(Metric metric);
 
 struct Goal {
     Metric metric = Metric::latency;
-    double least_speed = 0.9;  // of the base's: what is surely slower is no answer where bytes are to be small
-    int callers = 1;           // of throughput
+    double min_speed = 0.9;  // of the base's: what is surely slower is no answer where bytes are to be small
+    int callers = 1;         // of throughput
 };
 
 // How many times better than the base, by what is surely reached: the ratio of speeds, or of bytes, each with 64 more so that none

@@ -150,7 +150,7 @@ static double largest_of(const std::vector<double> &values, size_t begin, size_t
 // An error is small beside what lies around it: what an addition in another order changes grows with the sums.
 void WorkerClient::compare_nearly(const Ran &ran, const Ran &base) const {
     for (const auto &[i, got] : ran.written) {
-        const double near = !is_float(got.dtype) ? 0 : size_of(got.dtype) < 4 ? 3e-2 : 1e-3;
+        const double near = !is_float(got.dtype) ? 0 : is_narrow_float(got.dtype) ? 3e-2 : 1e-3;
         const std::vector<double> values = got.values(), expected = base.written.at(i).values();
         double largest = 0;  // of those around it
         for (size_t at = 0; at < values.size(); at++) {

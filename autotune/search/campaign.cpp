@@ -126,7 +126,7 @@ private:
         document["brood"] = options_.search.brood;
         document["exploration"] = options_.search.exploration, document["plant"] = options_.seeded, document["batch"] = batch_size();
         if (options_.goal.metric != Metric::latency)
-            document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.least_speed;
+            document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.min_speed;
         if (options_.measure.cold) document["caches"] = "cold";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
@@ -263,7 +263,7 @@ private:
     }
     double best_ratio() const { return ranked_.empty() ? 0 : gain(ranked_[0].second); }
     // What is clearly below half of it is timed no longer.
-    double worth_timing() const { return is_for_speed() ? best_ratio() : 2 * options_.goal.least_speed; }
+    double worth_timing() const { return is_for_speed() ? best_ratio() : 2 * options_.goal.min_speed; }
     // The first trial is the base itself. One number for all of the campaign, so that a replay sees what was seen.
     double base_time() const { return result_.trials.empty() ? 0 : result_.trials[0].measurement.seconds; }
 

@@ -152,7 +152,8 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     try {
         c.stages = realize(space_, recording(choose, c.trace, &c.asked));
         complete(c);
-    } catch (const UserError &) {
+    } catch (const UserError &error) {
+        if (is_authors(error)) throw;
         refused_++;
         return std::nullopt;
     }

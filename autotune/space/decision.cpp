@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "support/text/error.h"
+#include "support/text/printable.h"
 
 namespace tessera {
 
@@ -36,6 +37,21 @@ static std::optional<size_t> nearest(const Decision &decision, const std::string
         if (!best || distance < least) best = i, least = distance;
     }
     return best;
+}
+
+void check_decision(const Decision &decision) {
+    auto fail = [&](const std::string &got, const std::string &remedy) {
+        throw UserError("tune.decision", "the decision '" + printable(decision.name()) +
+                                             "': expected at least one answer, each once and with a prior above 0; got " + got + ". " +
+                                             remedy);
+    };
+    if (decision.answers.empty()) fail("none", "Ask only where there is something to choose.");
+    for (size_t i = 0; i < decision.answers.size(); i++) {
+        const auto &[value, prior] = decision.answers[i];
+        if (position_of(decision, value) != i) fail("'" + printable(value) + "' twice", "Leave one of them out.");
+        if (!(prior > 0 && std::isfinite(prior)))
+            fail("a prior of " + std::to_string(prior) + " for '" + printable(value) + "'", "Leave an answer out that must not be taken.");
+    }
 }
 
 size_t most_likely(const Decision &decision) {

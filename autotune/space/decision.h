@@ -26,6 +26,9 @@ struct Decision {
     std::string name() const { return stage + "." + knob; }
 };
 
+// UserError tune.decision: it has no answers, one twice, or one that is never taken. For what a user's mutator asks.
+void check_decision(const Decision &decision);
+
 // The position of the option that is taken.
 using Choose = std::function<size_t(const Decision &)>;
 

@@ -28,6 +28,7 @@
 #include "autotune/space/decision.h"
 #include "schedules/knobs/schedule.h"
 #include "schedules/target/target.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -47,5 +48,9 @@ struct SearchSpace {
 
 // The schedule that the answers of `choose` make. UserError tune.space where a restriction allows no answer after those.
 KnobsByStage realize(const SearchSpace &space, const Choose &choose);
+
+// Whether it is a mistake of a mutator's author, and no schedule that does not fit: a search that goes on without the one must not go on
+// without the other.
+bool is_authors(const UserError &error);
 
 }  // namespace tessera

@@ -219,9 +219,16 @@ KnobsByStage Sketch::run() {
     for (size_t i = 0; i < plan_->size(); i++) ask_packs(i);
     for (const Mutator &mutator : space_.mutators)
         mutator(
-            plan_->algorithm(), plan_->extents(), [&](const Decision &decision) { return answered(decision); }, stages_);
+            plan_->algorithm(), plan_->extents(),
+            [&](const Decision &decision) {
+                check_decision(decision);
+                return answered(decision);
+            },
+            stages_);
     return stages_;
 }
+
+bool is_authors(const UserError &error) { return error.id() == "tune.decision" || error.id() == "generator.builder"; }
 
 KnobsByStage realize(const SearchSpace &space, const Choose &choose) { return Sketch(space, choose).run(); }
 

@@ -114,14 +114,14 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
 void Sketch::ask_instruction(PlannedStage &s, Tiles &t, Knobs &k) {
     auto *reduce = std::get_if<Reduce>(&s.view.stage->body);
     if (!reduce || !reduce->at.empty() || reduce->where.defined() || t.vector.empty() || s.view.reduced.size() != 1) return;
-    std::vector<Answer> answers = {{"fma", 0.1}};
+    std::vector<Answer> answers = {{name_of(InstructionFamily::fma), 0.1}};
     for (const Instruction &family : instructions()) {
         const bool there =
             std::any_of(family.features.begin(), family.features.end(), [&](const std::string &f) { return space_.target.has(f); });
         if (family.group > 1 && there && operands_for(family, *reduce)) answers.push_back({family.name, 1});
     }
     const std::string taken = ask(s.view.stage->name, "instruction", answers);
-    if (taken == "fma") return;
+    if (taken == name_of(InstructionFamily::fma)) return;
     k.instruction = taken;
     t.group = s.view.reduced[0];
 }

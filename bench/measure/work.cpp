@@ -55,9 +55,9 @@ public:
             Dims values;
             for (const Expr &e : pass.values) values = united(values, count(e));
             const Dims result = united(set_of(pass.dims), pass.monoid.empty() ? all : kept);
-            const bool folds = !pass.monoid.empty() && pass.monoid != "each";
-            if (folds && !values.empty())
-                add(pass.monoid == "dot" ? 2 : 1, united(result, reduced), pass.values[0].type());  // a sum of ones needs no additions
+            const StandardMonoid *by = find_pass_monoid(pass.monoid);
+            if (by && !values.empty())
+                add(by->operations, united(result, reduced), pass.values[0].type());  // a sum of ones needs no additions
             elements_.push_back(result);
         }
     }

@@ -13,8 +13,8 @@ void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Ta
         auto refuse = [&, stage = name](const std::string &why) { throw UserError("schedule.instruction", stage + ": " + why); };
         const Instruction *family = find_instruction(*k.instruction);
         if (!family)
-            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_names()) + "." +
-                   did_you_mean(*k.instruction, instruction_names()));
+            refuse("there is no instruction family '" + *k.instruction + "'; the families are " + join(instruction_families()) + "." +
+                   did_you_mean(*k.instruction, instruction_families()));
         if (!is_on(*family, target)) {
             std::vector<std::string> own;
             for (const Instruction &i : instructions())
@@ -27,7 +27,7 @@ void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Ta
         }
         const Stage *stage = a.find_stage(name);
         auto *reduce = stage ? std::get_if<Reduce>(&stage->body) : nullptr;
-        if (family->name == "mul_add") continue;  // the fold is rewritten
+        if (family->family == InstructionFamily::mul_add) continue;  // the fold is rewritten
         if (family->group == 1) {
             if (!reduce || !is_sum_of_products(reduce->monoid))
                 refuse("the instruction family " + family->name +

@@ -78,17 +78,32 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
     const Rewritten r = rewrite_all(algorithm, knobs, target, *mapping, observer);
     const Lowering lowering(r.algorithm, r.stages, mapping, tells_borders);
     TileProgram program = program_frame(algorithm, r.algorithm, r.kept, r.packed, target);
-    auto lower_callee = [&](const Callee &callee) { return lower(callee.algorithm, callee.stages, target); };
-    Built built = build_roots(lowering, r.kept, scope_of(lowering, program), lower_callee, program);
-    show_step(observer, "build a nest for each stage at root", built.body);
-    program.body = mapping->finish_program(built.body, program.dims);
-    show_step(observer, mapping->last_step(), program.body);
-    return {std::move(program), built.has_border_version};
+    auto lower_callee = [&](const Callee &callee) {
+        return lower(callee.algorithm, callee.stages, target, observer_of_call(observer, callee.scope));
+    };
+    RootStages roots = build_roots(lowering, r.kept, scope_of(lowering, program), lower_callee, program);
+    program.body = roots.whole_body();
+    show_step(observer, "build a nest for each stage at root", program.body);
+    for (const NestPass &pass : mapping->nest_passes(roots.names)) {
+        for (RootPart &part : roots.parts)
+            if (part.stage) part.body = pass.run(*part.stage, part.body);
+        program.body = roots.whole_body();
+        show_step(observer, pass.name, program.body);
+    }
+    for (const BodyPass &pass : mapping->body_passes(program.dims)) {
+        program.body = pass.run(program.body);
+        show_step(observer, pass.name, program.body);
+    }
+    return {std::move(program), roots.has_border_version};
 }
 
 TileProgram lower(const Algorithm &algorithm, const KnobsByStage &knobs, const Target &target, const LoweringObserver &observer) {
-    Lowered lowered = lower_once(algorithm, knobs, target, true, observer);
-    if (!lowered.has_border_version || is_proved(lowered.program)) return std::move(lowered.program);
+    HeldSteps steps(observer);
+    Lowered lowered = lower_once(algorithm, knobs, target, true, steps.observer());
+    if (!lowered.has_border_version || is_proved(lowered.program)) {
+        steps.show();
+        return std::move(lowered.program);
+    }
     // Where the verifier cannot follow what was known inside an image, every load keeps its guard.
     return lower_once(algorithm, knobs, target, false, observer).program;
 }

@@ -1,9 +1,11 @@
 #include "compiler/lower/root_stages.h"
 
-#include "compiler/lower/context/build.h"
-#include "compiler/lower/context/extents.h"
-#include "compiler/lower/context/mapping.h"
+#include <set>
+
 #include "compiler/lower/body/scatter_body.h"
+#include "compiler/lower/context/build.h"
+#include "compiler/lower/context/built.h"
+#include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/stage_nest.h"
 #include "compiler/lower/place/storage.h"
 #include "support/text/error.h"
@@ -27,17 +29,13 @@ static bool is_at_root(const Knobs &k) { return !k.place || k.place->kind == Pla
 
 namespace {
 
-// What has been built so far, outermost first: each part stands inside the storage of its results, together with all parts after it.
+// What has been built so far.
 struct Roots {
     const Lowering &lowering;
     const std::set<std::string> outputs;
     Scope scope;
     Names names;
-    struct Part {
-        std::vector<Buffer> buffers;
-        TileBody body;
-    };
-    std::vector<Part> parts = {};
+    std::vector<RootPart> parts = {};
     bool has_border_version = false;
 
     // Storage for a result, unless it is an argument.
@@ -49,7 +47,7 @@ struct Roots {
         std::vector<Buffer> buffers;
         for (const Tensor &t : results_of(call))
             if (!outputs.count(t.name)) store(t, stored_result(lowering, scope, t), buffers);
-        parts.push_back({buffers, run_call(callee, std::move(lowered), lowering, scope, program)});
+        parts.push_back({nullptr, buffers, run_call(callee, std::move(lowered), lowering, scope, program)});
     }
     void add_stage(const Stage &stage) {
         std::vector<Buffer> buffers;
@@ -57,22 +55,24 @@ struct Roots {
             if (!outputs.count(t.name)) store(t, store_root(lowering, scope, stage, t), buffers);
         Built nest = loops_or_scatter(lowering, stage, scope, names);
         has_border_version |= nest.has_border_version;
-        parts.push_back({buffers, lowering.mapping->finish_nest(stage, std::move(nest.body), names)});
-    }
-    Built whole_body() {
-        TileBody body;
-        for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-            append(part->body, std::move(body));
-            body = in_allocs(part->buffers, std::move(part->body));
-        }
-        return {std::move(body), has_border_version};
+        parts.push_back({&stage, buffers, std::move(nest.body)});
     }
 };
 
 }  // namespace
 
-Built build_roots(const Lowering &lowering, const KeptCalls &kept, const Scope &scope, const LowerCallee &lower_callee,
-                  TileProgram &program) {
+TileBody RootStages::whole_body() const {
+    TileBody body;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        TileBody both = part->body;
+        append(both, std::move(body));
+        body = in_allocs(part->buffers, std::move(both));
+    }
+    return body;
+}
+
+RootStages build_roots(const Lowering &lowering, const KeptCalls &kept, const Scope &scope, const LowerCallee &lower_callee,
+                       TileProgram &program) {
     const Algorithm &a = lowering.algorithm;
     Roots roots{lowering, {a.outputs.begin(), a.outputs.end()}, scope, Names(a)};
     size_t call = 0;
@@ -91,7 +91,7 @@ Built build_roots(const Lowering &lowering, const KeptCalls &kept, const Scope &
             if (roots.outputs.count(t.name)) throw UserError("schedule.place", stage.name + ": an output must be placed at root.");
     }
     while (call < kept.callees.size()) add_call();
-    return roots.whole_body();
+    return {std::move(roots.parts), roots.names.made(), roots.has_border_version};
 }
 
 }  // namespace tessera

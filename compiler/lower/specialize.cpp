@@ -38,8 +38,11 @@ Algorithm constrained(const Algorithm &algorithm, const std::vector<Condition> &
 TileProgram lower_variant(const Algorithm &algorithm, const std::vector<Condition> &when, const KnobsByStage &stages, const Target &target,
                           const LoweringObserver &observer) {
     if (when.empty()) return lower(algorithm, stages, target, observer);
-    TileProgram program = lower(constrained(algorithm, when), stages, target, observer);
-    return is_proved(program) ? program : lower(algorithm, stages, target, observer);
+    HeldSteps steps(observer);
+    TileProgram program = lower(constrained(algorithm, when), stages, target, steps.observer());
+    if (!is_proved(program)) return lower(algorithm, stages, target, observer);
+    steps.show();
+    return program;
 }
 
 }  // namespace tessera

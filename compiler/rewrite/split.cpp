@@ -40,16 +40,6 @@ std::vector<Expr> loads_of(const Stage &stage) {
     return loads;
 }
 
-Monoid named_monoid(const std::string &name, DType type) {
-    if (name == "sum") return sum_monoid(type);
-    if (name == "max") return max_monoid(type);
-    if (name == "maximum") return nan_max_monoid(type);
-    if (name == "min") return min_monoid(type);
-    if (name == "product") return product_monoid(type);
-    if (name == "dot") return dot_monoid(type);
-    throw InternalError("no simple monoid " + name);
-}
-
 class Splitter {
 public:
     explicit Splitter(Algorithm &a) : algorithm(a) {}
@@ -211,7 +201,9 @@ private:
                 for (const std::string &d : reduce.dims) count = count * extent(d);
                 s.body = Map{values[0] * cast(values[0].type(), count)};
             } else {
-                s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
+                const StandardMonoid *monoid = find_pass_monoid(pass.monoid);
+                require(monoid, "passes fold by monoids that the verifier knows");
+                s.body = Reduce{monoid->make(values[0].type()), reduce.dims, values, reduce.where, {}};
             }
             made.push_back(results_of(s)[0]);
             stages.push_back(std::move(s));

@@ -31,15 +31,27 @@ Expr dot4() {
 
 }  // namespace
 
+static Instruction made(InstructionFamily family) {
+    const std::string name = name_of(family);
+    switch (family) {
+    case InstructionFamily::fma:
+    case InstructionFamily::mul_add: return {family, name, 1, DType::f32, DType::f32, DType::f32, Expr(), {}};
+    case InstructionFamily::dot2: return {family, name, 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}};
+    case InstructionFamily::dot4: return {family, name, 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}};
+    }
+    throw InternalError("an instruction family without a meaning");
+}
+
 const std::vector<Instruction> &instructions() {
-    static const std::vector<Instruction> all = {
-        {"fma", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
-        {"mul_add", 1, DType::f32, DType::f32, DType::f32, Expr(), {}},
-        {"dot2", 2, DType::f32, DType::bf16, DType::bf16, dot2(), {"avx512_bf16"}},
-        {"dot4", 4, DType::i32, DType::u8, DType::i8, dot4(), {"avx2", "avx512_vnni", "asimddp"}},
-    };
+    static const std::vector<Instruction> all = [] {
+        std::vector<Instruction> made_of;
+        for (size_t i = 0; i < instruction_family_names.size(); i++) made_of.push_back(made(static_cast<InstructionFamily>(i)));
+        return made_of;
+    }();
     return all;
 }
+
+const Instruction &instruction_of(InstructionFamily family) { return instructions()[static_cast<size_t>(family)]; }
 
 const Instruction *find_instruction(const std::string &name) {
     for (const Instruction &i : instructions())
@@ -47,18 +59,12 @@ const Instruction *find_instruction(const std::string &name) {
     return nullptr;
 }
 
-std::vector<std::string> instruction_names() {
-    std::vector<std::string> names;
-    for (const Instruction &i : instructions()) names.push_back(i.name);
-    return names;
-}
-
 bool is_on(const Instruction &family, const Target &target) {
     return family.features.empty() || std::any_of(family.features.begin(), family.features.end(), [&](auto &f) { return target.has(f); });
 }
 
 int instructions_of(const Instruction &family, const Target &target) {
-    const bool of_words = family.name == "dot4" && !target.has("avx512_vnni") && !target.has("asimddp");
+    const bool of_words = family.family == InstructionFamily::dot4 && !target.has("avx512_vnni") && !target.has("asimddp");
     return of_words ? 4 : 1;  // two products of words, and two sums
 }
 
@@ -71,7 +77,7 @@ bool is_sum_of_products(const Monoid &m) {
 Algorithm with_mul_add(Algorithm a, const KnobsByStage &stages) {
     for (Stage &stage : a.stages) {
         auto it = stages.find(stage.name);
-        if (it == stages.end() || it->second.instruction != "mul_add") continue;
+        if (it == stages.end() || it->second.instruction != name_of(InstructionFamily::mul_add)) continue;
         auto *reduce = std::get_if<Reduce>(&stage.body);
         if (!reduce || !is_sum_of_products(reduce->monoid) || !is_float(reduce->monoid.parts[0].identity.type))
             throw UserError("schedule.instruction",

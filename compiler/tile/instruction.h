@@ -18,11 +18,13 @@
 #include <vector>
 
 #include "algorithms/ir/algorithm.h"
+#include "schedules/knobs/instruction_family.h"
 #include "schedules/target/target.h"
 
 namespace tessera {
 
 struct Instruction {
+    InstructionFamily family = InstructionFamily::fma;
     std::string name;
     int group = 1;
     DType accumulator = DType::f32, first = DType::f32, second = DType::f32;  // of the elements, in either order
@@ -30,9 +32,10 @@ struct Instruction {
     std::vector<std::string> features;  // CPU features of which each alone brings the instruction
 };
 
+// In the order of the families.
 const std::vector<Instruction> &instructions();
+const Instruction &instruction_of(InstructionFamily family);
 const Instruction *find_instruction(const std::string &name);
-std::vector<std::string> instruction_names();
 bool is_on(const Instruction &family, const Target &target);
 // How many instructions a step takes on such a target, without what the rows of a register tile share.
 int instructions_of(const Instruction &family, const Target &target);

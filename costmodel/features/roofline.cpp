@@ -42,7 +42,9 @@ double predicted_seconds(const Profile &p, const Rates &rates, int threads) {
 
 // Operations in a second on one core by this peak, where f32's is `f32`.
 static double peak_of(const std::string &name, const Target &target, double f32) {
-    const Instruction *family = name == "bf16" ? find_instruction("dot2") : name == "u8s8" ? find_instruction("dot4") : nullptr;
+    const Instruction *family = name == "bf16"   ? &instruction_of(InstructionFamily::dot2)
+                                : name == "u8s8" ? &instruction_of(InstructionFamily::dot4)
+                                                 : nullptr;
     if (family && !is_on(*family, target)) return f32;
     const bool one = !family || instructions_of(*family, target) == 1;
     if (target.measured && one)

@@ -9,6 +9,7 @@
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/model_choice.h"
 #include "schedules/artifact/merge.h"
+#include "schedules/target/target.h"
 #include "support/files/json_parse.h"
 #include "support/files/json_reader.h"
 #include "support/files/json_text.h"

@@ -1,5 +1,8 @@
 #include "generators/commands/kernel_line.h"
 
+#include "schedules/target/target.h"
+#include "support/text/error.h"
+
 namespace tessera {
 
 void add_algorithm_options(const CommandLine &line, KernelOptions &options) {
@@ -29,8 +32,8 @@ void add_schedule_options(const CommandLine &line, KernelOptions &options) {
                 "small and large ones")
         .takes("DIM=EXTENT");
     line.option("--target", options.target,
-                "The machine to generate for: x86-64, avx2, avx512, avx512_bf16, arm64, wasm32, opencl, cuda-sm80, cuda-sm86 or host, "
-                "with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
+                "The machine to generate for: " + join(target_names()) +
+                    ", with features of the processor added by +; or a target file (*.json); for generate also several, as in avx2,avx512")
         .shows_default();
     add_schedule_dirs(line, options.schedule_dirs);
     line.flag("--quiet", options.quiet, "No notes on stderr");

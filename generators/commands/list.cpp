@@ -1,6 +1,7 @@
 #include "generators/commands/list.h"
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -101,9 +102,15 @@ std::string summary_of(const Target &t) {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;  // name and summary
 
-Rows targets_of(const Registry &registry) {
+// `missing` is told why a target cannot be read.
+Rows targets_of(const Registry &registry, const std::function<void(const UserError &)> &missing) {
     Rows rows;
-    for (const std::string &name : names_of(registry.targets())) rows.emplace_back(name, summary_of(registry.target(name)));
+    for (const std::string &name : names_of(registry.targets())) {
+        rows.emplace_back(name, "cannot be read; see the error below");
+        try {
+            rows.back().second = summary_of(registry.target(name));
+        } catch (const UserError &error) { missing(error); }
+    }
     return rows;
 }
 
@@ -128,7 +135,8 @@ ordered_json json_of(const Rows &rows) {
     return list;
 }
 
-std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+std::string text(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
+                 const Rows &targets) {
     std::string out = "algorithms\n";
     size_t width = 0;
     for (const Listed &a : algorithms) width = std::max(width, a.entry.name.size());
@@ -150,14 +158,15 @@ std::string text(const Registry &registry, const std::vector<Listed> &algorithms
     if (!others.empty()) out += "other schedules\n  " + join(others) + "\n";
     out += "targets\n  " + join(target_names()) + " (host is " + target_named("host").name +
            "); features can be added, as in avx512+avx512_bf16\n";
-    out += text_of("targets of this generator", targets_of(registry));
+    out += text_of("targets of this generator", targets);
     out += text_of("cost models of this generator", rows_of(registry.cost_models()));
     out += text_of("mutators of this generator", rows_of(registry.mutators()));
     out += text_of("analysers of this generator", rows_of(registry.analysers()));
     return out + "numerics\n  " + join(numerics_names()) + "\n";
 }
 
-std::string json(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules) {
+std::string json(const Registry &registry, const std::vector<Listed> &algorithms, const std::vector<std::string> &schedules,
+                 const Rows &targets) {
     ordered_json rows = ordered_json::array();
     for (const auto &[entry, a, error] : algorithms) {
         rows.push_back({{"name", entry.name},
@@ -178,7 +187,7 @@ std::string json(const Registry &registry, const std::vector<Listed> &algorithms
                               {"schedules", schedules},
                               {"targets", target_names()},
                               {"host", target_named("host").name},
-                              {"own_targets", json_of(targets_of(registry))},
+                              {"own_targets", json_of(targets)},
                               {"cost_models", json_of(rows_of(registry.cost_models()))},
                               {"mutators", json_of(rows_of(registry.mutators()))},
                               {"analysers", json_of(rows_of(registry.analysers()))},
@@ -195,13 +204,17 @@ Command list_command(ProgramLine &program, const Registry &registry) {
     add_schedule_dirs(line, options->schedule_dirs);
     line.flag("--json", options->json, "For programs");
     return {line, [=, &registry] {
-                const std::vector<std::string> schedules = registry.library(registry.schedule_folders(options->schedule_dirs)).names();
+                std::vector<std::string> errors;
+                auto missing = [&](const UserError &error) { errors.push_back(error.what()); };
+                const std::vector<std::string> schedules =
+                    registry.library(registry.schedule_folders(options->schedule_dirs), missing).names();
+                const Rows targets = targets_of(registry, missing);
                 const std::vector<Listed> algorithms = listed(registry, numerics_named(options->numerics));
-                std::cout << (options->json ? json : text)(registry, algorithms, schedules);
-                int code = exit_ok;
                 for (const Listed &a : algorithms)
-                    if (!a.error.empty()) std::cerr << a.error << "\n", code = exit_user_error;
-                return code;
+                    if (!a.error.empty()) errors.push_back(a.error);
+                std::cout << (options->json ? json : text)(registry, algorithms, schedules, targets);
+                for (const std::string &error : errors) std::cerr << error << "\n";
+                return errors.empty() ? exit_ok : exit_user_error;
             }};
 }
 

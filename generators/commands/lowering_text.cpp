@@ -1,6 +1,9 @@
 #include "generators/commands/lowering_text.h"
 
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/text/line_changes.h"
 
@@ -15,18 +18,19 @@ public:
         if (!when.empty() || !text_.empty()) text_ += "# " + condition_text(when) + "\n";
     }
     void add(const LoweringStep &step) {
-        text_ += "\n== " + step.name;
-        auto last = last_.find(step.of);
+        text_ += "\n== " + (step.call.empty() ? "" : "call " + step.call + ": ") + step.name;
+        const std::pair of(step.call, step.of);
+        auto last = last_.find(of);
         if (last == last_.end()) text_ += "\n" + step.text;
         else if (const std::string changes = line_changes(last->second, step.text); changes.empty()) text_ += ": changes nothing\n";
         else text_ += "\n" + changes;
-        last_[step.of] = step.text;
+        last_[of] = step.text;
     }
     const std::string &text() const { return text_; }
 
 private:
     std::string text_;
-    std::map<LoweringStep::Of, std::string> last_;  // text of each
+    std::map<std::pair<std::string, LoweringStep::Of>, std::string> last_;  // text of each, by call
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
@@ -13,6 +15,7 @@ namespace tessera {
 namespace fs = std::filesystem;
 
 Registry &Registry::add(const std::string &name, const std::string &summary, std::function<Algorithm(const Numerics &)> make) {
+    if (!make) return add(name, summary, {}, std::function<Algorithm(const Numerics &, const Options &)>());
     return add(name, summary, {}, [make = std::move(make)](const Numerics &numerics, const Options &) { return make(numerics); });
 }
 
@@ -71,6 +74,12 @@ static bool has(const std::vector<std::string> &names, const std::string &name) 
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// `what` is "cost model 'mine'".
+template <typename Function>
+static void check_not_empty(const std::string &what, const Function &function) {
+    if (!function) throw UserError("generator.entry", what + ": expected a function; got an empty one. Register one that can be called.");
+}
+
 // `kind` is "cost model"; `taken` are names that mean something else already.
 template <typename Value>
 static void check_extensions(const std::string &kind, const std::vector<Registry::Extension<Value>> &all,
@@ -90,11 +99,12 @@ static void check_extensions(const std::string &kind, const std::vector<Registry
             throw UserError("generator.duplicate",
                             kind + " '" + one.name + "': expected one registration of each name; got two. Give one of them another name.");
         known.push_back(one.name);
+        if constexpr (requires { !one.value; }) check_not_empty(kind + " '" + one.name + "'", one.value);
     }
 }
 
 // Lowering and the emitters go by the name that a target carries.
-static void check_target(const std::string &name, const Target &target) {
+static Target checked(const std::string &name, const Target &target) {
     auto fail = [&](const std::string &got) {
         throw UserError("generator.target", "target '" + name + "': expected one of Tessera's targets, with other numbers at most; got " +
                                                 got + ". Begin with target_named(\"avx2\") or another of " + join(target_names()) + ".");
@@ -103,15 +113,23 @@ static void check_target(const std::string &name, const Target &target) {
     try {
         own = target_named(target.name);
     } catch (const UserError &) { fail("one that is called '" + printable(target.name) + "'"); }
-    if (own.arch != target.arch || own.features != target.features || own.name != target.name)
+    if (own.arch != target.arch || own.features != target.features || own.name != target.name ||
+        own.compute_capability != target.compute_capability || own.stands_in != target.stands_in)
         fail("one that is called '" + target.name + "' and has not its features");
     if (target.vector_bytes > own.vector_bytes || target.vector_registers > own.vector_registers || target.vector_bytes < 16 ||
         (target.vector_bytes & (target.vector_bytes - 1)) || target.vector_registers < 4)
         fail("vectors that '" + target.name + "' does not have");
+    if (target.l1_bytes < 1 || target.l2_bytes < 1 || target.l3_bytes < 1) fail("a cache of no bytes");
+    if (own.is_gpu() ? target.shared_bytes < 1 || target.max_threads < 1
+                     : target.shared_bytes != own.shared_bytes || target.max_threads != own.max_threads)
+        fail(fmt::format("blocks of {} threads that share {} bytes", target.max_threads, target.shared_bytes));
+    return target;
 }
 
 void Registry::check() const {
     const std::vector<Entry> sorted = entries();
+    for (const Entry &entry : sorted) check_not_empty("algorithm '" + entry.name + "'", entry.make);
+    for (const auto &make : schedules_) check_not_empty("a registered schedule", make);
     for (size_t i = 1; i < sorted.size(); i++)
         if (sorted[i].name == sorted[i - 1].name)
             throw UserError(
@@ -121,15 +139,20 @@ void Registry::check() const {
     check_extensions("cost model", cost_models_, cost_model_words());
     check_extensions("mutator", mutators_, {});
     check_extensions("analyser", analysers_, views());
-    for (const Extension<TargetSource> &one : targets_) check_target(one.name, target(one.name));
+    for (const Extension<TargetSource> &one : targets_)
+        if (const auto *target = std::get_if<Target>(&one.value)) checked(one.name, *target);
 }
 
 Target Registry::target(const std::string &name) const {
     if (const auto *own = find_extension(targets_, name)) {
         const auto *file = std::get_if<fs::path>(&own->value);
-        return file ? read_target(*file) : std::get<Target>(own->value);
+        return file ? checked(name, read_target(*file)) : std::get<Target>(own->value);
     }
     if (targets_.empty()) return target_or_file(name);
+    if (const size_t plus = name.find('+'); find_extension(targets_, name.substr(0, plus)))
+        throw UserError("target.unknown-feature", "target '" + name + "': expected one of Tessera's targets before '+'; got '" +
+                                                      name.substr(0, plus) + "', which this generator registers. Register another for '" +
+                                                      target(name.substr(0, plus)).name + name.substr(plus) + "'.");
     try {
         return target_or_file(name);
     } catch (const UserError &error) {
@@ -189,9 +212,18 @@ std::vector<Registry::Entry> Registry::entries() const {
 }
 
 Library Registry::library(const std::vector<fs::path> &folders) const {
+    return library(folders, [](const UserError &error) { throw error; });
+}
+
+Library Registry::library(const std::vector<fs::path> &folders, const std::function<void(const UserError &)> &missing) const {
     Library library;
-    for (const auto &make : schedules_) library.add(author_made("a registered schedule", make));
-    for (const fs::path &folder : folders) library.add_folder(folder);
+    auto attempt = [&](const auto &add) {
+        try {
+            add();
+        } catch (const UserError &error) { missing(error); }
+    };
+    for (const auto &make : schedules_) attempt([&] { library.add(author_made("a registered schedule", make)); });
+    for (const fs::path &folder : folders) attempt([&] { library.add_folder(folder); });
     return library;
 }
 

@@ -67,7 +67,8 @@ public:
     Registry &add_analyser(const std::string &name, const std::string &summary, Analyse analyse);
 
     // UserError generator.duplicate: a name is registered twice, or is Tessera's own. generator.entry: a name that the command line cannot
-    // take. generator.target: a target whose code is not that of one of Tessera's. Those of reading target files.
+    // take, or an empty function. generator.target: a target whose code is not that of one of Tessera's. Files and folders are not looked
+    // at: only a command that needs one fails where it is missing.
     void check() const;
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
@@ -79,9 +80,12 @@ public:
     // The registered schedules, then files of the folders in this order. UserError schedule.folder, schedule.duplicate,
     // generator.builder.
     Library library(const std::vector<std::filesystem::path> &folders) const;
+    // The same without the schedules and folders that cannot be had, which `missing` is told of.
+    Library library(const std::vector<std::filesystem::path> &folders, const std::function<void(const UserError &)> &missing) const;
     // The folders that were given, the registered ones, and Tessera's own where it is found.
     std::vector<std::filesystem::path> schedule_folders(const std::vector<std::string> &given) const;
-    // What --target names: a registered target, a file "<path>.json", or one of Tessera's. UserError as target_or_file.
+    // What --target names: a registered target, a file "<path>.json", or one of Tessera's. UserError as target_or_file,
+    // target.unknown-feature where features are added to a registered one, generator.target of a file that was registered.
     Target target(const std::string &name) const;
     // The file that such a target is read from, where it is one.
     std::optional<std::filesystem::path> target_file(const std::string &name) const;

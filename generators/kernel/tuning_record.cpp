@@ -21,7 +21,7 @@ static Goal read_goal(const JsonReader &reader) {
         if (name.text() == names.back()) goal.metric = metric, known = true;
     }
     if (!known) name.fail("json.value", "expected one of " + join(names) + ", got '" + name.quotable() + "'.");
-    if (const auto least = reader.find("least_speed")) goal.least_speed = least->real(0.01, 10);
+    if (const auto least = reader.find("least_speed")) goal.min_speed = least->real(0.01, 10);
     if (const auto callers = reader.find("callers")) goal.callers = static_cast<int>(callers->integer(1, 4096));
     return goal;
 }
@@ -95,7 +95,7 @@ std::vector<std::string> tuning_words(const KernelTask &t, const TuningRecord &r
     if (record.is_predicted) add({"--deterministic", "--seed", std::to_string(record.seed)});
     if (record.candidates > 0) add({"--trials", std::to_string(record.candidates)});
     if (record.goal.metric != Metric::latency) add({"--metric", name_of(record.goal.metric)});
-    if (!is_speed(record.goal.metric)) add({"--least-speed", fmt::format("{}", record.goal.least_speed)});
+    if (!is_speed(record.goal.metric)) add({"--least-speed", fmt::format("{}", record.goal.min_speed)});
     if (record.is_cold) words.push_back("--cold-caches");
     return words;
 }

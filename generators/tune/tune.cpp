@@ -225,9 +225,7 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
                 "workspace while the speed is --least-speed")
         .shows_default("latency")
         .takes("latency|throughput|code-size|workspace");
-    line.option("--least-speed", c.goal.least_speed, "Of the base's speed, where bytes are to be small")
-        .number_in(0.01, 10)
-        .shows_default();
+    line.option("--least-speed", c.goal.min_speed, "Of the base's speed, where bytes are to be small").number_in(0.01, 10).shows_default();
     line.flag("--deterministic", options->deterministic,
               "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
               "gives one artifact");

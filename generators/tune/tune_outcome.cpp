@@ -86,7 +86,7 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
         return choice;
     }
     choice["metric"] = {{"name", name_of(goal.metric)},
-                        {"least_speed", goal.least_speed},
+                        {"least_speed", goal.min_speed},
                         {"bytes", bytes_by(goal.metric, r.measurement)},
                         {"bytes_of_base", bytes_by(goal.metric, r.base_measurement)}};
     return choice;

@@ -29,7 +29,8 @@ void show_space(const CampaignTask &task) {
         std::vector<Decision> asked;
         try {
             realize(task.space, recording(uniform(random), trace, &asked));
-        } catch (const UserError &) {  // a restriction that these answers do not go with
+        } catch (const UserError &error) {  // a restriction that these answers do not go with
+            if (is_authors(error)) throw;
             continue;
         }
         double ways = 1;
@@ -76,7 +77,10 @@ static void check_contradictions(const CampaignTask &task) {
     for (const Choose &walk : walks) try {
             realize(task.space, walk);
             return;
-        } catch (const UserError &error) { last = error.message(); }
+        } catch (const UserError &error) {
+            if (is_authors(error)) throw;
+            last = error.message();
+        }
     throw UserError(
         "tune.space",
         fmt::format("--space '{}': no schedule satisfies all of these. Of the last one that was tried: {} Allow more answers, or leave a "
@@ -99,7 +103,8 @@ void check_restrictions(const CampaignTask &task) {
         std::vector<Decision> asked;
         try {
             realize(i < walks / 3 ? task.space : open, recording(i % 2 ? uniform(random) : sampling(random), trace, &asked));
-        } catch (const UserError &) {  // what was asked before counts
+        } catch (const UserError &error) {  // what was asked before counts
+            if (is_authors(error)) throw;
         }
         for (const Decision &d : asked) {
             if (std::find(names.begin(), names.end(), d.name()) == names.end()) names.push_back(d.name());

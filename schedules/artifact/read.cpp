@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedules/knobs/canonical.h"
+#include "schedules/knobs/instruction_family.h"
 #include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "support/text/error.h"

@@ -14,6 +14,8 @@ namespace {
 json json_of(const std::optional<Place> &place) { return to_string(*place); }
 json json_of(const std::optional<std::string> &text) { return *text; }
 json json_of(const std::optional<int64_t> &number) { return *number; }
+template <typename Other>
+json json_of(const std::optional<Other> &) = delete;  // one that converts to these is none of them
 json json_of(const Extents &extents) { return extents; }
 json json_of(const std::map<std::string, Extents> &levels) { return levels; }
 json json_of(const std::vector<std::string> &names) { return names; }

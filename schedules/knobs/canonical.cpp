@@ -100,11 +100,6 @@ void write(std::string &out, const json &value, Kind kind, size_t indent) {
 
 }  // namespace
 
-const std::vector<std::string> &instruction_families() {
-    static const std::vector<std::string> names = {"fma", "mul_add", "dot2", "dot4"};
-    return names;
-}
-
 const std::vector<std::string> &document_fields() {
     static const std::vector<std::string> names = {"format",   "version", "name",     "extends", "algorithm",
                                                    "requires", "stages",  "variants", "measured"};

@@ -9,8 +9,6 @@
 
 namespace tessera {
 
-// What the knob `instruction` may name (compiler/tile/instruction.h says what each does).
-const std::vector<std::string> &instruction_families();
 // The fields of a document, in the order of the format.
 const std::vector<std::string> &document_fields();
 

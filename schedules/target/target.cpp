@@ -228,22 +228,29 @@ std::string name_with(const Target &target, const std::vector<std::string> &feat
 
 std::vector<Target> targets_named(const std::string &list, const std::function<Target(const std::string &)> &named) {
     std::vector<Target> targets;
+    std::vector<std::string> asked;        // what each is called in the list
     std::istringstream words(list + ",");  // so that what is behind the last comma is a word too, if an empty one
     for (std::string name; std::getline(words, name, ',');) {
         const Target target = named(name);
-        for (const Target &other : targets) {
+        for (size_t i = 0; i < targets.size(); i++) {
+            const Target &other = targets[i];
             if (target.is_gpu() && other.is_gpu() && other.name != target.name)
-                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + other.name +
-                                                         "' and '" + target.name + "'. Generate two libraries.");
-            if (other.features == target.features && other.arch == target.arch)
-                throw UserError("target.repeated",
-                                "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one GPU target, got '" + asked[i] +
+                                                         "' and '" + name + "'. Generate two libraries.");
+            if (other.features == target.features && other.arch == target.arch) {
+                if (asked[i] == name)
+                    throw UserError("target.repeated",
+                                    "targets '" + list + "': '" + name + "' is there twice, as '" + other.name + "'; name it once.");
+                throw UserError("target.repeated", "targets '" + list + "': '" + asked[i] + "' and '" + name +
+                                                       "' both stand for the code of '" + target.name +
+                                                       "', which a library has once; name one of them.");
+            }
             if (other.arch != target.arch)
-                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" +
-                                                         other.name + "' is for " + name_of(other.arch) + ", '" + target.name + "' for " +
+                throw UserError("target.mixed-arch", "targets '" + list + "': one library is for one kind of processor, and '" + asked[i] +
+                                                         "' is for " + name_of(other.arch) + ", '" + name + "' for " +
                                                          name_of(target.arch) + ". Generate two libraries.");
         }
-        targets.push_back(target);
+        targets.push_back(target), asked.push_back(name);
     }
     std::stable_sort(targets.begin(), targets.end(),
                      [](const Target &a, const Target &b) { return a.features.size() > b.features.size(); });

@@ -32,4 +32,20 @@ TEST_CASE("op: an operation has a value on what the table says") {
     }
 }
 
+TEST_CASE("op: a table of code has a row for each operation that it covers, and no other") {
+    using Row = OpCode<int>;
+    const Row one_missing[] = {{Op::eq, 1}, {Op::ne, 2}, {Op::lt, 3}};
+    const Row whole[] = {{Op::eq, 1}, {Op::lt, 3}, {Op::le, 4}, {Op::ne, 2}};
+    const Row twice[] = {{Op::eq, 1}, {Op::ne, 2}, {Op::lt, 3}, {Op::le, 4}, {Op::le, 5}};
+    const Row extra[] = {{Op::eq, 1}, {Op::ne, 2}, {Op::lt, 3}, {Op::le, 4}, {Op::add, 5}};
+    CHECK(OpTable<int>::fits(is_comparison, whole));
+    CHECK(!OpTable<int>::fits(is_comparison, one_missing));
+    CHECK(!OpTable<int>::fits(is_comparison, twice));
+    CHECK(!OpTable<int>::fits(is_comparison, extra));
+    const OpTable<int> table(is_comparison, whole);
+    CHECK(table.at(Op::ne, "numbers") == 2);
+    CHECK(table.at(Op::le, "numbers") == 4);
+    CHECK_THROWS_AS(table.at(Op::add, "numbers"), InternalError);
+}
+
 }  // namespace tessera::test_op

@@ -316,6 +316,10 @@ TEST_CASE("monoids") {
           "monoid]: mlp.y: step of part 'value' of the monoid 'dot' uses left.0 as f64, but it is f32.");
     fails([](Algorithm &a) { reduce(a).monoid.batch_parts = {7}; },
           "monoid]: mlp.y: the batch form of the monoid 'dot' must name one of its 1 passes for each of the 1 parts in batch_parts.");
+    fails(
+        [](Algorithm &a) { reduce(a).monoid.batch[0].monoid = "welford"; },
+        "monoid]: mlp.y: the pass 'value' of the monoid 'dot' folds by 'welford'; a pass folds by one of sum, product, max, maximum, min, "
+        "dot, or maps: 'each' without the folded dims, '' with them.");
     fails([](Algorithm &a) { reduce(a).monoid.parts[0].identity = Scalar::of_real(DType::bf16, 0); },
           "monoid]: mlp.y: part 'value' of the monoid 'dot' is bf16; accumulate in f32, f64, i32, i64 or bool.");
     auto online = [](Algorithm &a) -> Monoid & {

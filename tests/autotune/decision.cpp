@@ -41,6 +41,15 @@ TEST_CASE("what is answered is recorded") {
                 {"error[tune.decision]: the decision 'y.micro.N' is asked twice in one walk; give what a mutator asks a name of its own."});
 }
 
+TEST_CASE("a decision that nobody can answer is refused: the words") {
+    CHECK_NOTHROW(check_decision(extents));
+    const std::string begin =
+        "error[tune.decision]: the decision 'y.odd': expected at least one answer, each once and with a prior above 0; ";
+    check_words([] { check_decision({"y", "odd", {}}); }, {begin + "got none. Ask only where there is something to choose."});
+    check_words([] { check_decision({"y", "odd", {{"a", 1}, {"b", 1}, {"a", 2}}}); }, {begin + "got 'a' twice. Leave one of them out."});
+    check_words([] { check_decision({"y", "odd", {{"a", 1}, {"b", 0}}}); }, {begin + "got a prior of 0.000000 for 'b'."});
+}
+
 TEST_CASE("restrictions are read, and refuse what they cannot meet") {
     const Restrictions r = parse_restrictions({"micro.N=16,64", "y.block.M=none"});
     CHECK(r.at("micro.N") == std::vector<std::string>{"16", "64"});

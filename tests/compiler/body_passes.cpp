@@ -1,9 +1,8 @@
 // The passes over a finished body: trivial lets, fused loops, shared memory.
 #include <catch2/catch.hpp>
 
-#include "algorithms/library/library.h"
 #include "compiler/lower/passes/fuse_parallel.h"
-#include "compiler/lower/context/shared_memory.h"
+#include "compiler/lower/passes/shared_memory.h"
 #include "compiler/lower/passes/trivial_lets.h"
 
 namespace tessera::test_body_passes {
@@ -28,12 +27,10 @@ TEST_CASE("parallel loops directly in one another run as one") {
 }
 
 TEST_CASE("shared memory goes to the buffers that were named first") {
-    Names names(library::matmul({}));
     TileBody nest = store({Expr(0)});
-    const std::string first = names.unique("first"), second = names.unique("second"), third = names.unique("third");
-    for (const std::string &name : {first, third, second})  // the order of nodes does not matter
-        nest = {tile_node(Alloc{{name, DType::f32, {Expr(name == second ? 8 : 4)}, Space::shared}, nest})};
-    const std::string text = to_text(with_shared_memory(nest, names, 40));
+    for (const std::string name : {"first", "third", "second"})  // the order of nodes does not matter
+        nest = {tile_node(Alloc{{name, DType::f32, {Expr(name == "second" ? 8 : 4)}, Space::shared}, nest})};
+    const std::string text = to_text(with_shared_memory(nest, {"first", "second", "third"}, 40));
     CHECK_THAT(text, Catch::Contains("first[4]: f32 in shared") && Catch::Contains("second[8]: f32 in workspace") &&
                          Catch::Contains("third[4]: f32 in shared"));
 }

@@ -11,7 +11,6 @@
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
-#include "schedules/knobs/canonical.h"
 #include "tests/compiler/harness.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -102,7 +101,16 @@ static KnobsByStage grouped(const std::string &fold, const Instruction &family, 
     return stages;
 }
 
-TEST_CASE("schedules may name the families that there are") { CHECK(instruction_names() == instruction_families()); }
+TEST_CASE("each family has its instruction, under its name") {
+    std::vector<std::string> names;
+    for (const Instruction &instruction : instructions()) {
+        names.push_back(instruction.name);
+        CHECK(&instruction_of(instruction.family) == &instruction);
+        CHECK(find_instruction(instruction.name) == &instruction);
+    }
+    CHECK(names == instruction_families());
+    CHECK(find_instruction("dot8") == nullptr);
+}
 
 TEST_CASE("which sums a family computes") {
     const Instruction &dot4 = *find_instruction("dot4"), &dot2 = *find_instruction("dot2");

@@ -1,5 +1,6 @@
 #include "tests/generators/harness.h"
 
+#include <fstream>
 #include <iostream>
 #include <sstream>
 

@@ -120,6 +120,88 @@ TEST_CASE("a registered folder of schedules comes after those that are given and
     check_refused({"list"}, {"error[schedule.folder]"}, 2, Registry(registry).add_schedules(folder.path() / "none"));
 }
 
+TEST_CASE("a registered file or folder that is missing stops only the commands that need it") {
+    const TemporaryFolder folder;
+    Registry registry = sample_registry();
+    registry.add_target("lost", folder.path() / "none.json").add_target("laptop", laptop());
+    const Outcome listed = generator({"list"}, registry);
+    CHECK(listed.code == 2);
+    CHECK_THAT(listed.out, Catch::Contains("matmul          y[M, N]") &&
+                               Catch::Contains("  lost    cannot be read; see the error below\n  laptop  avx2 with caches of ") &&
+                               Catch::Contains("numerics\n"));
+    CHECK_THAT(listed.err, Catch::StartsWith("error[target.file]: ") && Catch::Contains("none.json"));
+    for (const std::vector<std::string> &line : std::vector<std::vector<std::string>>{
+             {"--help"}, {"show", "--help"}, {"show", "matmul"}, {"show", "matmul", "--quiet", "--target", "laptop", "--what", "tiles"}})
+        CHECK(generator(line, registry).code == 0);
+    check_refused({"show", "matmul", "--target", "lost", "--what", "tiles"}, {"error[target.file]: ", "none.json"}, 2, registry);
+
+    registry = sample_registry();
+    registry.add_schedules(folder.path() / "none");
+    CHECK_THAT(generator({"list"}, registry).out, Catch::Contains("matmul          y[M, N]") && Catch::Contains("schedules matmul/"));
+    for (const std::vector<std::string> &line : std::vector<std::vector<std::string>>{{"--help"}, {"show", "matmul"}})
+        CHECK(generator(line, registry).code == 0);
+    check_refused({"show", "matmul", "--what", "tiles"}, {"error[schedule.folder]: schedule folder '"}, 2, registry);
+}
+
+TEST_CASE("an empty function is refused when it is registered") {
+    auto empty = [](const std::string &what, const std::function<void(Registry &)> &add) {
+        Registry registry = sample_registry();
+        add(registry);
+        check_refused({"list"},
+                      {"error[generator.entry]: " + what + ": expected a function; got an empty one. Register one that can be called."}, 2,
+                      registry);
+    };
+    empty("algorithm 'mine'", [](Registry &r) { r.add("mine", "", std::function<Algorithm(const Numerics &)>()); });
+    empty("algorithm 'mine'", [](Registry &r) { r.add("mine", "", {}, std::function<Algorithm(const Numerics &, const Options &)>()); });
+    empty("a registered schedule", [](Registry &r) { r.add_schedule({}); });
+    empty("cost model 'mine'", [](Registry &r) { r.add_cost_model("mine", "", {}); });
+    empty("mutator 'mine'", [](Registry &r) { r.add_mutator("mine", "", {}); });
+    empty("analyser 'mine'", [](Registry &r) { r.add_analyser("mine", "", {}); });
+}
+
+TEST_CASE("the numbers of a registered target are possible ones") {
+    const std::string begin = "error[generator.target]: target 'mine': ";
+    auto refused = [&](const char *base, const std::function<void(Target &)> &change, const std::string &got) {
+        Target target = target_named(base);
+        change(target);
+        check_refused({"list"}, {begin, got}, 2, sample_registry().add_target("mine", target));
+    };
+    refused(
+        "opencl", [](Target &t) { t.max_threads = 0; }, "got blocks of 0 threads that share 32768 bytes.");
+    refused(
+        "cuda-sm80", [](Target &t) { t.shared_bytes = -1; }, "got blocks of 1024 threads that share -1 bytes.");
+    refused(
+        "avx2", [](Target &t) { t.max_threads = 8; }, "got blocks of 8 threads that share 0 bytes.");
+    refused(
+        "cuda-sm80", [](Target &t) { t.compute_capability = 90; }, "got one that is called 'cuda-sm80' and has not its features.");
+    for (const char *base : {"avx2", "opencl"}) {
+        refused(
+            base, [](Target &t) { t.l1_bytes = 0; }, "got a cache of no bytes.");
+        refused(
+            base, [](Target &t) { t.l3_bytes = -1; }, "got a cache of no bytes.");
+    }
+    Target large = target_named("opencl");
+    large.max_threads = 1024, large.shared_bytes = 64 << 10;
+    CHECK(generator({"list"}, sample_registry().add_target("large", large)).code == 0);
+}
+
+TEST_CASE("a registered target among others: the words") {
+    Registry registry = sample_registry();
+    registry.add_target("small", laptop());
+    check_refused(
+        {"generate", "matmul", "--out", "nowhere", "--target", "small,avx2"},
+        {"error[target.repeated]: targets 'small,avx2': 'small' and 'avx2' both stand for the code of 'avx2', which a library has "
+         "once; name one of them."},
+        2, registry);
+    check_refused({"generate", "matmul", "--out", "nowhere", "--target", "small,arm64"}, {"'small' is for x86-64, 'arm64' for arm64."}, 2,
+                  registry);
+    check_refused(
+        {"show", "matmul", "--target", "small+avx512f", "--what", "tiles"},
+        {"error[target.unknown-feature]: target 'small+avx512f': expected one of Tessera's targets before '+'; got 'small', which "
+         "this generator registers. Register another for 'avx2+avx512f'."},
+        2, registry);
+}
+
 // Wants the most code, so that nobody takes it for another.
 class Longest : public CostModel {
 public:
@@ -172,6 +254,13 @@ TEST_CASE("tune asks the decisions of registered mutators") {
     auto nothing = [](const Algorithm &, const Extents &, const auto &, KnobsByStage &) {};
     check_refused({"list"}, {"error[generator.duplicate]: mutator 'serial': expected one registration of each name; got two."}, 2,
                   Registry(registry).add_mutator("serial", "", nothing));
+    for (const std::vector<Answer> &answers : std::vector<std::vector<Answer>>{{}, {{"yes", 1}, {"yes", 1}}, {{"yes", 0}}})
+        check_refused(
+            {"tune", "matmul", "--target", "avx2", "--quiet", "--shape", "M=16", "N=16", "K=16", "--dry-run"},
+            {"error[tune.decision]: the decision 'y.odd': expected at least one answer, each once and with a prior above 0; got "}, 2,
+            sample_registry().add_mutator("odd", "", [answers](const Algorithm &, const Extents &, const auto &ask, KnobsByStage &) {
+                ask({"y", "odd", answers});
+            }));
 }
 
 TEST_CASE("a registered analyser is one more view of show") {

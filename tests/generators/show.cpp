@@ -1,5 +1,6 @@
 #include "generators/commands/show.h"
 
+#include "algorithms/library/library.h"
 #include "tests/generators/harness.h"
 
 namespace tessera::test_show {
@@ -41,6 +42,17 @@ TEST_CASE("show prints what each step of the lowering changes") {
         generator({"show", "matmul", "--schedule", "matmul/packed", "--what", "lowering", "--target", "avx2", "--quiet"}, registry);
     INFO(variants.err);
     CHECK_THAT(variants.out, Catch::StartsWith("# M <= 2\n\n== the algorithm\n") && Catch::Contains("# otherwise\n\n== the algorithm\n"));
+    registry.add("feed_forward", "two products", library::feed_forward);
+    registry.add_schedule([] {
+        Knobs once;
+        once.call = "once";
+        return Schedule("feed_forward/once").stage("down", once);
+    });
+    const Outcome calls = generator(
+        {"show", "feed_forward", "--schedule", "feed_forward/once", "--what", "lowering", "--target", "avx2", "--quiet"}, registry);
+    INFO(calls.err);
+    CHECK_THAT(calls.out, Catch::Contains("\n== call down: the algorithm\nalgorithm linear: f32") &&
+                              Catch::Contains("\n== call down: fuse parallel loops"));
     const Outcome changed = stock_generator("show softmax --quiet --target avx512 --what lowering");
     INFO(changed.err);
     CHECK_THAT(changed.out, Catch::Contains("\n- ") && Catch::Contains("\n+ ") && Catch::Contains("\n  …\n"));

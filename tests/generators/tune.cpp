@@ -1,6 +1,7 @@
 #include "generators/tune/tune.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>

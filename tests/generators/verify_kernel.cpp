@@ -1,6 +1,7 @@
 #include "generators/commands/verify_kernel.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "schedules/target/target.h"

@@ -10,6 +10,7 @@
 
 #include "schedules/artifact/artifact.h"
 #include "schedules/knobs/canonical.h"
+#include "schedules/knobs/instruction_family.h"
 #include "schedules/knobs/knob.h"
 #include "support/text/error.h"
 #include "tests/schedules/samples.h"

@@ -1,7 +1,11 @@
 #include "schedules/target/target.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 
+#include "support/text/error.h"
 #include "tests/support/words.h"
 
 namespace tessera::test_target {
@@ -130,9 +134,18 @@ TEST_CASE("the targets of one library come best first") {
     CHECK(names("arm64,arm64+asimddp") == std::vector<std::string>{"arm64+asimddp", "arm64"});
 }
 
+TEST_CASE("tessera_add_kernel knows the targets that there are") {
+    std::ifstream file(TESSERA_SOURCE_DIR "/cmake/TesseraAddKernel.cmake");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    CHECK_THAT(text, Catch::Contains("set(known " + join(target_names(), " ") + ")"));
+}
+
 TEST_CASE("targets that cannot share a library: the words") {
     check_words([] { targets_named("avx2,x86-64,avx2"); },
                 {"error[target.repeated]: targets 'avx2,x86-64,avx2': 'avx2' is there twice, as 'avx2'; name it once."});
+    check_words([] { targets_named("avx2,avx2+fma"); },
+                {"error[target.repeated]: targets 'avx2,avx2+fma': 'avx2' and 'avx2+fma' both stand "
+                 "for the code of 'avx2', which a library has once; name one of them."});
     check_words([] { targets_named("avx2,arm64"); }, {"error[target.mixed-arch]: targets 'avx2,arm64': one library is for one kind of "
                                                       "processor, and 'avx2' is for x86-64, 'arm64' for arm64. Generate two"});
     check_words([] { targets_named("cuda-sm80,cuda-sm86"); },

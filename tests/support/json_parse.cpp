@@ -1,5 +1,7 @@
 #include "support/files/json_parse.h"
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,7 @@
 #include "support/files/output_folder.h"
 
+#include <cstdlib>
+
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>

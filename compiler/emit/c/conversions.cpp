@@ -9,9 +9,11 @@ namespace tessera::emit_c {
 
 // Between f32 and the halves in integer code, for scalars and vectors alike: the same on every target. Vectors of f16 are widened by F16C
 // where there is, which gives the same.
-std::string Operations::half(const std::string &what, int lanes) {
+std::string Operations::half(DType to, DType from, int lanes) {
+    const bool widens = to == DType::f32;
+    require(widens ? is_narrow_float(from) : from == DType::f32 && is_narrow_float(to), "between f32 and a float that is only stored");
     const std::string f32 = type({DType::f32, lanes}), u16 = type({DType::bf16, lanes}), u32 = unsigned_type({DType::i32, lanes});
-    const std::string name = what + (lanes ? "x" + std::to_string(lanes) : "");
+    const std::string name = short_name({to, 0}) + "_of_" + short_name({from, lanes});
     if (!fresh(name)) return name;
     if (!lanes && fresh("bits_of_f32")) {
         define("uint32_t", "bits_of_f32", "float x",
@@ -31,15 +33,36 @@ std::string Operations::half(const std::string &what, int lanes) {
         return lanes ? fmt::format("choose_{0}(({0})({1}), {2}, {3})", u32, c, a, b) : fmt::format("({} ? {} : {})", c, a, b);
     };
     const bool machine = lanes > 0;
-    if (what == "f32_of_bf16") {
-        define(f32, name, u16 + " x", fmt::format("    return {};\n", real(wide("x") + " << 16")), machine);
-    } else if (what == "bf16_of_f32") {
+    switch (widens ? from : to) {
+    case DType::bf16:
+        if (widens) {
+            define(f32, name, u16 + " x", fmt::format("    return {};\n", real(wide("x") + " << 16")), machine);
+            break;
+        }
         define(u16, name, f32 + " x",
                fmt::format("    const {0} bits = {1};\n    const {0} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, quiet = (bits "
                            ">> 16) | 0x40u;\n    return {2};\n",
                            u32, bits("x"), narrow(choose("(bits & 0x7fffffffu) > 0x7f800000u", "quiet", "rounded"))),
                machine);
-    } else if (what == "f32_of_f16") {
+        break;
+    case DType::f16: {
+        if (!widens) {
+            define(u16, name, f32 + " x",
+                   fmt::format(
+                       "    const {0} bits = {1};\n    const {0} sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;\n"
+                       "    const {0} normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;\n"
+                       "    const {2} moved = {3};\n    const {2} shifted = moved + 0.5f; /* leaves a subnormal's bits, rounded by the "
+                       "addition, "
+                       "at the bottom of the mantissa */\n"
+                       "    const {0} subnormal = {4} - 0x3f000000u;\n    const {0} finite = {5};\n    const {0} large = {6};\n    return "
+                       "{7};\n",
+                       u32, bits("x"), f32, real("magnitude"), bits("shifted"), choose("magnitude < (113u << 23)", "subnormal", "normal"),
+                       choose("magnitude >= 0x477ff000u", lanes ? fmt::format("(({}){{0}} + 0x7c00u)", u32) : "0x7c00u", "finite"),
+                       narrow(choose("magnitude > 0x7f800000u", lanes ? fmt::format("(({}){{0}} + 0x7e00u)", u32) : "0x7e00u", "large") +
+                              " | sign")),
+                   machine);
+            break;
+        }
         std::string body = fmt::format(
             "    const {0} wide = {1};\n    const {0} magnitude = (wide & 0x7fffu) << 13, sign = (wide & 0x8000u) << 16;\n"
             "    const {2} moved = {3}; /* 2^112 moves the exponent's bias and makes subnormals normal; it is exact */\n    const {2} "
@@ -51,20 +74,16 @@ std::string Operations::half(const std::string &what, int lanes) {
             body = fmt::format("#ifdef TESS_X86_64\n    return ({})_mm{}_cvtph_ps((__m{}i)x);\n#else\n{}#endif\n", f32, 32 * lanes,
                                16 * lanes, body);
         define(f32, name, u16 + " x", body, machine);
-    } else {
-        define(
-            u16, name, f32 + " x",
-            fmt::format(
-                "    const {0} bits = {1};\n    const {0} sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;\n"
-                "    const {0} normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;\n"
-                "    const {2} moved = {3};\n    const {2} shifted = moved + 0.5f; /* leaves a subnormal's bits, rounded by the addition, "
-                "at the bottom of the mantissa */\n"
-                "    const {0} subnormal = {4} - 0x3f000000u;\n    const {0} finite = {5};\n    const {0} large = {6};\n    return {7};\n",
-                u32, bits("x"), f32, real("magnitude"), bits("shifted"), choose("magnitude < (113u << 23)", "subnormal", "normal"),
-                choose("magnitude >= 0x477ff000u", lanes ? fmt::format("(({}){{0}} + 0x7c00u)", u32) : "0x7c00u", "finite"),
-                narrow(choose("magnitude > 0x7f800000u", lanes ? fmt::format("(({}){{0}} + 0x7e00u)", u32) : "0x7e00u", "large") +
-                       " | sign")),
-            machine);
+        break;
+    }
+    case DType::f32:
+    case DType::f64:
+    case DType::i8:
+    case DType::u8:
+    case DType::i32:
+    case DType::i64:
+    case DType::boolean:
+    case DType::index: throw InternalError("a float that is only stored, and how it is made");
     }
     return name;
 }
@@ -100,13 +119,13 @@ std::string Operations::convert_scalar(DType to, DType from, Rounding rounding, 
         if (fresh(name)) define(result, name, operand + " x", text, false);
         return name;
     };
-    if (is_narrow_float(from) && to == DType::f32) return half("f32_of_" + short_name({from, 0}), 0);
+    if (is_narrow_float(from) && to == DType::f32) return half(DType::f32, from, 0);
     if (is_narrow_float(from)) {
-        const std::string wide = half("f32_of_" + short_name({from, 0}), 0), then = cast(to, {DType::f32, 0}, rounding, saturate);
+        const std::string wide = half(DType::f32, from, 0), then = cast(to, {DType::f32, 0}, rounding, saturate);
         return body(fmt::format("    return {}({}(x));\n", then.empty() ? "(" + result + ")" : then, wide));
     }
     if (is_narrow_float(to)) {
-        const std::string narrow = half(short_name({to, 0}) + "_of_f32", 0);
+        const std::string narrow = half(to, DType::f32, 0);
         if (from == DType::f32) return narrow;
         if (fresh("odd_f32_of_f64"))
             define("float", "odd_f32_of_f64", "double x",
@@ -149,8 +168,8 @@ std::string Operations::convert_scalar(DType to, DType from, Rounding rounding, 
 std::string Operations::cast(DType to, CType from, Rounding rounding, bool saturate) {
     if (!from.lanes) return convert_scalar(to, from.element, rounding, saturate);
     const CType result{to, from.lanes};
-    if (is_narrow_float(from.element) && to == DType::f32) return half("f32_of_" + short_name({from.element, 0}), from.lanes);
-    if (from.element == DType::f32 && is_narrow_float(to)) return half(short_name({to, 0}) + "_of_f32", from.lanes);
+    if (is_narrow_float(from.element) && to == DType::f32) return half(DType::f32, from.element, from.lanes);
+    if (from.element == DType::f32 && is_narrow_float(to)) return half(to, DType::f32, from.lanes);
     const std::string scalar = convert_scalar(to, from.element, rounding, saturate);
     const std::string name =
         (scalar.empty() ? short_name({to, 0}) + "_of_" + short_name({from.element, 0}) : scalar) + "x" + std::to_string(from.lanes);

@@ -156,6 +156,24 @@ static bool orders_floats(const Expr &condition) {
     return (condition->op == Op::lt || condition->op == Op::le) && is_float(condition->args[0].type());
 }
 
+// An operation on bools by the four that C has.
+enum class Truth { itself, both, either, differ };
+struct TruthCode {
+    Truth by;
+    bool first_inverted = false, inverted = false;
+};
+
+static constexpr OpTable<TruthCode> truth_codes(is_on_truths, {{Op::logical_not, {Truth::itself, true}},
+                                                               {Op::bit_and, {Truth::both}},
+                                                               {Op::min, {Truth::both}},
+                                                               {Op::bit_or, {Truth::either}},
+                                                               {Op::max, {Truth::either}},
+                                                               {Op::bit_xor, {Truth::differ}},
+                                                               {Op::ne, {Truth::differ}},
+                                                               {Op::eq, {Truth::differ, false, true}},
+                                                               {Op::lt, {Truth::both, true}},
+                                                               {Op::le, {Truth::either, true}}});
+
 Run::Value Run::emit_operation(const Expr &e) {
     const DType element = e->args[0].type();
     if (is_comparison(e->op) && element != DType::boolean) return compare(e->op, e->args[0], e->args[1]);
@@ -174,35 +192,16 @@ Run::Value Run::emit_operation(const Expr &e) {
     if (element == DType::boolean) {
         const char *no = lanes ? "~" : "!", *either = lanes ? " | " : " || ";
         auto inverted = [&](const Value &v) { return make(type, {{no, -1, 0}, operand(v, primary)}, prefix); };
-        switch (e->op) {
-        case Op::logical_not: return inverted(x[0]);
-        case Op::bit_and:
-        case Op::min: return both(x[0], x[1]);
-        case Op::bit_or:
-        case Op::max: return infix(type, x[0], either, x[1], conditional, prefix, prefix);
-        case Op::bit_xor:
-        case Op::ne: return infix(type, x[0], " ^ ", x[1], conditional, prefix, prefix);
-        case Op::eq: return inverted(infix(type, x[0], " ^ ", x[1], conditional, prefix, prefix));
-        case Op::lt: return both(inverted(x[0]), x[1]);
-        case Op::le: return infix(type, inverted(x[0]), either, x[1], conditional, prefix, prefix);
-        case Op::neg:
-        case Op::abs:
-        case Op::sqrt:
-        case Op::floor:
-        case Op::ceil:
-        case Op::round:
-        case Op::trunc:
-        case Op::add:
-        case Op::sub:
-        case Op::mul:
-        case Op::div:
-        case Op::mod:
-        case Op::shl:
-        case Op::shr:
-        case Op::fma:
-        case Op::select: break;
+        const TruthCode &code = truth_codes.at(e->op, "bools");
+        const Value a = code.first_inverted ? inverted(x[0]) : x[0];
+        switch (code.by) {
+        case Truth::itself: return a;
+        case Truth::both: return both(a, x[1]);
+        case Truth::either: return infix(type, a, either, x[1], conditional, prefix, prefix);
+        case Truth::differ: break;
         }
-        undefined_on(e->op, "bools");
+        const Value differ = infix(type, a, " ^ ", x[1], conditional, prefix, prefix);
+        return code.inverted ? inverted(differ) : differ;
     }
     const bool real = is_float(element), position = element == DType::index;
     switch (e->op) {
@@ -337,7 +336,7 @@ std::string Run::render(const std::vector<Piece> &pieces, std::vector<std::strin
         }
         const std::string inner = render(p.term, lines, taken);
         const Term &t = terms_[static_cast<size_t>(p.term)];
-        text += t.name.empty() && t.precedence > p.most ? "(" + inner + ")" : inner;
+        text += t.name.empty() && t.precedence > p.max_precedence ? "(" + inner + ")" : inner;
     }
     return text;
 }

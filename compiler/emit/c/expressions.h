@@ -69,8 +69,8 @@ public:
 
 private:
     struct Piece {
-        std::string text;         // or an operand:
-        int term = -1, most = 0;  // it needs parentheses above this precedence
+        std::string text;                   // or an operand:
+        int term = -1, max_precedence = 0;  // above which it needs parentheses
     };
     struct Term {
         CType type;
@@ -123,7 +123,7 @@ private:
     std::optional<Linear> linear(const Expr &e) const;
     Expr flat(const Place &place, const std::string &buffer, const std::vector<Expr> &index) const;
     std::vector<Piece> access(const Expr &position, const std::string &buffer, std::string &how);
-    Piece operand(const Value &v, int most = 99) const { return {"", v.term, most}; }
+    Piece operand(const Value &v, int max_precedence = 99) const { return {"", v.term, max_precedence}; }
     std::string render(int term, std::vector<std::string> &lines, std::vector<std::string> &taken);
     std::string render(const std::vector<Piece> &pieces, std::vector<std::string> &lines, std::vector<std::string> &taken);
 };

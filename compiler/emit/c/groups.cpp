@@ -50,7 +50,7 @@ std::optional<Run::Value> Run::grouped(const Expr &e) {
         const auto a = words_of(pair[0]), b = words_of(pair[1]);
         if (!a || !b) continue;
         const CType type{family.accumulator, lanes_->count};
-        return call(type, operations_.group_step(family.name, type), {widened(emit(operands[0]), type.lanes), *a, *b});
+        return call(type, operations_.group_step(family.family, type), {widened(emit(operands[0]), type.lanes), *a, *b});
     }
     return {};
 }

@@ -154,103 +154,49 @@ void Operations::define_native(const std::string &name, CType t, int operands, c
     define(result, name, parameters, body, true);
 }
 
+// How C writes an operation on floats: between its operands, or as a function of one to three; and the vector instruction of x86-64 that is
+// the same, with how it rounds.
+struct FloatCode {
+    const char *sign = nullptr, *function = nullptr, *instruction = nullptr;
+};
+
+static constexpr OpTable<FloatCode> float_codes(
+    is_on_floats, {{Op::neg, {}},
+                   {Op::abs, {nullptr, "__builtin_fabs"}},
+                   {Op::sqrt, {nullptr, "__builtin_sqrt", "sqrt"}},
+                   {Op::floor, {nullptr, "__builtin_floor", "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC"}},
+                   {Op::ceil, {nullptr, "__builtin_ceil", "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC"}},
+                   {Op::round, {nullptr, "__builtin_rint", "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC"}},
+                   {Op::trunc, {nullptr, "__builtin_trunc", "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC"}},
+                   {Op::add, {" + "}},
+                   {Op::sub, {" - "}},
+                   {Op::mul, {"*"}},
+                   {Op::div, {"/"}},
+                   {Op::min, {nullptr, nullptr, "min"}},
+                   {Op::max, {nullptr, nullptr, "max"}},
+                   {Op::eq, {" == "}},
+                   {Op::ne, {" != "}},
+                   {Op::lt, {" < "}},
+                   {Op::le, {" <= "}},
+                   {Op::fma, {nullptr, "__builtin_fma", "fmadd"}}});
+
+static const char *stated(const char *code, Op op, const char *what) {
+    if (!code) throw InternalError(std::string(name_of(op)) + " is no " + what);
+    return code;
+}
+
 const char *sign_of(Op op) {
-    switch (op) {
-    case Op::add: return " + ";
-    case Op::sub: return " - ";
-    case Op::mul: return "*";
-    case Op::div: return "/";
-    case Op::eq: return " == ";
-    case Op::ne: return " != ";
-    case Op::lt: return " < ";
-    case Op::le: return " <= ";
-    case Op::bit_and: return " & ";
-    case Op::bit_or: return " | ";
-    case Op::bit_xor: return " ^ ";
-    case Op::neg:
-    case Op::abs:
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::logical_not:
-    case Op::mod:
-    case Op::min:
-    case Op::max:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma:
-    case Op::select: break;
-    }
-    throw InternalError(std::string(name_of(op)) + " is not an operator of C");
+    if (op == Op::bit_and) return " & ";
+    if (op == Op::bit_or) return " | ";
+    if (op == Op::bit_xor) return " ^ ";
+    return stated(float_codes.at(op, "floats").sign, op, "operator of C");
 }
 
 std::string scalar_builtin(Op op, DType type) {
-    const std::string suffix = type == DType::f32 ? "f" : "";
-    switch (op) {
-    case Op::abs: return "__builtin_fabs" + suffix;
-    case Op::sqrt: return "__builtin_sqrt" + suffix;
-    case Op::floor: return "__builtin_floor" + suffix;
-    case Op::ceil: return "__builtin_ceil" + suffix;
-    case Op::round: return "__builtin_rint" + suffix;
-    case Op::trunc: return "__builtin_trunc" + suffix;
-    case Op::fma: return "__builtin_fma" + suffix;
-    case Op::neg:
-    case Op::logical_not:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::min:
-    case Op::max:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::shl:
-    case Op::shr:
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::select: break;
-    }
-    throw InternalError(std::string(name_of(op)) + " is not a function of C on floats");
+    return stated(float_codes.at(op, "floats").function, op, "function of C on floats") + std::string(type == DType::f32 ? "f" : "");
 }
 
-// The vector instruction of x86-64, and how it rounds.
-static const char *native_unary(Op op) {
-    switch (op) {
-    case Op::sqrt: return "sqrt";
-    case Op::round: return "round _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC";
-    case Op::floor: return "round _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
-    case Op::ceil: return "round _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC";
-    case Op::trunc: return "round _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC";
-    case Op::neg:
-    case Op::abs:
-    case Op::logical_not:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::min:
-    case Op::max:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::shl:
-    case Op::shr:
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::fma:
-    case Op::select: break;
-    }
-    throw InternalError(std::string(name_of(op)) + " is no instruction of x86-64 on one operand");
-}
+static const char *instruction_of(Op op) { return stated(float_codes.at(op, "floats").instruction, op, "vector instruction of x86-64"); }
 
 std::string Operations::unary(Op op, CType t) {
     if (is_float(t.element)) {
@@ -263,7 +209,7 @@ std::string Operations::unary(Op op, CType t) {
             define(result, name, result + " a", fmt::format("    return ({})(({})a & {});\n", result, bits, mask), true);
             return name;
         }
-        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", native_unary(op));
+        define_native(name, t, 1, scalar_builtin(op, t.element) + "(a[i])", instruction_of(op));
         return name;
     }
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), bits = unsigned_type(t);
@@ -287,7 +233,7 @@ std::string Operations::binary(Op op, CType t) {
         const bool machine = t.lanes && target_.arch == Arch::x86_64, least = op == Op::min;
         const std::string one = choose(machine ? CType{t.element, 0} : t), sign = least ? "<" : ">";
         if (!t.lanes) define(result, name, both, fmt::format("    return {}(a {} b, a, b);\n", one, sign), false);
-        else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), name_of(op));
+        else if (machine) define_native(name, t, 2, fmt::format("{}(a[i] {} b[i], a[i], b[i])", one, sign), instruction_of(op));
         else
             define(result, name, both, fmt::format("    return {}({}({}), a, b);\n", one, compare(Op::lt, t), least ? "a, b" : "b, a"),
                    true);
@@ -375,7 +321,7 @@ std::string Operations::fma(CType t) {
     if (exact) {
         define_exact_fma(name, t);
     } else if (is_float(t.element)) {
-        define_native(name, t, 3, scalar_builtin(Op::fma, t.element) + "(a[i], b[i], c[i])", "fmadd");
+        define_native(name, t, 3, scalar_builtin(Op::fma, t.element) + "(a[i], b[i], c[i])", instruction_of(Op::fma));
     } else {
         const std::string bits = unsigned_type(t);
         define(result, name, fmt::format("{0} a, {0} b, {0} c", result),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/ir/expr.h"
+#include "schedules/knobs/instruction_family.h"
 #include "schedules/target/target.h"
 
 namespace tessera::emit_c {
@@ -48,7 +49,7 @@ public:
     std::string store(CType type, const std::string &how, bool masked);
     std::string prefetch(bool for_store);  // of the line that holds element `position` of a pointer
     // A step of an instruction family on an accumulator and two operands, 32 bits for each lane.
-    std::string group_step(const std::string &family, CType accumulator);
+    std::string group_step(InstructionFamily family, CType accumulator);
     std::string words(CType type);  // of i32: what lies at an address
     const Target &target() const { return target_; }
     std::string round_up();  // bytes to a multiple of the workspace's alignment
@@ -71,7 +72,7 @@ private:
     void define_native(const std::string &name, CType type, int operands, const std::string &each, const std::string &operation);
     void define_exact_fma(const std::string &name, CType type);
     std::string convert_scalar(DType to, DType from, Rounding rounding, bool saturate);
-    std::string half(const std::string &what, int lanes);
+    std::string half(DType to, DType from, int lanes);
     std::string machine_mask(int lanes) const;
     std::string masked_access(CType type, bool store) const;
 };

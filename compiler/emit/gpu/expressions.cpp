@@ -248,6 +248,35 @@ Expressions::Piece Expressions::node(const Expr &e) {
     throw InternalError("a monoid's operand in a tile program");
 }
 
+static constexpr OpTable<const char *> comparisons(is_comparison, {{Op::eq, " == "}, {Op::ne, " != "}, {Op::lt, " < "}, {Op::le, " <= "}});
+
+// An operator, or a function, which may be one for each type.
+struct FloatCode {
+    const char *sign = nullptr;
+    int precedence = primary;
+    const char *function = nullptr;
+    bool is_typed = false;
+};
+
+static constexpr OpTable<FloatCode> float_codes(keeps_floats, {{Op::neg, {"-", prefix}},
+                                                               {Op::add, {" + ", sum}},
+                                                               {Op::sub, {" - ", sum}},
+                                                               {Op::mul, {" * ", product}},
+                                                               {Op::div, {" / ", product}},
+                                                               {Op::min, {nullptr, primary, "min", true}},
+                                                               {Op::max, {nullptr, primary, "max", true}},
+                                                               {Op::abs, {nullptr, primary, "fabs"}},
+                                                               {Op::sqrt, {nullptr, primary, "sqrt"}},
+                                                               {Op::floor, {nullptr, primary, "floor"}},
+                                                               {Op::ceil, {nullptr, primary, "ceil"}},
+                                                               {Op::round, {nullptr, primary, "rint"}},
+                                                               {Op::trunc, {nullptr, primary, "trunc"}},
+                                                               {Op::fma, {nullptr, primary, "fma"}}});
+
+static constexpr OpTable<const char *> bool_signs(
+    keeps_truths,
+    {{Op::logical_not, "!"}, {Op::bit_and, " & "}, {Op::min, " & "}, {Op::bit_or, " | "}, {Op::max, " | "}, {Op::bit_xor, " ^ "}});
+
 Expressions::Piece Expressions::operation(const Expr &e) {
     const std::vector<Expr> &x = e->args;
     if (e->op == Op::select) return {inner(x[0], comparison) + " ? " + inner(x[1], prefix) + " : " + inner(x[2], prefix), conditional};
@@ -257,94 +286,17 @@ Expressions::Piece Expressions::operation(const Expr &e) {
         auto side = [&](const Expr &arg) { return wide ? extended(arg, sum) : inner(arg, sum); };
         return Piece{side(x[0]) + sign + side(x[1]), comparison};
     };
-    switch (e->op) {
-    case Op::eq: return compared(" == ");
-    case Op::ne: return compared(" != ");
-    case Op::lt: return compared(" < ");
-    case Op::le: return compared(" <= ");
-    case Op::neg:
-    case Op::abs:
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::logical_not:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::min:
-    case Op::max:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma:
-    case Op::select: break;
-    }
+    if (is_comparison(e->op)) return compared(comparisons.at(e->op, "numbers to compare"));
     if (is_float(type)) {
-        std::string suffix = type == DType::f64 ? "_f64" : "_f32";
-        switch (e->op) {
-        case Op::add: return infix(x[0], " + ", x[1], sum);
-        case Op::sub: return infix(x[0], " - ", x[1], sum);
-        case Op::mul: return infix(x[0], " * ", x[1], product);
-        case Op::div: return infix(x[0], " / ", x[1], product);
-        case Op::neg: return {"-" + inner(x[0], primary), prefix};
-        case Op::min: return {call("min" + suffix, x), primary};
-        case Op::max: return {call("max" + suffix, x), primary};
-        case Op::abs: return {call("fabs", x), primary};
-        case Op::round: return {call("rint", x), primary};
-        case Op::sqrt:
-        case Op::floor:
-        case Op::ceil:
-        case Op::trunc:
-        case Op::fma: return {call(name_of(e->op), x), primary};
-        case Op::logical_not:
-        case Op::mod:
-        case Op::bit_and:
-        case Op::bit_or:
-        case Op::bit_xor:
-        case Op::shl:
-        case Op::shr:
-        case Op::eq:
-        case Op::ne:
-        case Op::lt:
-        case Op::le:
-        case Op::select: undefined_on(e->op, "floats");
-        }
+        const FloatCode &code = float_codes.at(e->op, "floats");
+        if (!code.sign) return {call(code.function + std::string(!code.is_typed ? "" : type == DType::f64 ? "_f64" : "_f32"), x), primary};
+        if (arity(e->op) == 1) return {code.sign + inner(x[0], primary), prefix};
+        return infix(x[0], code.sign, x[1], code.precedence);
     }
     if (type == DType::boolean) {
-        switch (e->op) {
-        case Op::logical_not: return {"!" + inner(x[0], primary), prefix};
-        case Op::bit_and:
-        case Op::min: return {inner(x[0], primary) + " & " + inner(x[1], primary), comparison};
-        case Op::bit_or:
-        case Op::max: return {inner(x[0], primary) + " | " + inner(x[1], primary), comparison};
-        case Op::bit_xor: return {inner(x[0], primary) + " ^ " + inner(x[1], primary), comparison};
-        case Op::neg:
-        case Op::abs:
-        case Op::sqrt:
-        case Op::floor:
-        case Op::ceil:
-        case Op::round:
-        case Op::trunc:
-        case Op::add:
-        case Op::sub:
-        case Op::mul:
-        case Op::div:
-        case Op::mod:
-        case Op::shl:
-        case Op::shr:
-        case Op::eq:
-        case Op::ne:
-        case Op::lt:
-        case Op::le:
-        case Op::fma:
-        case Op::select: undefined_on(e->op, "bools");
-        }
+        const char *sign = bool_signs.at(e->op, "bools");
+        if (arity(e->op) == 1) return {sign + inner(x[0], primary), prefix};
+        return {inner(x[0], primary) + sign + inner(x[1], primary), comparison};
     }
     // Positions never overflow; data wraps.
     bool position = type == DType::index;

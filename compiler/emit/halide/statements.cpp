@@ -8,7 +8,9 @@
 #include "compiler/emit/halide/sharing.h"
 #include "compiler/emit/halide/store_run.h"
 #include "compiler/emit/halide/vector_loops.h"
+#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/tile/arguments.h"
 #include "runtime/kernel.h"
 #include "support/text/error.h"
 

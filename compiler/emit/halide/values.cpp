@@ -322,37 +322,20 @@ static HExpr float_operation(Op op, H::Type t, const std::vector<HExpr> &x) {
     undefined_on(op, "floats");
 }
 
-static HExpr bool_operation(Op op, const std::vector<HExpr> &x) {
-    switch (op) {
-    case Op::logical_not: return !x[0];
-    case Op::bit_and: return x[0] && x[1];
-    case Op::bit_or: return x[0] || x[1];
-    case Op::bit_xor:
-    case Op::ne: return x[0] != x[1];
-    case Op::eq: return x[0] == x[1];
-    case Op::lt: return !x[0] && x[1];
-    case Op::le: return !x[0] || x[1];
-    case Op::min: return x[0] && x[1];
-    case Op::max: return x[0] || x[1];
-    case Op::neg:
-    case Op::abs:
-    case Op::sqrt:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::mod:
-    case Op::shl:
-    case Op::shr:
-    case Op::fma:
-    case Op::select: break;
-    }
-    undefined_on(op, "bools");
-}
+using HExprs = std::vector<HExpr>;
+static constexpr OpTable<HExpr (*)(const HExprs &)> bool_operations(is_on_truths,
+                                                                    {{Op::logical_not, [](const HExprs &x) { return !x[0]; }},
+                                                                     {Op::bit_and, [](const HExprs &x) { return x[0] && x[1]; }},
+                                                                     {Op::bit_or, [](const HExprs &x) { return x[0] || x[1]; }},
+                                                                     {Op::bit_xor, [](const HExprs &x) { return x[0] != x[1]; }},
+                                                                     {Op::ne, [](const HExprs &x) { return x[0] != x[1]; }},
+                                                                     {Op::eq, [](const HExprs &x) { return x[0] == x[1]; }},
+                                                                     {Op::lt, [](const HExprs &x) { return !x[0] && x[1]; }},
+                                                                     {Op::le, [](const HExprs &x) { return !x[0] || x[1]; }},
+                                                                     {Op::min, [](const HExprs &x) { return x[0] && x[1]; }},
+                                                                     {Op::max, [](const HExprs &x) { return x[0] || x[1]; }}});
+
+static HExpr bool_operation(Op op, const HExprs &x) { return bool_operations.at(op, "bools")(x); }
 
 // Halide's division rounds toward minus infinity for a positive divisor, as ours does; ours is also defined for
 // negative divisors and 0, where the machine's instruction may trap.

@@ -19,8 +19,8 @@ static bool is_outer_of_ragged(const Algorithm &algorithm, const Stage &stage, c
 // What a piece of a dim has at most, as far as that is known.
 static std::optional<int64_t> max_of(const Pieces &pieces, const std::string &dim) {
     auto piece = pieces.find(dim);
-    if (piece == pieces.end() || !piece->second.most.defined() || !piece->second.most.is_constant()) return std::nullopt;
-    return piece->second.most->value.integer;
+    if (piece == pieces.end() || !piece->second.max_size.defined() || !piece->second.max_size.is_constant()) return std::nullopt;
+    return piece->second.max_size->value.integer;
 }
 
 static void add_tile(Knobs &k, const std::string &dim, int64_t extent) {

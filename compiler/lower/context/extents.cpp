@@ -51,9 +51,9 @@ Piece whole(const Lowering &lowering, const Scope &scope, const std::string &dim
         range.set(name, Expr(0), extent_of(lowering, scope, name) - 1);
         free.insert(name);
     }
-    p.most = upper_bound(size, range, free);
-    if (p.most.defined() && !variables_in(p.most).empty()) p.most = Expr();
-    if (p.most.defined() && has_load(p.most)) p.most = Expr();
+    p.max_size = upper_bound(size, range, free);
+    if (p.max_size.defined() && !variables_in(p.max_size).empty()) p.max_size = Expr();
+    if (p.max_size.defined() && has_load(p.max_size)) p.max_size = Expr();
     if (!p.size.defined()) return p;
     const Expr located = replace_loads(substitute(size, point), [&](const Expr &n) -> Expr {
         const Stored *where = scope.find(n->name);
@@ -69,7 +69,7 @@ Piece whole_under_where(const Lowering &lowering, const Scope &scope, const Stag
     if (!reduce || !reduce->where.defined() || !p.size.defined() || is_spatial(stage, dim)) return p;
     // A loop over pieces is limited, however few they are; inside a short piece a limit would cost more in index arithmetic than it saves.
     const Expr where = resolve(lowering, scope, reduce->where);
-    if (p.most.is_constant() && p.most->value.integer <= short_piece && step_in(where, dim) <= 1) return p;
+    if (p.max_size.is_constant() && p.max_size->value.integer <= short_piece && step_in(where, dim) <= 1) return p;
     Expr limit = where_limit(where, dim, outer, scope.facts, true);
     if (limit.defined()) p.size = simplify(max(min(p.size, limit), Expr(0)), scope.facts);
     return p;

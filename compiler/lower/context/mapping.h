@@ -1,8 +1,11 @@
 // What loops bind to on a machine: the one place where building a nest asks which kind of machine it is for. On a CPU these are parallel
 // loops, vectors and code written out; on a GPU blocks, threads and shared memory. All functions are pure.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "compiler/lower/context/cursor.h"
 #include "compiler/lower/context/names.h"
@@ -15,6 +18,16 @@ namespace tessera {
 struct Assigned {
     Knobs knobs;
     int64_t threads = 1;
+};
+
+// Passes over finished bodies, by the names that `show --what lowering` prints. The first is for the nest of one root stage.
+struct NestPass {
+    const char *name;
+    std::function<TileBody(const Stage &stage, const TileBody &nest)> run;
+};
+struct BodyPass {
+    const char *name;
+    std::function<TileBody(const TileBody &body)> run;
 };
 
 class Mapping {
@@ -55,10 +68,10 @@ public:
     virtual Space register_space(const Buffer &buffer) const = 0;
     virtual Space near_space(const Buffer &buffer) const = 0;
 
-    // The nest of one root stage with its spaces and its blocks, and the body of the whole program, by steps of this name.
-    virtual TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const = 0;
-    virtual const char *last_step() const = 0;
-    virtual TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const = 0;
+    // What is done to the nest of each root stage, when all are built, and then to the body of the whole program, pass by pass.
+    // `names`: all that were made, in their order.
+    virtual std::vector<NestPass> nest_passes(const std::vector<std::string> &names) const = 0;
+    virtual std::vector<BodyPass> body_passes(const std::vector<Dim> &dims) const = 0;
 };
 
 std::shared_ptr<const Mapping> cpu_mapping(const Target &target);

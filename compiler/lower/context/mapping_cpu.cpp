@@ -49,10 +49,10 @@ public:
     Space register_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::registers : Space::workspace; }
     Space near_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::stack : Space::workspace; }
 
-    TileBody finish_nest(const Stage &, TileBody nest, const Names &) const override { return nest; }
-    const char *last_step() const override { return "bind constants and fuse parallel loops"; }
-    TileBody finish_program(const TileBody &body, const std::vector<Dim> &) const override {
-        return fuse_parallel(without_trivial_lets(body), LoopKind::parallel);
+    std::vector<NestPass> nest_passes(const std::vector<std::string> &) const override { return {}; }
+    std::vector<BodyPass> body_passes(const std::vector<Dim> &) const override {
+        return {{"bind constants", without_trivial_lets},
+                {"fuse parallel loops", [](const TileBody &body) { return fuse_parallel(body, LoopKind::parallel); }}};
     }
 
 private:

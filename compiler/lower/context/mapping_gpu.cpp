@@ -7,8 +7,8 @@
 #include "compiler/lower/context/assign_threads.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/mapping.h"
-#include "compiler/lower/context/shared_memory.h"
 #include "compiler/lower/passes/fuse_parallel.h"
+#include "compiler/lower/passes/shared_memory.h"
 #include "compiler/lower/passes/trivial_lets.h"
 #include "compiler/rewrite/target_knobs.h"
 #include "support/text/error.h"
@@ -38,7 +38,7 @@ public:
     }
     // What a placed stage computes is mostly one tile, of which not all may be needed.
     bool runs_once(const Piece &piece, int64_t tile, const Bounds &facts) const override {
-        return piece.most.is_constant() && piece.most->value.integer <= tile && prove(Expr(1) <= piece.size, facts);
+        return piece.max_size.is_constant() && piece.max_size->value.integer <= tile && prove(Expr(1) <= piece.size, facts);
     }
     bool joins_runs() const override { return false; }
     // One version for both: threads test their points while they wait for memory, and shared memory need be set aside once only.
@@ -52,9 +52,10 @@ public:
     Space register_space(const Buffer &) const override { return Space::registers; }
     Space near_space(const Buffer &) const override { return Space::shared; }
 
-    TileBody finish_nest(const Stage &stage, TileBody nest, const Names &names) const override;
-    const char *last_step() const override { return "add barriers"; }
-    TileBody finish_program(const TileBody &body, const std::vector<Dim> &dims) const override { return with_barriers(body, dims); }
+    std::vector<NestPass> nest_passes(const std::vector<std::string> &names) const override;
+    std::vector<BodyPass> body_passes(const std::vector<Dim> &dims) const override {
+        return {{"add barriers", [dims](const TileBody &body) { return with_barriers(body, dims); }}};
+    }
 
 private:
     Target target_;
@@ -106,15 +107,23 @@ int64_t GpuMapping::storage_unit(const Knobs &k, const std::string &dim, const P
 }
 
 // One stage at root: nothing but loops of blocks.
-TileBody GpuMapping::finish_nest(const Stage &stage, TileBody nest, const Names &names) const {
-    nest = with_shared_memory(std::move(nest), names, target_.shared_bytes);
-    const TileBody fused = fuse_parallel(without_trivial_lets(nest), LoopKind::block);
-    const bool only_blocks = std::all_of(fused.begin(), fused.end(), [](const auto &n) {
+static TileBody in_blocks(const Stage &stage, const TileBody &nest) {
+    const bool only_blocks = std::all_of(nest.begin(), nest.end(), [](const auto &n) {
         auto *loop = std::get_if<Loop>(n.get());
         return loop && loop->kind == LoopKind::block;
     });
-    if (only_blocks) return fused;
-    return in_loop(stage.name + ".block", Expr(1), LoopKind::block, serial_within(fused, LoopKind::block));
+    if (only_blocks) return nest;
+    return in_loop(stage.name + ".block", Expr(1), LoopKind::block, serial_within(nest, LoopKind::block));
+}
+
+std::vector<NestPass> GpuMapping::nest_passes(const std::vector<std::string> &names) const {
+    return {
+        {"place buffers in shared memory",
+         [names, bytes = target_.shared_bytes](const Stage &, const TileBody &nest) { return with_shared_memory(nest, names, bytes); }},
+        {"bind constants", [](const Stage &, const TileBody &nest) { return without_trivial_lets(nest); }},
+        {"fuse loops of blocks", [](const Stage &, const TileBody &nest) { return fuse_parallel(nest, LoopKind::block); }},
+        {"run in one block what has none", in_blocks},
+    };
 }
 
 }  // namespace

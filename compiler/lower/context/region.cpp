@@ -49,13 +49,13 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
         lo = lo + Expr(c) * (c > 0 ? p.lo : p.lo + p.size - 1);
         int64_t step = c > 0 ? c : -c;
         size = size + Expr(step) * (p.size - 1);
-        if (most.defined()) most = p.most.defined() ? most + Expr(step) * (p.most - 1) : Expr();
+        if (most.defined()) most = p.max_size.defined() ? most + Expr(step) * (p.max_size - 1) : Expr();
         if (p.padded) result.padded = true, result.since = std::max(result.since, p.since);
         last = last + Expr(c) * (c < 0 ? p.lo : (p.padded && p.limit.defined() ? p.limit : p.lo + p.size) - 1);
     }
     if (result.padded) result.limit = simplify(last + 1, facts);
     result.lo = simplify(lo, facts), result.size = simplify(size, facts);
-    result.most = most.defined() ? simplify(most, facts) : Expr();
+    result.max_size = most.defined() ? simplify(most, facts) : Expr();
     return result;
 }
 
@@ -70,9 +70,10 @@ Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
     Expr end = simplify(max(a.lo + a.size, b.lo + b.size), facts);
     result.size = simplify(end - result.lo, facts);
     // The hull of pieces that are apart is longer than either: its length must itself be free of loop variables.
-    if (equal(a.lo, b.lo)) result.most = a.most.defined() && b.most.defined() ? simplify(max(a.most, b.most), facts) : Expr();
-    else if (variables_in(result.size).empty()) result.most = result.size;
-    else result.most = Expr();
+    if (equal(a.lo, b.lo))
+        result.max_size = a.max_size.defined() && b.max_size.defined() ? simplify(max(a.max_size, b.max_size), facts) : Expr();
+    else if (variables_in(result.size).empty()) result.max_size = result.size;
+    else result.max_size = Expr();
     return result;
 }
 

@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-// Indices lo ..= lo + size - 1 of a dim. `most` bounds size by an expression free of loop variables, so that storage can
+// Indices lo ..= lo + size - 1 of a dim. `max_size` bounds size by an expression free of loop variables, so that storage can
 // be sized. A padded piece may run past `limit`: those points are computed and never stored where anyone reads them.
 struct Piece {
-    Expr lo, size, most;
+    Expr lo, size, max_size;
     bool padded = false;
     Expr limit;     // padded
     int since = 0;  // padded: the depth of the loop that padded it

@@ -15,7 +15,7 @@ Built over_groups(const Lowering &lowering, const Cursor &at, const Scope &scope
         Piece &piece = cut.pieces[at.loop().dim];
         piece.lo = simplify(lo, inside.facts);
         piece.size = limit.defined() ? simplify(limit - lo, inside.facts) : Expr(group);
-        piece.most = Expr(limit.defined() ? group - 1 : group);
+        piece.max_size = Expr(limit.defined() ? group - 1 : group);
         return inside_loop(lowering, cut, inside, names);
     };
     const Expr count = simplify(p.size / Expr(group), scope.facts);

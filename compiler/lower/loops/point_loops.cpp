@@ -1,7 +1,7 @@
 #include "compiler/lower/loops/point_loops.h"
 
-#include "compiler/lower/loops/group_loops.h"
 #include "compiler/lower/context/loop.h"
+#include "compiler/lower/loops/group_loops.h"
 #include "compiler/lower/loops/versions.h"
 #include "compiler/lower/place/placement.h"
 #include "support/text/error.h"
@@ -36,7 +36,7 @@ static Built points(const Lowering &lowering, const Cursor &at, const Scope &sco
         Cursor point = at;
         Piece &piece = point.pieces[dim];
         piece.lo = simplify(runs_backward(at.stage(), dim) ? p.lo + p.size - 1 - (index - p.lo) : index, inside.facts);
-        piece.size = piece.most = Expr(1);
+        piece.size = piece.max_size = Expr(1);
         return inside_loop(lowering, point, inside, names);
     });
 }
@@ -64,7 +64,7 @@ Built over_points(const Lowering &lowering, const Cursor &at, const Scope &scope
         return points(lowering, untested, scope, names, p.lo, split);
     const std::string name = names.unique(loop_variable(lowering, loop, names) + ".safe");
     Scope inside = scope;
-    inside.facts.set(name, Expr(0), p.most.defined() ? p.most : Expr());
+    inside.facts.set(name, Expr(0), p.max_size.defined() ? p.max_size : Expr());
     Built built = points(lowering, untested, inside, names, p.lo, variable(name));
     built +=
         points(lowering, at, inside, names, simplify(p.lo + variable(name), inside.facts), simplify(size - variable(name), inside.facts));
@@ -77,7 +77,7 @@ Built points_left(const Lowering &lowering, const Cursor &before, const Scope &s
     Cursor at = before;
     at.nest = &nest;
     Piece &left = at.pieces[at.loop().dim];
-    left.lo = simplify(left.lo + done, scope.facts), left.size = simplify(left.size - done, scope.facts), left.most = Expr(most);
+    left.lo = simplify(left.lo + done, scope.facts), left.size = simplify(left.size - done, scope.facts), left.max_size = Expr(most);
     return over_points(lowering, at, scope, names);
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
-#include "compiler/lower/context/mapping.h"
 #include "compiler/lower/context/loop.h"
+#include "compiler/lower/context/mapping.h"
 #include "compiler/lower/loops/point_loops.h"
 #include "compiler/lower/loops/versions.h"
 
@@ -23,7 +23,7 @@ static Built full_tiles(const Lowering &lowering, const Cursor &at, const Scope 
     Cursor cut = at;
     Piece &piece = cut.pieces[at.loop().dim];
     piece.lo = simplify(p.lo + (full.is_constant(1) ? Expr(0) : variable(v)) * Expr(tile), inside.facts);
-    piece.size = piece.most = Expr(tile);
+    piece.size = piece.max_size = Expr(tile);
     Built built = loop_of(v, full, kind_at(lowering, at), inside_loop(lowering, cut, inside, names));
     built += points_left(lowering, at, after_loop(at, scope), names, done, tile - 1);
     return built;
@@ -63,7 +63,7 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     const bool may_be_empty = is_slice && !prove(p.size >= Expr(1), facts);
     auto around = [&](Built body) { return loop_of(v, count, kind_at(lowering, at), std::move(body)); };
     if (is_last || (whole_tiles && !may_be_empty)) {
-        piece.size = piece.most = Expr(tile);
+        piece.size = piece.max_size = Expr(tile);
         if (!whole_tiles) {
             piece.padded = true, piece.since = inside.depth;
             piece.limit = limit_in(p, facts);
@@ -73,7 +73,7 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     }
     Expr left_over = simplify(min(Expr(tile), (is_slice ? p.size : inhabited(p.size)) - start), facts);
     if (is_slice) left_over = simplify(max(left_over, Expr(0)), facts);
-    piece.most = p.most.is_constant() && p.most->value.integer < tile ? p.most : Expr(tile);
+    piece.max_size = p.max_size.is_constant() && p.max_size->value.integer < tile ? p.max_size : Expr(tile);
     if (left_over.is_constant()) {
         piece.size = left_over;
         return around(inside_loop(lowering, cut, inside, names));

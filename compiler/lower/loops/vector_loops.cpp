@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "compiler/lower/context/mapping.h"
 #include "compiler/lower/context/loop.h"
+#include "compiler/lower/context/mapping.h"
 #include "compiler/lower/loops/point_loops.h"
 #include "compiler/lower/loops/versions.h"
 #include "compiler/rewrite/choice.h"
@@ -18,7 +18,7 @@ static void join_runs(Cursor &at, int64_t &lanes) {
     const int64_t length = choice_of(at.stage(), at.loop().dim).run;
     if (length == 0 || p.size->value.integer <= length || p.size->value.integer % length) return;
     at.runs[at.loop().dim] = {p.size->value.integer / length, length};
-    p.size = p.most = Expr(length);
+    p.size = p.max_size = Expr(length);
     lanes = std::gcd(lanes, length);
 }
 
@@ -33,7 +33,7 @@ Built over_vectors(const Lowering &lowering, const Cursor &before, const Scope &
         Cursor cut = at;
         Piece &piece = cut.pieces[dim];
         piece.lo = simplify(p.lo + start, inside.facts);
-        piece.size = piece.most = Expr(lanes);
+        piece.size = piece.max_size = Expr(lanes);
         if (is_padded) {
             piece.padded = true, piece.since = inside.depth;
             piece.limit = limit_in(p, inside.facts);

@@ -49,7 +49,7 @@ static void touch(const Lowering &lowering, const Scope &scope, const Stage &sta
     for (const std::string &d : reduced_dims(stage))
         if (!pieces.count(d)) {
             Piece p = whole_under_where(lowering, scope, stage, d, pieces);
-            if (!p.size.defined()) p.size = p.most;
+            if (!p.size.defined()) p.size = p.max_size;
             pieces[d] = p;
         }
     if (is_fold(stage))

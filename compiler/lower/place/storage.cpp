@@ -62,7 +62,7 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
     std::map<std::string, Expr> sizes;
     for (const std::string &d : result.dims) {
         Piece p = pieces.count(d) ? pieces.at(d) : whole(lowering, scope, d, {});
-        if (!p.most.defined() || !variables_in(p.most).empty())
+        if (!p.max_size.defined() || !variables_in(p.max_size).empty())
             throw UserError("schedule.place",
                             stage.name + ": how much of dim '" + d +
                                 "' is needed at its place has no bound that "
@@ -70,7 +70,7 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
         stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
         if (p.whole) stored.whole.insert(d);
         const int64_t unit = lowering.mapping->storage_unit(k, d, p);
-        sizes[d] = simplify(starts_aligned(k, d, unit) ? round_up(p.most, unit) : p.most + Expr(unit - 1), scope.facts);
+        sizes[d] = simplify(starts_aligned(k, d, unit) ? round_up(p.max_size, unit) : p.max_size + Expr(unit - 1), scope.facts);
     }
     stored.buffer = {name, result.dtype, extents_in(k.layout, stage, result, sizes, scope.facts), Space::workspace};
     return stored;

@@ -1,7 +1,8 @@
-#include "compiler/lower/context/shared_memory.h"
+#include "compiler/lower/passes/shared_memory.h"
 
-#include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace tessera {
 
@@ -25,14 +26,14 @@ static TileBody in_workspace(const TileBody &body, const std::set<std::string> &
     return result;
 }
 
-TileBody with_shared_memory(TileBody nest, const Names &names, int64_t bytes) {
+TileBody with_shared_memory(TileBody nest, const std::vector<std::string> &names, int64_t bytes) {
     std::map<std::string, const Buffer *> shared;
     walk(nest, [&](const TileNode &node) {
         if (auto *alloc = std::get_if<Alloc>(&node); alloc && alloc->buffer.space == Space::shared)
             shared.emplace(alloc->buffer.name, &alloc->buffer);
     });
     std::set<std::string> elsewhere;
-    for (const std::string &name : names.made()) {
+    for (const std::string &name : names) {
         auto buffer = shared.find(name);
         if (buffer == shared.end()) continue;
         const std::optional<int64_t> needed = constant_bytes_of(*buffer->second);
