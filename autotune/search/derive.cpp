@@ -75,7 +75,8 @@ std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, con
     const int64_t middle = bounded(algorithm, {256, 128, 64, 32, 16, 8}, known);
     const int64_t large = bounded(algorithm, {4096, 2048, 1024, 512, middle}, known);
     const Extents usual = extents_at(algorithm, middle, known);
-    std::vector<ExpectedWorkload> all = {{{usual, 1}, {}}, {{usual, threads_of_many}, {}}};
+    std::vector<ExpectedWorkload> all;
+    for (int threads : {1, threads_of_many}) all.push_back({{usual, threads}, {}});
     std::vector<std::string> dims = free_dims(algorithm);
     std::erase_if(dims, [&](const std::string &d) { return known.count(d) > 0; });
     auto add = [&](const Extents &extents, const std::vector<std::string> &bounded_dims, int64_t bound) {
