@@ -38,6 +38,11 @@ def wrong(out, expected):
     return f"{differs.sum()} elements differ; the first, at {at}, is {out[at]}, expected {expected[at]}"
 
 
+def names(arguments):
+    """Of "x[M, K]"."""
+    return [a.split("[")[0] for a in arguments]
+
+
 def check(case, generator, loops, runtime, folder):
     """What is wrong, a line each."""
     problems = []
@@ -63,8 +68,10 @@ def main():
     generator, library, runtime, folder = sys.argv[1:]
     loops = Loops(library)
     listed = json.loads(subprocess.run([generator, "list", "--json"], capture_output=True, check=True).stdout)["algorithms"]
-    missing = {a["name"] for a in listed} ^ {case.name for case in CASES}
-    problems = [f"{name}: only one of generator.cpp and cases.py has it" for name in sorted(missing)]
+    declared = {a["name"]: (a["dims"], [names(a["inputs"]), names(a["outputs"])]) for a in listed}
+    expected = {case.name: (case.dims.split(), [[a.name for a in side] for side in case.sides()]) for case in CASES}
+    problems = [f"{name}: generator.cpp and cases.py do not agree: {declared.get(name)} and {expected.get(name)}"
+                for name in sorted(declared | expected) if declared.get(name) != expected.get(name)]
     with ThreadPoolExecutor(2) as both:
         for found in both.map(lambda case: check(case, generator, loops, runtime, folder), CASES):
             problems += found

@@ -69,14 +69,16 @@ Algorithm noisy_or(const Numerics &n) {
 Algorithm l1_distance(const Numerics &n) {
     Builder f("l1_distance", n);
     Dim I = f.dim("I"), J = f.dim("J"), K = f.dim("K");
-    Tile difference = f.input("x", {I, K}) - f.input("c", {J, K});       // (I, K, J)
+    Tile x = f.input("x", {I, K}), c = f.input("c", {J, K});
+    Tile difference = x - c;                                             // (I, K, J)
     return f.output("y", sum(max(difference, -difference), K)).build();  // (I, J)
 }
 
 Algorithm pairwise_lse(const Numerics &n) {
     Builder f("pairwise_lse", n);
     Dim I = f.dim("I"), J = f.dim("J"), K = at_least(f, "K", 1);
-    Tile t = f.input("x", {I, K}) + f.input("c", {J, K});           // (I, K, J)
+    Tile x = f.input("x", {I, K}), c = f.input("c", {J, K});
+    Tile t = x + c;                                                 // (I, K, J)
     Tile top = max(t, K).named("top");                              // (I, J)
     return f.output("y", log(sum(exp(t - top), K)) + top).build();  // (I, J)
 }
@@ -108,7 +110,8 @@ Algorithm vector_quantize(const Numerics &n) {
 Algorithm hausdorff(const Numerics &n) {
     Builder f("hausdorff", n);
     Dim B = f.dim("B"), M = at_least(f, "M", 1), N = at_least(f, "N", 1), D = f.dim("D", 3);
-    Tile difference = f.input("x", {B, M, D}) - f.input("z", {B, N, D});                  // (B, M, D, N)
+    Tile x = f.input("x", {B, M, D}), z = f.input("z", {B, N, D});
+    Tile difference = x - z;                                                              // (B, M, D, N)
     return f.output("y", sqrt(max(min(sum(difference * difference, D), N), M))).build();  // (B)
 }
 
