@@ -75,12 +75,6 @@ class Library:
         self.library, self.name = ctypes.CDLL(path), name
         self.run = Function(self.library, name)
 
-    def pool(self, threads):
-        """A pool of threads for contexts, which stays until the process ends."""
-        create = self.library.tess_pool_create
-        create.restype = ctypes.c_void_p
-        return create(threads)
-
     def packed(self, operand, tensor):
         """The operand, packed ahead of time, as the kernel takes it; the descriptor keeps the memory that it is in."""
         pack, size = Function(self.library, f"{self.name}_pack_{operand}"), ctypes.c_uint64()

@@ -29,6 +29,7 @@ TURNS, LEAST_S = 20, 5e-4  # and seconds of a turn
 # Calls from C, since a call through ctypes takes as long as a small kernel. With one thread, time is the thread's own.
 TIMER = """
 #include <time.h>
+#include "tessera.h"
 typedef int Kernel({kernel_types});
 typedef void Loops({loops_types});
 static double now(int threads) {{
@@ -36,6 +37,7 @@ static double now(int threads) {{
     clock_gettime(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }}
+void *pool_of(int threads) {{ return tess_pool_create(threads); }}
 double time_kernel(Kernel *kernel, int calls, int threads, void **a, const float *p, int *status) {{
     const double start = now(threads);
     for (int i = 0; i < calls; i++) *status |= kernel({kernel});
@@ -67,11 +69,11 @@ def run(*command):
     return result.stdout
 
 
-def compiled(cc, source, folder, name, flags):
+def compiled(cc, source, folder, name, flags, libraries=()):
     """A library of a C file. It is linked without the flags: -ffast-math would change how the whole process rounds."""
     path = os.path.join(folder, name)
     run(cc, *flags, "-std=gnu11", "-fPIC", "-c", "-o", path + ".o", source)
-    run(cc, "-shared", "-o", path + ".so", path + ".o", "-lm")
+    run(cc, "-shared", "-o", path + ".so", path + ".o", *libraries, "-lm", "-lpthread")
     return path + ".so"
 
 
@@ -79,10 +81,11 @@ def tuned(options, case, folder):
     """The words that make the generator take what `tune` finds."""
     shapes = case.extents(case.shapes)[:options.tune_shapes]
     base = ["--schedule", options.schedule] if options.schedule else []
+    found = os.path.join(folder, "tuned")
     run(options.generator, "tune", case.name, "--target", options.target, *base, "--trials", str(options.tune * len(shapes)),
         "--extents", *(f"{d}={extents[d]}" for d in case.dims.split() for extents in shapes), "--threads", str(options.threads),
-        "--quiet", "--records", os.path.join(folder, "records.db"), "--out", os.path.join(folder, "tuned"))
-    return ["--schedule-dir", os.path.join(folder, "tuned")] if os.listdir(os.path.join(folder, "tuned")) else base
+        "--quiet", "--records", os.path.join(folder, "records.db"), "--out", found)
+    return ["--schedule-dir", found] if os.path.isdir(found) else base  # nothing where nothing was faster
 
 
 class Contest:
@@ -94,15 +97,18 @@ class Contest:
             chosen = tuned(options, case, os.path.join(folder, case.name + ".tune"))
         else:
             chosen = ["--schedule", options.schedule] if options.schedule else []
-        library = Library(options.generator, options.runtime, folder, case.name, [case.name, "--target", options.target, *chosen])
-        self.kernel, self.pool = library.run, library.pool(options.threads) if options.threads > 1 else None
+        arguments = [case.name, "--target", options.target, *chosen]
+        self.kernel = Library(options.generator, options.runtime, folder, case.name, arguments).run
         self.loops = getattr(loops.library, case.name)
         source = os.path.join(folder, case.name + "_timer.c")
         with open(source, "w") as text:
             text.write(timer_of(case))
-        timer = ctypes.CDLL(compiled(options.cc, source, folder, case.name + "_timer", ["-O2"]))
+        flags = ["-O2", "-I", os.path.join(here, "..", "..", "runtime")]
+        timer = ctypes.CDLL(compiled(options.cc, source, folder, case.name + "_timer", flags, [options.runtime]))
         self.time_kernel, self.time_loops = timer.time_kernel, timer.time_loops
         self.time_kernel.restype = self.time_loops.restype = ctypes.c_double
+        timer.pool_of.restype = ctypes.c_void_p
+        self.pool = timer.pool_of(options.threads) if options.threads > 1 else None
 
     def times(self, extents):
         """The best seconds of a call of the kernel and of the loops."""

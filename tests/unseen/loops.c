@@ -10,7 +10,8 @@ void max_plus(int M, int N, int K, const float x[restrict M][K], const float w[r
         for (int k = 0; k < K; k++)
             for (int n = 0; n < N; n++) {
                 const float sum = x[m][k] + w[k][n];
-                if (sum > y[m][n]) y[m][n] = sum, at[m][n] = k;
+                at[m][n] = sum > y[m][n] ? k : at[m][n];
+                y[m][n] = sum > y[m][n] ? sum : y[m][n];
             }
     }
 }
