@@ -19,6 +19,11 @@ def between(lowest, highest):
     return lambda rng, shape, extents: sixteenths(rng, shape, lowest, highest)
 
 
+def whole(rng, shape, extents):
+    """Small whole numbers, of which many are equal: a position is that of the first of equals."""
+    return rng.integers(-4, 4, shape, endpoint=True).astype("f4")
+
+
 def turns(rng, shape, extents):
     """Rotations of the plane, whose products neither grow nor vanish."""
     angle = rng.uniform(0, 2 * np.pi, shape[:2])
@@ -92,14 +97,15 @@ PAIRS = dict(small="0,3,2 3,0,2 1,1,1 1,7,5 5,1,17 7,9,1 13,31,33",
                     "1,512,128 200,5,128 128,128,3 7,300,100")
 
 CASES = [
-    Case("max_plus", "M N K", "x[M, K] w[K, N] -> y[M, N] at[M, N]: i32", **PRODUCTS),
+    Case("max_plus", "M N K", "x[M, K] w[K, N] -> y[M, N] at[M, N]: i32", **PRODUCTS, data={"x": whole, "w": whole}),
     Case("noisy_or", "M N K", "x[M, K] w[K, N] -> y[M, N]", PRODUCTS["small"] + " 3,5,0", PRODUCTS["shapes"],
          data={"x": between(0, 0.5), "w": between(0, 0.5)}),
     Case("l1_distance", "I J K", "x[I, K] c[J, K] -> y[I, J]", PAIRS["small"] + " 3,5,0",
          "256,256,128 128,512,64 64,64,64 512,512,32 100,300,50 33,65,129 16,1024,256 200,100,300 1,1024,128 256,5,128 256,256,3 7,512,100"),
     Case("pairwise_lse", "I J K", "x[I, K] c[J, K] -> y[I, J]", **PAIRS),
     Case("vector_quantize", "M N K", "x[M, K] codes[N, K] -> code[M]: i32 y[M, K]", "0,3,2 3,1,0 1,1,1 1,7,5 5,1,17 7,9,1 13,31,33",
-         "128,256,64 64,64,64 256,512,16 512,128,32 100,300,50 33,65,129 16,1024,128 200,100,100 1,1024,128 256,5,128 256,256,3 6,512,100"),
+         "128,256,64 64,64,64 256,512,16 512,128,32 100,300,50 33,65,129 16,1024,128 200,100,100 1,1024,128 256,5,128 256,256,3 6,512,100",
+         data={"x": whole, "codes": whole}),
     Case("hausdorff", "B M N", "x[B, M, 3] z[B, N, 3] -> y[B]", "0,3,2 1,1,1 1,7,5 5,1,17 7,9,1 3,31,33",
          "8,128,128 32,64,64 16,200,100 64,33,65 128,16,16 8,300,50 12,50,300 40,100,20 1,512,512 3,256,256 64,256,5 64,7,256"),
     Case("transfer_matrices", "M K", "x[M, K, 2, 2] -> y[M, 2, 2]", "0,3 3,0 1,1 1,7 5,17 7,1 13,31",
@@ -128,7 +134,7 @@ CASES = [
     Case("top2_routing", "M K E N", "x[M, K] w[K, E] expert[E, N] -> y[M, N] first[M]: i32 second[M]: i32",
          "0,3,2,1 3,0,2,5 3,2,2,0 1,1,2,1 1,7,3,5 5,17,9,1 7,1,16,33 13,31,8,7",
          "256,64,16,64 128,128,32,128 512,32,16,32 64,256,64,64 100,100,20,100 1000,16,16,16 33,65,33,129 200,64,9,256 "
-         "1,512,64,512 256,64,7,64 512,64,2,64 300,5,16,100"),
+         "1,512,64,512 256,64,7,64 512,64,2,64 300,5,16,100", data={"x": whole, "w": whole}),
     Case("embedding_bag", "B T V N", "offsets[B + 1]: i64 id[T]: i32 weight[T] table[V, N] -> y[B, N]",
          "0,1,1,3 3,1,1,0 1,1,1,1 1,7,5,9 5,17,3,1 7,1,9,33 13,31,17,7",
          "64,1024,1000,64 256,2000,5000,32 16,512,500,256 100,1000,2000,128 500,2000,1000,16 33,700,3000,100 8,4096,1000,48 1000,3000,2000,24 "
