@@ -41,16 +41,21 @@ class Function:
     def __init__(self, library, name):
         self.name, self.run, self.query = name, getattr(library, name), getattr(library, name + "_workspace")
 
-    def bound(self, tensors, parameters=()):
-        args = [ctypes.byref(t) for t in tensors] + list(parameters)
-        context, needed = Context(size=ctypes.sizeof(Context)), ctypes.c_uint64()
-        status = self.query(*args, ctypes.byref(context), ctypes.byref(needed))
+    def context(self, tensors, parameters=(), threads=1, pool=None):
+        """One with the workspace that a call with these arguments needs, which it keeps."""
+        context, needed = Context(size=ctypes.sizeof(Context), threads=threads, pool=pool), ctypes.c_uint64()
+        status = self.query(*map(ctypes.byref, tensors), *parameters, ctypes.byref(context), ctypes.byref(needed))
         assert status == 0, f"{self.name}_workspace: status {status:#x}"
-        memory = Memory(needed.value)
-        context.workspace, context.workspace_bytes = memory.pointer, needed.value
+        context.memory = Memory(needed.value)
+        context.workspace, context.workspace_bytes = context.memory.pointer, needed.value
+        return context
 
-        def call(kept=(tensors, memory)):
-            status = self.run(*args, ctypes.byref(context))
+    def bound(self, tensors, parameters=()):
+        context = self.context(tensors, parameters)
+        args = [*map(ctypes.byref, tensors), *parameters, ctypes.byref(context)]
+
+        def call(kept=(tensors, context)):
+            status = self.run(*args)
             assert status == 0, f"{self.name}: status {status:#x}"
         return call
 
