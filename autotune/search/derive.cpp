@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
+#include <iterator>
+#include <optional>
+#include <set>
 
+#include "autotune/space/stage_view.h"
 #include "bench/measure/inputs.h"
 #include "compiler/check/verify_tiles.h"
 #include "support/text/error.h"
@@ -19,7 +21,8 @@ constexpr double clearly_better = 0.2;  // log2 of a speed: what pays for a vari
 constexpr size_t max_variants = 3;
 constexpr size_t kept = 6;  // of the best at each workload
 // How long the search goes on, in candidates: at least `few`; then as long as the last `patience` of them brought `gain`; at most `many`.
-constexpr size_t few = 384, patience = 192, many = 768, step = 96;
+constexpr size_t few = 288, patience = 144, many = 576, step = 72;
+constexpr size_t of_special = 72;  // of a workload with conditions
 constexpr double gain = 0.03;
 
 std::vector<std::string> free_dims(const Algorithm &algorithm) {
@@ -58,40 +61,89 @@ double points_of(const Algorithm &algorithm, const Extents &extents) {
 
 }  // namespace
 
-static Extents extents_at(const Algorithm &algorithm, int64_t wished, const Extents &known) {
-    Extents extents = known;
-    for (const std::string &d : free_dims(algorithm)) extents.emplace(d, legal(*algorithm.find_dim(d), wished));
-    return extents;
+// Reduced dims by which an index goes on from another dim's: how far a window reaches, which is a few elements.
+static std::set<std::string> window_dims(const Algorithm &algorithm) {
+    std::set<std::string> windows;
+    const Algorithm whole = inline_calls(algorithm);
+    for (const Stage &stage : whole.stages) {
+        const StageView view = view_of(stage, whole);
+        for (const Operand &operand : view.operands)
+            for (const Expr &index : operand.index) {
+                const std::set<std::string> used = variables_in(index);
+                const auto is_used = [&](const std::string &d) { return used.count(d) > 0; };
+                if (std::any_of(view.pure.begin(), view.pure.end(), is_used))
+                    std::copy_if(view.reduced.begin(), view.reduced.end(), std::inserter(windows, windows.end()), is_used);
+            }
+    }
+    return windows;
 }
 
-// The largest of these at which the work is bounded.
-static int64_t bounded(const Algorithm &algorithm, std::initializer_list<int64_t> wishes, const Extents &known) {
-    for (int64_t wished : wishes)
-        if (points_of(algorithm, extents_at(algorithm, wished, known)) <= max_points) return wished;
-    return *(wishes.end() - 1);
-}
+namespace {
+
+// The extents of an algorithm's symbolic dims.
+class Guess {
+public:
+    Guess(const Algorithm &algorithm, const Extents &known)
+        : algorithm_(algorithm), known_(known), dims_(free_dims(algorithm)), windows_(window_dims(algorithm)) {
+        std::erase_if(dims_, [&](const std::string &d) { return known.count(d) > 0; });
+    }
+    // Those that neither are known nor are of windows.
+    std::vector<std::string> open_dims() const {
+        std::vector<std::string> dims = dims_;
+        std::erase_if(dims, [&](const std::string &d) { return windows_.count(d) > 0; });
+        return dims;
+    }
+    Extents at(int64_t wished) const {
+        constexpr int64_t of_window = 3;
+        Extents extents = known_;
+        for (const std::string &d : dims_) extents[d] = legal(*algorithm_.find_dim(d), windows_.count(d) ? of_window : wished);
+        return extents;
+    }
+    // The largest of these at which the work is bounded.
+    int64_t bounded(std::initializer_list<int64_t> wishes) const {
+        for (int64_t wished : wishes)
+            if (points_of(algorithm_, at(wished)) <= max_points) return wished;
+        return *(wishes.end() - 1);
+    }
+
+private:
+    const Algorithm &algorithm_;
+    const Extents &known_;
+    std::vector<std::string> dims_;
+    std::set<std::string> windows_;
+};
+
+}  // namespace
 
 std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, const Extents &known) {
-    const int64_t middle = bounded(algorithm, {256, 128, 64, 32, 16, 8}, known);
-    const int64_t large = bounded(algorithm, {4096, 2048, 1024, 512, middle}, known);
-    const Extents usual = extents_at(algorithm, middle, known);
+    const Guess guess(algorithm, known);
+    const std::vector<std::string> dims = guess.open_dims();
+    const int64_t middle = guess.bounded({256, 128, 64, 32, 16, 8});
+    const Extents usual = guess.at(middle);
     std::vector<ExpectedWorkload> all;
-    for (int threads : {1, threads_of_many}) all.push_back({{usual, threads}, {}});
-    std::vector<std::string> dims = free_dims(algorithm);
-    std::erase_if(dims, [&](const std::string &d) { return known.count(d) > 0; });
-    auto add = [&](const Extents &extents, const std::vector<std::string> &bounded_dims, int64_t bound) {
+    auto is_new = [&](const Extents &extents, int threads) {
+        return std::none_of(all.begin(), all.end(),
+                            [&](const ExpectedWorkload &e) { return e.workload.extents == extents && e.workload.threads == threads; });
+    };
+    auto add_general = [&](const Extents &extents, int threads) {
+        if (is_new(extents, threads)) all.push_back({{extents, threads}, {}});
+    };
+    auto add_special = [&](const Extents &extents, const std::vector<std::string> &bounded_dims, int64_t bound) {
         std::vector<Condition> when;
         for (const std::string &d : bounded_dims) when.push_back({d, "", 0, "<=", std::max(bound, extents.at(d))});
-        const bool is_new = std::none_of(all.begin(), all.end(), [&](const auto &e) { return e.workload.extents == extents; });
-        if (is_new && all.size() < max_workloads) all.push_back({{extents, 1}, when});
+        if (!when.empty() && is_new(extents, 1) && all.size() < max_workloads) all.push_back({{extents, 1}, when});
     };
-    add(extents_at(algorithm, large, known), {}, 0);
-    if (!dims.empty()) add(extents_at(algorithm, 16, known), dims, 32);
+    add_general(usual, 1);
+    // Extents that no tile divides: what a tile's rest costs counts.
+    add_general(guess.at(middle - middle / 4 + 5), threads_of_many);
+    add_general(guess.at(guess.bounded({4096, 2048, 1024, 512, middle})), 1);
+    add_general(guess.at(45), 1);
+    add_special(guess.at(16), dims, 32);
     for (const auto &[small, bound] : {std::pair<int64_t, int64_t>{1, 2}, {5, 10}})
         for (const std::string &d : dims) {
             Extents extents = usual;
             extents[d] = legal(*algorithm.find_dim(d), small);
-            if (extents.at(d) <= bound) add(extents, {d}, bound);
+            if (extents.at(d) <= bound) add_special(extents, {d}, bound);
         }
     return all;
 }
@@ -126,17 +178,10 @@ private:
     std::vector<Candidate> all_;
 };
 
-double mean(const std::vector<double> &scores, const std::vector<size_t> &of) {
-    double sum = 0;
-    for (size_t w : of) sum += scores[w];
-    return sum / static_cast<double>(of.size());
-}
-
 }  // namespace
 
 // Makes candidates until more of them bring little.
-static size_t explore(Search &search, const KnobsByStage &first) {
-    search.seed(first);
+static size_t explore(Search &search) {
     size_t made = 0, gained_at = 0;
     for (double reached = -INFINITY; made < many && (made < few || made < gained_at + patience); made += step) {
         search.explore(step);
@@ -145,41 +190,63 @@ static size_t explore(Search &search, const KnobsByStage &first) {
     return made;
 }
 
+namespace {
+
+struct Special {
+    size_t workload;
+    KnobsByStage stages;
+    double gain;  // log2 of the speed over that of the schedule as a whole
+};
+
+}  // namespace
+
+// The best at one workload, in the space that its extents make, where that is clearly better than `whole`.
+static std::optional<Special> special_for(const SearchSpace &space, size_t workload, const KnobsByStage &whole, CostModel &model,
+                                          size_t &candidates) {
+    SearchOptions options;
+    options.keep = kept;
+    Search search(space, options, model);
+    search.seed(realize(space, most_likely));
+    search.seed(whole);
+    search.explore(of_special);
+    candidates += of_special;
+    Choice choice(search, 1);
+    const Candidate *best = choice.best([](const Candidate &c) { return c.score; });
+    if (!best) return std::nullopt;
+    const double more = best->score - model.predict({search.made_of(whole, "whole").features}).front();
+    return more > clearly_better ? std::optional(Special{workload, best->stages, more}) : std::nullopt;
+}
+
 Derivation derive(const Algorithm &algorithm, const Target &target, const std::vector<ExpectedWorkload> &workloads, CostModel &model) {
     require(!workloads.empty() && workloads[0].when.empty(), "the first workload is of the schedule as a whole");
-    const SearchSpace space = {algorithm, target, workloads[0].workload.extents, workloads[0].workload.threads, {}, {}};
-    const KnobsByStage first = first_stages(space);
-    Derivation derived = {first, {}, 1};
+    auto space_at = [&](const Workload &w) { return SearchSpace{algorithm, target, w.extents, w.threads, {}, {}}; };
+    const SearchSpace space = space_at(workloads[0].workload);
+    Derivation derived = {first_stages(space), {}, 1};
     if (target.is_gpu()) return derived;
 
     SearchOptions options;
     options.keep = kept;
-    for (size_t w = 1; w < workloads.size(); w++) options.further.push_back(workloads[w].workload);
+    size_t general = 1;
+    for (size_t w = 1; w < workloads.size(); w++)
+        if (workloads[w].when.empty()) options.further.push_back(workloads[w].workload), general++;
     Search search(space, options, model);
-    derived.candidates = explore(search, first);
-
-    Choice choice(search, workloads.size());
-    std::vector<size_t> general, special;
-    for (size_t w = 0; w < workloads.size(); w++) (workloads[w].when.empty() ? general : special).push_back(w);
-    const Candidate *whole = choice.best([&](const Candidate &c) { return mean(c.scores, general); });
+    search.seed(derived.stages);
+    derived.candidates = explore(search);
+    Choice choice(search, general);
+    const Candidate *whole = choice.best([](const Candidate &c) { return c.score; });
     if (!whole) return derived;
     derived.stages = whole->stages;
 
-    struct Special {
-        size_t workload;
-        const Candidate *best;
-        double gain;
-    };
     std::vector<Special> variants;
-    for (size_t w : special) {
-        const Candidate *best = choice.best([&](const Candidate &c) { return c.scores[w]; });
-        if (const double more = best->scores[w] - whole->scores[w]; more > clearly_better) variants.push_back({w, best, more});
-    }
+    for (size_t w = 0; w < workloads.size(); w++)
+        if (!workloads[w].when.empty())
+            if (auto special = special_for(space_at(workloads[w].workload), w, derived.stages, model, derived.candidates))
+                variants.push_back(*special);
     std::stable_sort(variants.begin(), variants.end(), [](const Special &a, const Special &b) { return a.gain > b.gain; });
     if (variants.size() > max_variants) variants.resize(max_variants);
     // In the order in which they stand: of all dims before those of one, and of these the smaller extents first.
     std::stable_sort(variants.begin(), variants.end(), [](const Special &a, const Special &b) { return a.workload < b.workload; });
-    for (const Special &v : variants) derived.variants.push_back({workloads[v.workload].when, v.best->stages});
+    for (const Special &v : variants) derived.variants.push_back({workloads[v.workload].when, v.stages});
     return derived;
 }
 

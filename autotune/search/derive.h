@@ -19,10 +19,11 @@ struct ExpectedWorkload {
     std::vector<Condition> when;
 };
 
-// What a kernel is expected to run with: every symbolic dim at a middle extent, on one thread and on several; all large; all small; and
-// each dim at 1 and at few, the others as they were. Dims of `known` have these extents in all of them. The others' are legal by
-// constraints, and the work of each workload is bounded. At most `max_workloads`. UserError as all_extents, of `known`.
-constexpr size_t max_workloads = 9;
+// What a kernel is expected to run with. As a whole: every symbolic dim at a middle extent; at one that no tile divides, on several
+// threads; large; at some tens. With conditions: all small; each dim at 1 and at 5, the others as they were. Windows are of 3 elements.
+// Dims of `known` have these extents in all workloads. The others' are legal by constraints, and the work of each workload is bounded. At
+// most `max_workloads`. UserError as all_extents, of `known`.
+constexpr size_t max_workloads = 11;
 std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, const Extents &known = {});
 
 struct Derivation {

@@ -64,7 +64,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
                 other_dim |= fits;
             }
             for (const Operand &o : view.operands) along = along && stride_of(o, d, space_.extents) != Stride::other;
-            if (along && !reduce->where.defined()) {
+            if (along && !reduce->where.defined() && monoid.commutative) {  // lanes take the elements in another order
                 if (!other_dim) answers[0].prior = 0.1;
                 if (gpu) {
                     for (int64_t size : {32, 64, 128, 256})
