@@ -27,10 +27,20 @@ const Tile &Tile::defined() const {
     return *this;
 }
 
+// Whether a tile is a tensor or stage as it is: its load is at the indices of its dims, in their order, and those are all of its dims.
+static bool is_whole(const Tile &tile) {
+    Expr v = tile.value();
+    if (v.kind() == ExprKind::cast) v = v->args[0];
+    if (v.kind() != ExprKind::load || v->guarded || v->args.size() != tile.dims().size()) return false;
+    for (size_t i = 0; i < v->args.size(); i++)
+        if (v->args[i].kind() != ExprKind::variable || v->args[i]->name != tile.dims()[i]) return false;
+    return true;
+}
+
 Tile Tile::named(const std::string &name) const {
     const Expr &v = defined().value_;
     // A tile that is just a nameless fold gives the fold its name.
-    if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name)) {
+    if (v.kind() == ExprKind::load && builder_->anonymous_.count(v->name) && is_whole(*this)) {
         const Stage *stage = builder_->algorithm_.find_stage(v->name);
         if (stage && results_of(*stage).size() == 1) return builder_->rename_stage(v->name, builder_->scoped(name));
     }
@@ -148,8 +158,8 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
     return result;
 }
 
-// A load at the plain indices of its dims: a tensor or a stage.
-static bool is_tensor(const Tile &tile) {
+// A load, at whatever indices: nothing that would be computed again.
+static bool is_load(const Tile &tile) {
     Expr v = tile.value();
     if (v.kind() == ExprKind::cast) v = v->args[0];
     return v.kind() == ExprKind::load;
@@ -157,7 +167,7 @@ static bool is_tensor(const Tile &tile) {
 
 // An operand that a fold would compute again for every point of dims that it does not have becomes a stage.
 Tile Builder::materialized(const Tile &tile, const std::string &name) {
-    if (is_tensor(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
+    if (is_load(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
     std::string full = fresh(name);
     return make_stage(full.substr(prefix_.size()), tile);
 }
@@ -278,7 +288,8 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
         if (next == arguments.size())
             throw UserError("shape.call",
                             algorithm_.name + "." + scope + ": " + callee.name + " wants more arguments; '" + t.name + "' is missing.");
-        Tile tile = materialized(arguments[next++], scope + "_" + t.name);
+        Tile tile = arguments[next++];
+        if (!is_whole(tile)) tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), tile);
         if (tile.dims().size() != t.dims.size())
             throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " has rank " +
                                               std::to_string(tile.dims().size()) + ", and '" + t.name + "' of " + callee.name +

@@ -92,4 +92,44 @@ TEST_CASE("builder: an update is seen by what is not named before") {
     CHECK(result.at("old").values() == std::vector<double>{6});
 }
 
+// What a tile means is its expression and its dims, whether it is an output, has got a name, or is given to a call.
+TEST_CASE("builder: a tile that is read at other indices keeps them when it gets a name, is an output or goes to a call") {
+    Builder copy("copy");
+    Tile in = copy.input("in", {copy.dim("A"), copy.dim("B")});
+    const Algorithm callee = copy.output("out", in).build();
+    const Array data(DType::f32, {2, 3}, {1, 2, 3, 5, 8, 13});
+    using Change = std::function<Tile(const Tile &)>;
+    const std::map<std::string, Change> changes = {
+        {"as it is", [](const Tile &t) { return t; }},
+        {"backwards",
+         [](const Tile &t) {
+             return t.at({{"N", extent("N") - 1 - variable("N")}}, {"M", "N"});
+         }},
+        {"transposed", [](const Tile &t) { return transpose(t); }},
+        {"one row",
+         [](const Tile &t) {
+             return broadcast(t.at({{"M", Expr(0)}}, {"N"}), {Dim{"M"}, Dim{"N"}});
+         }},
+        {"guarded", [](const Tile &t) {
+             const Expr v = t.value(), row = variable("M"), at = load(v->name, v.type(), {row, variable("N")});
+             return t.builder().tile(read_where(at, Expr(1) <= row), {Dim{"M"}, Dim{"N"}});
+         }}};
+    for (const auto &[change, changed] : changes)
+        for (bool folded : {false, true}) {
+            auto result = [&](const Change &use) {
+                Builder f("use");
+                Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K", 1);
+                Tile x = f.input("x", {M, N, K});
+                Tile t = folded ? sum(x, K) : (x.at({{"K", Expr(0)}}, {"M", "N"}) + 0.0).named("stage");  // (M, N)
+                const Algorithm a = f.output("y", use(changed(t))).build();
+                return evaluate(a, {{"x", Array(DType::f32, {2, 3, 1}, data.values())}}).at("y");
+            };
+            const Array expected = result([](const Tile &t) { return t * 1.0; });
+            INFO(change << (folded ? " of a fold" : " of a stage"));
+            CHECK(result([](const Tile &t) { return t; }) == expected);
+            CHECK(result([](const Tile &t) { return t.named("name"); }) == expected);
+            CHECK(result([&](const Tile &t) { return t.builder().call("called", callee, {t})[0]; }) == expected);
+        }
+}
+
 }  // namespace tessera::test_builder
