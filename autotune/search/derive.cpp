@@ -21,8 +21,8 @@ constexpr double clearly_better = 0.2;  // log2 of a speed: what pays for a vari
 constexpr size_t max_variants = 3;
 constexpr size_t kept = 6;  // of the best at each workload
 // How long the search goes on, in candidates: at least `few`; then as long as the last `patience` of them brought `gain`; at most `many`.
-constexpr size_t few = 288, patience = 144, many = 576, step = 72;
-constexpr size_t of_special = 72;  // of a workload with conditions
+constexpr size_t few = 192, patience = 96, many = 384, step = 48;
+constexpr size_t of_special = 48;  // of a workload with conditions
 constexpr double gain = 0.03;
 
 std::vector<std::string> free_dims(const Algorithm &algorithm) {

@@ -25,7 +25,7 @@ constexpr size_t max_unproposed = 64;
 constexpr int first_batch = 6;              // times the population
 constexpr int fresh_part = 5;               // one of so many is a sample, the others are bred
 constexpr double alike = 0.15;              // of the answers, given to all decisions about such a knob
-constexpr int64_t max_proof_steps = 50000;  // of a parent's program: less than a second
+constexpr int64_t max_proof_steps = 5000;  // of a parent's program: some tenths of a second
 constexpr size_t max_explored = 256;
 constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
 
