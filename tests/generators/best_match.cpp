@@ -61,8 +61,11 @@ TEST_CASE("a tuned artifact is taken for its shape, and for shapes near it, befo
     CHECK(match({{"M", 64}, {"N", 96}, {"K", 32}}) == "exact matmul/f32/avx2/a");
     CHECK(match({{"M", 64}, {"N", 190}, {"K", 32}}) == "nearest matmul/f32/avx2/a");
     CHECK(match({{"M", 64}, {"N", 194}, {"K", 32}}) == "nearest matmul/f32/avx2/b");
-    CHECK(match({{"M", 256}, {"N", 96}, {"K", 8}}) == "nearest matmul/f32/avx2/a");
-    CHECK(match({{"M", 257}, {"N", 96}, {"K", 32}}) == "family matmul/avx2");
+    CHECK(match({{"M", 100}, {"N", 96}, {"K", 8}}) == "nearest matmul/f32/avx2/a");
+    // With one dim more fixed, an artifact is for the extents that it was tuned with.
+    CHECK(match({{"M", 256}, {"N", 96}, {"K", 8}}) == "nearest matmul/f32/avx2/d");
+    CHECK(match({{"M", 257}, {"N", 96}, {"K", 32}}) == "nearest matmul/f32/avx2/d");
+    CHECK(match({{"M", 2049}, {"N", 96}, {"K", 32}}) == "family matmul/avx2");
     CHECK(match({{"N", 96}, {"K", 32}}) == "exact matmul/f32/avx2/d");  // fewer threads, and the larger M
     CHECK(match({}) == "family matmul/avx2");
     CHECK(match({{"M", 64}, {"N", 96}, {"K", 32}}, "avx512") == "exact matmul/f32/avx2/a");

@@ -36,7 +36,7 @@ private:
 };
 
 Outcome shown(const std::vector<std::string> &more = {}, const char *what = "schedule") {
-    std::vector<std::string> words = {"show", "ring_append", "--what", what, "--target", "avx2"};
+    std::vector<std::string> words = {"show", "ring_append", "--what", what, "--target", "x86-64"};
     words.insert(words.end(), more.begin(), more.end());
     return generator(words);
 }
@@ -47,7 +47,7 @@ TEST_CASE("where no artifact fits, a schedule is derived once and kept") {
     const Cache cache;
     const Outcome first = shown();
     CHECK(first.code == 0);
-    CHECK_THAT(first.err, Catch::StartsWith("note: ring_append on avx2: schedule 'ring_append/f32/avx2', derived from ") &&
+    CHECK_THAT(first.err, Catch::StartsWith("note: ring_append on x86-64: schedule 'ring_append/f32/x86-64', derived from ") &&
                               Catch::Contains(" candidates in ") && Catch::Contains(", kept in " + cache.path().string()) &&
                               Catch::EndsWith("; --schedule chooses another\n"));
     REQUIRE(cache.files().size() == 1);
@@ -68,9 +68,9 @@ TEST_CASE("a derived schedule is ready to be checked in") {
     const TemporaryFolder schedules;
     const Outcome derived = shown();
     fs::create_directories(schedules.path() / "ring_append/f32");
-    std::ofstream(schedules.path() / "ring_append/f32/avx2.json") << derived.out;
+    std::ofstream(schedules.path() / "ring_append/f32/x86-64.json") << derived.out;
     const Outcome taken = shown({"--schedule-dir", schedules.path()});
-    CHECK(taken.err == "note: ring_append on avx2: schedule 'ring_append/f32/avx2'; --schedule chooses another\n");
+    CHECK(taken.err == "note: ring_append on x86-64: schedule 'ring_append/f32/x86-64'; --schedule chooses another\n");
     CHECK(shown({"--schedule-dir", schedules.path()}, "tiles").out == shown({}, "tiles").out);
 }
 
@@ -105,12 +105,12 @@ TEST_CASE("a schedule can be derived where an artifact fits, and for extents tha
 TEST_CASE("the manifest says that a schedule was derived") {
     const Cache cache;
     const TemporaryFolder out;
-    const Outcome o = generator({"generate", "ring_append", "--target", "avx2", "--quiet", "--out", out.path()});
+    const Outcome o = generator({"generate", "ring_append", "--target", "x86-64", "--quiet", "--out", out.path()});
     INFO(o.err);
     REQUIRE(o.code == 0);
     const auto manifest = nlohmann::json::parse(read_file(out.path() / "ring_append.manifest.json"));
     CHECK(manifest["targets"][0]["schedule"]["match"] == "derived");
-    CHECK(manifest["targets"][0]["schedule"]["name"] == "ring_append/f32/avx2");
+    CHECK(manifest["targets"][0]["schedule"]["name"] == "ring_append/f32/x86-64");
 }
 
 }  // namespace tessera::test_derived_schedule
