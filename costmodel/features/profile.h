@@ -1,6 +1,6 @@
 // What a tile program does on one shape, counted without compiling it: instructions by kind, what each cache level has to
-// bring, how the work is shared out. Everything is read off the program's own loops; where a count or a condition varies
-// with outer loops it is taken at their middle, and a condition by how often it holds.
+// bring, how the work is shared out. Everything is read off the program's own loops. Instructions are counted over the iterations that
+// there are, where the conditions around hold (iteration_sum.h); where something lies, with each loop at its middle.
 // Traffic is by working sets (working_set.h).
 #pragma once
 #include <array>
