@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-constexpr double max_evaluations = 10000;
+constexpr double max_evaluations = 10000, max_sampled = 40000;
 constexpr double few_samples = 32;
 constexpr size_t max_sloped = 3;     // factors of a product whose sum has a formula here
 
@@ -126,20 +126,18 @@ public:
             const Value holds = compile(c.holds);
             attach(c.otherwise ? apply(Op::logical_not, DType::boolean, holds) : holds);
         }
+        find_exports();
         summed_ = summed.slot;
         if (summed.depends == 0) return;
-        summed_at_ = deepest(summed.depends);
-        for (size_t n = summed_at_; n != none; n = nodes_[n].parent) nodes_[n].has_sum = true;
+        summed_at_ = &nodes_[deepest(summed.depends)];
+        for (size_t n = deepest(summed.depends); n != none; n = nodes_[n].parent) nodes_[n].has_sum = true;
     }
 
     IterationSum run() {
+        const IterationSum all = over_roots();
+        if (evaluations_ <= max_evaluations) return all;
         choose_limit();
-        IterationSum all{product_, product_};
-        bool has_sum = false;
-        for (const Node &node : nodes_)
-            if (node.is_there && node.parent == none) multiply(all, over(node), node.has_sum), has_sum |= node.has_sum;
-        if (!has_sum) all.value *= static_cast<double>(lines_[summed_].v);
-        return all;
+        return over_roots();
     }
 
 private:
@@ -153,7 +151,7 @@ private:
     struct Node {
         bool is_there = false, has_sum = false;
         size_t parent = none, variable = 0, count = 0;
-        std::vector<size_t> children, factors;
+        std::vector<size_t> children, factors, exports;
         std::vector<Step> steps;
     };
     const LoopPositions &at_;
@@ -163,9 +161,10 @@ private:
     std::vector<Line> lines_{Line{}};
     AddressMap<Value> compiled_;
     double product_ = 1;  // of the factors that do not vary
-    size_t summed_ = 0, summed_at_ = none;
+    size_t summed_ = 0;
+    const Node *summed_at_ = nullptr;
     int64_t limit_ = INT64_MAX;  // of iterations of a loop around others that are taken
-    int64_t samples_ = 0;        // of an innermost loop, where there are too many corners
+    int64_t samples_ = 0;        // of an innermost loop, where there are too many corners; 0 where all are taken
     double evaluations_ = 0, sampled_ = 0;
 
     static LoopMask bit(size_t loop) { return LoopMask{1} << loop; }
@@ -254,33 +253,65 @@ private:
         else nodes_[deepest(factor.depends)].factors.push_back(factor.slot);
     }
 
+    // What a node's iterations change for those below it.
+    void find_exports() {
+        std::vector<size_t> owners(lines_.size(), none);
+        for (size_t n = 0; n < nodes_.size(); n++) {
+            owners[nodes_[n].variable] = n;
+            for (const Step &s : nodes_[n].steps) owners[s.target] = n;
+        }
+        const auto use = [&](size_t slot, size_t n) {
+            if (owners[slot] != none && owners[slot] != n) nodes_[owners[slot]].exports.push_back(slot);
+        };
+        for (size_t n = 0; n < nodes_.size(); n++) {
+            for (const Step &s : nodes_[n].steps) use(s.a, n), use(s.b, n), use(s.c, n);
+            if (nodes_[n].is_there) use(nodes_[n].count, n);
+        }
+    }
+
     double expected_evaluations(int64_t limit) const {
         double all = 0;
         for (const Node &node : nodes_) {
             if (!node.is_there || !node.children.empty()) continue;
             double one = 1;
-            for (size_t n = node.parent; n != none; n = nodes_[n].parent) one *= std::min(std::max(loops_[n].mean, 1.0), static_cast<double>(limit));
+            for (size_t n = node.parent; n != none; n = nodes_[n].parent)
+                one *= std::min(std::max(loops_[n].mean, 1.0), static_cast<double>(limit));
             all += one;
         }
         return all;
     }
 
     void choose_limit() {
-        if (expected_evaluations(limit_) > max_evaluations) limit_ = static_cast<int64_t>(max_evaluations);
-        while (limit_ > 3 && expected_evaluations(limit_) > max_evaluations) limit_ = std::max<int64_t>(3, limit_ * 3 / 4);
-        samples_ = static_cast<int64_t>(std::max(few_samples, max_evaluations / std::max(1.0, expected_evaluations(limit_))));
+        limit_ = static_cast<int64_t>(max_sampled);
+        while (limit_ > 3 && expected_evaluations(limit_) > max_sampled) limit_ = std::max<int64_t>(3, limit_ * 3 / 4);
+        samples_ = static_cast<int64_t>(std::max(few_samples, max_sampled / std::max(1.0, expected_evaluations(limit_))));
+        evaluations_ = 0;
+    }
+
+    IterationSum over_roots() {
+        IterationSum all{product_, product_};
+        bool has_sum = false;
+        for (const Node &node : nodes_)
+            if (node.is_there && node.parent == none) multiply(all, over(node), node.has_sum), has_sum |= node.has_sum;
+        if (!has_sum) all.value *= static_cast<double>(lines_[summed_].v);
+        return all;
     }
 
     static void multiply(IterationSum &all, const IterationSum &by, bool has_sum) {
         all.points *= by.points, all.value *= has_sum ? by.value : by.points;
     }
 
-    // Where the loop stands at an iteration; gives for how many of `most` from there all values are lines, of slope 0 where `most` is 1.
+    // Stands the loop at an iteration. From there on for so many of `most`, which it gives, all values are lines, and those of loops below
+    // do not change.
     int64_t stand(const Node &node, int64_t iteration, int64_t most) {
-        lines_[node.variable] = {iteration, most > 1};
         evaluations_++;
+        lines_[node.variable] = {iteration, most > 1};
         for (const Step &s : node.steps) lines_[s.target] = value_of(s.op, s.type, lines_[s.a], lines_[s.b], lines_[s.c], most);
-        return most;
+        size_t sloped = &node == summed_at_ && lines_[summed_].s != 0;
+        for (size_t f : node.factors) sloped += lines_[f].s != 0;
+        const bool changes = std::any_of(node.exports.begin(), node.exports.end(), [&](size_t slot) { return lines_[slot].s != 0; });
+        if (sloped <= max_sloped && !changes) return most;
+        return stand(node, iteration, 1);
     }
 
     // With the loops around the node where they stand.
@@ -288,55 +319,37 @@ private:
         const int64_t count = lines_[node.count].v;
         IterationSum all;
         if (count <= 0) return all;
-        if (node.children.empty()) all = over_innermost(node, count);
-        else all = over_others(node, count);
-        if (loops_[static_cast<size_t>(&node - nodes_.data())].is_share)
-            all.points /= static_cast<double>(count), all.value /= static_cast<double>(count);
-        return all;
-    }
-
-    IterationSum over_innermost(const Node &node, int64_t count) {
-        IterationSum all;
         const auto add = [&](int64_t iterations, double weight) {
             Product points;
             for (size_t f : node.factors) points.multiply(lines_[f]);
-            all.points += weight * points.over(iterations);
-            if (node.has_sum) points.multiply(lines_[summed_]);
-            all.value += weight * points.over(iterations);
-        };
-        for (int64_t i = 0; i < count;) {
-            const int64_t rest = count - i;
-            if (evaluations_ > 2 * max_evaluations && rest > samples_) {
-                each_sample(i, rest, samples_, [&](int64_t at, double weight) { stand(node, at, 1), add(1, weight); });
-                break;
-            }
-            int64_t straight = stand(node, i, rest);
-            size_t sloped = node.has_sum && lines_[summed_].s != 0;
-            for (size_t f : node.factors) sloped += lines_[f].s != 0;
-            if (sloped > max_sloped) straight = 1;
-            add(straight, 1);
-            i += straight;
-        }
-        return all;
-    }
-
-    IterationSum over_others(const Node &node, int64_t count) {
-        IterationSum all;
-        const auto add = [&](int64_t iteration, double weight) {
-            stand(node, iteration, 1);
-            for (size_t f : node.factors) weight *= static_cast<double>(lines_[f].v);
-            if (weight == 0) return;
-            IterationSum one{weight, weight};
-            if (&node == &nodes_[summed_at_]) one.value *= static_cast<double>(lines_[summed_].v);
+            const double own = weight * points.over(iterations);
+            if (&node == summed_at_) points.multiply(lines_[summed_]);
+            IterationSum one{own, weight * points.over(iterations)};
+            if (one.points == 0) return;
             for (size_t child : node.children) multiply(one, over(nodes_[child]), nodes_[child].has_sum);
             all.points += one.points, all.value += one.value;
         };
-        if (count <= limit_) {
-            for (int64_t i = 0; i < count; i++) add(i, 1);
-            return all;
+        const auto sample = [&](int64_t first, int64_t iterations, int64_t samples) {
+            each_sample(first, iterations, samples, [&](int64_t at, double weight) { stand(node, at, 1), add(1, weight); });
+        };
+        if (!node.children.empty() && count > limit_) {
+            stand(node, 0, 1), add(1, 1);
+            sample(1, count - 2, limit_ - 2);
+            stand(node, count - 1, 1), add(1, 1);
+        } else {
+            for (int64_t i = 0; i < count;) {
+                if (evaluations_ > max_evaluations && samples_ == 0) return {};
+                if (evaluations_ > max_evaluations && node.children.empty() && count - i > samples_) {
+                    sample(i, count - i, samples_);
+                    break;
+                }
+                const int64_t straight = stand(node, i, count - i);
+                add(straight, 1);
+                i += straight;
+            }
         }
-        add(0, 1), add(count - 1, 1);
-        each_sample(1, count - 2, limit_ - 2, add);
+        if (loops_[static_cast<size_t>(&node - nodes_.data())].is_share)
+            all.points /= static_cast<double>(count), all.value /= static_cast<double>(count);
         return all;
     }
 
@@ -345,8 +358,8 @@ private:
         constexpr double golden = 0.6180339887498949;
         const double apart = static_cast<double>(count) / static_cast<double>(samples);
         for (int64_t i = 0; i < samples; i++) {
-            sampled_ += golden;
-            visit(first + static_cast<int64_t>((static_cast<double>(i) + sampled_ - std::floor(sampled_)) * apart), apart);
+            sampled_ = std::fmod(sampled_ + golden, 1.0);
+            visit(first + static_cast<int64_t>((static_cast<double>(i) + sampled_) * apart), apart);
         }
     }
 };

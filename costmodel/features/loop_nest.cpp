@@ -10,6 +10,8 @@ namespace {
 
 constexpr double max_iterations = 4e18;  // that an integer counts
 
+bool is_both(const Expr &e) { return e.is_operation(Op::bit_and) && e.type() == DType::boolean; }
+
 }  // namespace
 
 void LoopNest::enter(const Loop &loop, double count) {
@@ -37,16 +39,15 @@ void LoopNest::unbind(const Let &let) {
 
 void LoopNest::suppose(const Expr &condition, bool holds, double part) {
     suppositions_.push_back({likely() * part, conditions_.size(), ++supposed_});
-    if (!condition->loads) suppose_each(condition, holds);  // what data says of other loops nobody knows
+    if (!condition->loads) add_each(condition, holds, conditions_);  // what data says of other loops nobody knows
 }
 
-void LoopNest::suppose_each(const Expr &condition, bool holds) {
-    const bool is_both = condition.is_operation(Op::bit_and) && condition.type() == DType::boolean;
-    if (is_both && holds) {
-        for (const Expr &one : condition->args) suppose_each(one, holds);
+void LoopNest::add_each(const Expr &condition, bool holds, std::vector<SummedCondition> &conditions) const {
+    if (is_both(condition) && holds) {
+        for (const Expr &one : condition->args) add_each(one, holds, conditions);
         return;
     }
-    if (const Mask depends = loops_of(condition)) conditions_.push_back({condition, !holds, depends});
+    if (const Mask depends = loops_of(condition)) conditions.push_back({condition, !holds, depends});
 }
 
 void LoopNest::forget() {
@@ -137,8 +138,16 @@ LoopNest::Mask LoopNest::loops_of(const Expr &e) const { return reach_of(e).depe
 
 LoopNest::Mask LoopNest::wraps(const Expr &e) const { return reach_of(e).wraps; }
 
-double LoopNest::mean_of(const Expr &e) const {
+double LoopNest::mean_of(const Expr &e) {
     const Mask used = loops_of(e);
+    if (used != 0 && is_both(e) && !e->loads) {  // loops of one part need not turn together with those of the other
+        const double first = mean_of(e->args[0]);
+        if (first == 0) return 0;
+        suppose(e->args[0], true, first);
+        const double second = mean_of(e->args[1]);
+        forget();
+        return first * second;
+    }
     if (used == 0) return static_cast<double>(at.value(e));
     const IterationSum sum = sum_of(e, used, 0);
     return sum.points > 0 ? sum.value / sum.points : static_cast<double>(at.value(e));
@@ -160,9 +169,28 @@ IterationSum LoopNest::sum_of(const Expr &e, Mask used, Mask shared) const {
         const Frame &f = frames_[i];
         if (has(used, i)) loops.push_back({i, f.variable, f.iterations, f.depends, f.count, has(shared, i)});
     }
-    for (const SummedCondition &c : conditions_)
-        if (c.depends & used) conditions.push_back(c);
-    return iteration_sum(at, loops, conditions, e);
+    std::vector<Expr> one_fails;  // of two conditions
+    for (const SummedCondition &c : conditions_) {
+        if (!(c.depends & used)) continue;
+        if (c.otherwise && is_both(c.holds)) one_fails.push_back(c.holds);
+        else conditions.push_back(c);
+    }
+    return sum_where(e, loops, conditions, one_fails);
+}
+
+// Where not all holds: everywhere, less where all does. Conditions that hold bind together fewer loops than one that fails.
+IterationSum LoopNest::sum_where(const Expr &e, const std::vector<SummedLoop> &loops, std::vector<SummedCondition> &conditions,
+                                 std::vector<Expr> &one_fails) const {
+    if (one_fails.empty()) return iteration_sum(at, loops, conditions, e);
+    const Expr all = one_fails.back();
+    one_fails.pop_back();
+    IterationSum sum = sum_where(e, loops, conditions, one_fails);
+    const size_t before = conditions.size();
+    add_each(all, true, conditions);
+    const IterationSum less = sum_where(e, loops, conditions, one_fails);
+    conditions.resize(before), one_fails.push_back(all);
+    sum.points -= less.points, sum.value -= less.value;
+    return sum;
 }
 
 int64_t LoopNest::moved(const Expr &e, size_t frame) {

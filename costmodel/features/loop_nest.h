@@ -65,7 +65,7 @@ public:
     // The loops that a quotient or a remainder in it depends on: what comes in their next iteration may be anywhere.
     Mask wraps(const Expr &e) const;
     // The mean over all times that the place is reached.
-    double mean_of(const Expr &e) const;
+    double mean_of(const Expr &e);
     // From the first iteration of a loop to its last.
     int64_t moved(const Expr &e, size_t frame);
 
@@ -87,9 +87,12 @@ private:
     mutable std::map<std::array<uint64_t, 3>, double> shares_;
 
     Reach reach_of(const Expr &e) const;
-    void suppose_each(const Expr &condition, bool holds);
+    // As several where it says that several hold; those that vary.
+    void add_each(const Expr &condition, bool holds, std::vector<SummedCondition> &conditions) const;
     // Over what these loops and the conditions depend on, and what depends on them.
     IterationSum sum_of(const Expr &e, Mask loops, Mask shared) const;
+    IterationSum sum_where(const Expr &e, const std::vector<SummedLoop> &loops, std::vector<SummedCondition> &conditions,
+                           std::vector<Expr> &one_fails) const;
 };
 
 }  // namespace tessera
