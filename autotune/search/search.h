@@ -63,6 +63,9 @@ public:
     // What sampling and breeding gave that could not be lowered, is too much code, or is not shown to be safe, among all.
     size_t made() const { return made_; }
     size_t refused() const { return refused_; }
+    // What the roofline drafts faster than a processor could do what the program has left to do. It is an error of the cost model, and none
+    // of it is proposed.
+    size_t impossible() const { return impossible_; }
     // Candidates that the model scored, and the seconds that took.
     size_t scored() const { return scored_; }
     double scoring_s() const { return scoring_s_; }
@@ -83,7 +86,7 @@ private:
     };
     std::vector<Parent> parents_;  // measured, best first
     double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
-    size_t made_ = 0, refused_ = 0, scored_ = 0;
+    size_t made_ = 0, refused_ = 0, impossible_ = 0, scored_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;
 

@@ -93,7 +93,12 @@ private:
             for (const std::string &d : t.dims) e.push_back(extent(d));
             declare({t.name, t.dtype, e, where});
         };
-        for (const Argument &a : program.arguments) add(a.tensor, space);
+        for (const Argument &a : program.arguments) {
+            add(a.tensor, space);
+            double bytes = buffers_.back().element;
+            for (const std::string &d : a.tensor.dims) bytes *= static_cast<double>(nest_.at.value(extent(d)));
+            if (space == Space::argument && a.written && !a.read) out_.written_bytes += bytes;
+        }
         for (const Tensor &t : program.constants) add(t, Space::constant);
         visit(program.body);
         nest_.at = saved;
