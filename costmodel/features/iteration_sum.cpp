@@ -13,7 +13,7 @@ namespace {
 
 constexpr double max_evaluations = 10000, max_sampled = 40000;
 constexpr double few_samples = 32;
-constexpr size_t max_sloped = 3;     // factors of a product whose sum has a formula here
+constexpr size_t max_sloped = 3;  // factors of a product whose sum has a formula here
 
 // A value along a loop: v at one iteration, and s more with each further one.
 struct Line {

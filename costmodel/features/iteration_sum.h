@@ -33,8 +33,8 @@ struct IterationSum {
     double value = 0;   // of an expression, over these points
 };
 
-// Loops are given outermost first, with all that a count, a condition or the expression depends on; what else stands in these is as `at` has
-// it. Exact as long as it takes no more than 10,000 evaluations; beyond that some iterations of a loop stand for the others.
+// Loops are given outermost first, with all that a count, a condition or the expression depends on; other variables have the values that
+// `at` says. Exact as long as it takes no more than 10,000 evaluations; beyond that some iterations of a loop stand for the others.
 IterationSum iteration_sum(const LoopPositions &at, const std::vector<SummedLoop> &loops, const std::vector<SummedCondition> &conditions,
                            const Expr &e);
 

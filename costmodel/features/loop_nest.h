@@ -89,8 +89,9 @@ private:
     Reach reach_of(const Expr &e) const;
     // As several where it says that several hold; those that vary.
     void add_each(const Expr &condition, bool holds, std::vector<SummedCondition> &conditions) const;
-    // Over what these loops and the conditions depend on, and what depends on them.
-    IterationSum sum_of(const Expr &e, Mask loops, Mask shared) const;
+    // Over these loops, those that they, or conditions around them, depend on, and those that depend on them. All iterations together of a
+    // shared loop count as one.
+    IterationSum sum_of(const Expr &e, Mask used, Mask shared) const;
     IterationSum sum_where(const Expr &e, const std::vector<SummedLoop> &loops, std::vector<SummedCondition> &conditions,
                            std::vector<Expr> &one_fails) const;
 };

@@ -30,7 +30,7 @@ struct Profile {
     double translations = 0;  // pages whose address has to be looked up beyond the first level
     double argument_bytes = 0;
     double written_bytes = 0;  // of arguments of which nothing is read: each of their elements is stored
-    double copied = 0;  // elements that Copies move: packs
+    double copied = 0;         // elements that Copies move: packs
     // Of the innermost loop whose arithmetic takes longest.
     double accumulators = 0, loads_per_fma = 0, inner_trips = 0, inner_bytes = 0;
     double inner_loads = 0;  // vectors loaded in an iteration that several multiply-adds use

@@ -270,9 +270,10 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
 // Empty where the cost model is sound.
 static std::string impossible_text(const CampaignResult &r) {
     if (r.impossible == 0) return "";
-    return fmt::format("  {} of the {} schedules made were not tried: the cost model predicts them faster than a processor can do their "
-                       "work, which is an error of the model\n",
-                       r.impossible, r.made);
+    return fmt::format(
+        "  {} of the {} schedules made were not tried: the cost model predicts them faster than a processor can do their "
+        "work, which is an error of the model\n",
+        r.impossible, r.made);
 }
 
 static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {

@@ -1,4 +1,5 @@
-// What a profile counts is what the tile program's interpreter does: on random programs, whose extents do not divide, and on tiles in tiles.
+// What a profile counts is what the tile program's interpreter does: on random programs, whose extents do not divide, and on tiles in
+// blocks.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -32,8 +33,8 @@ static const std::vector<std::pair<const char *, double Counts::*>> all_counts =
     {"copied", &Counts::copied}, {"iterations", &Counts::iterations}, {"guards", &Counts::guards}, {"partial", &Counts::partial}};
 
 static Counts counts_of(const Profile &p) {
-    return {p.fma,    p.arithmetic, p.slow,   p.integer,    p.loads + p.broadcasts + p.gathers, p.stores + p.scatters,
-            p.masked, p.scalar,     p.copied, p.iterations, p.guards,                           p.partial};
+    return {p.fma,    p.arithmetic, p.slow,   p.integer, p.loads + p.broadcasts + p.gathers, p.stores + p.scatters, p.masked, p.scalar,
+            p.copied, p.iterations, p.guards, p.partial};
 }
 
 // Counts what the interpreter of one program does. What does not vary with the innermost loop is done once for all of its iterations, as is
@@ -167,11 +168,11 @@ private:
             for (const Expr &a : e->args) varies |= operations(a, leaf, known);
         if (e.kind() == ExprKind::operation || e.kind() == ExprKind::cast) {
             const bool is_slow = e.is_operation(Op::div) || e.is_operation(Op::sqrt);
-            Work one{{e.kind() == ExprKind::cast    ? &Counts::arithmetic
-                      : !is_float(e.type())         ? &Counts::integer
-                      : e.is_operation(Op::fma)     ? &Counts::fma
-                      : is_slow                     ? &Counts::slow
-                                                    : &Counts::arithmetic},
+            Work one{{e.kind() == ExprKind::cast ? &Counts::arithmetic
+                      : !is_float(e.type())      ? &Counts::integer
+                      : e.is_operation(Op::fma)  ? &Counts::fma
+                      : is_slow                  ? &Counts::slow
+                                                 : &Counts::arithmetic},
                      varies};
             if (!in_lanes(varies)) one.fields.push_back(&Counts::scalar);
             if (e.type() != DType::index && e.type() != DType::boolean) one.bytes = size_of(e.type());
@@ -263,8 +264,8 @@ TEST_CASE("a profile counts what the interpreter does, to a hundredth: random pr
 TEST_CASE("a profile counts what the interpreter does: a fold in a level of tiles in blocks") {
     Builder f("product", Numerics{});
     const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
-    const Algorithm product =
-        bind_extents(f.output("y", relu(dot(f.input("x", {M, K}), f.input("w", {K, N})).named("acc"))).build(), {{"M", 64}, {"N", 16}, {"K", 8}});
+    const Algorithm product = bind_extents(f.output("y", relu(dot(f.input("x", {M, K}), f.input("w", {K, N})).named("acc"))).build(),
+                                           {{"M", 64}, {"N", 16}, {"K", 8}});
     const Target target = target_named("avx512");
     for (int64_t b : {8, 12, 16, 20, 24, 32, 40, 48, 56, 64})
         for (int64_t t : {1, 2, 3, 4, 5, 6, 7, 8, 12}) {

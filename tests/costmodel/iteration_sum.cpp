@@ -24,7 +24,8 @@ struct Nest {
     IterationSum sum(const Expr &e) const {
         static const char *names[] = {"a", "b", "c", "d", "e"};
         std::vector<SummedLoop> loops;
-        for (size_t i = 0; i < counts.size(); i++) loops.push_back({i, names[i], counts[i], loops_in(counts[i]), 20, (shares >> i & 1) != 0});
+        for (size_t i = 0; i < counts.size(); i++)
+            loops.push_back({i, names[i], counts[i], loops_in(counts[i]), 20, (shares >> i & 1) != 0});
         std::vector<SummedCondition> all;
         for (const auto &[condition, holds] : conditions) all.push_back({condition, !holds, loops_in(condition)});
         return iteration_sum(at, loops, all, e);
@@ -78,7 +79,9 @@ TEST_CASE("a loop whose iterations share what is done counts once, where it has 
 static Expr random_index(std::mt19937 &random, size_t loops, int depth) {
     const auto below = [&](uint32_t n) { return static_cast<int>(random() % n); };
     const auto operand = [&] { return random_index(random, loops, depth - 1); };
-    if (depth == 0) return loops > 0 && below(3) ? variable(std::string(1, static_cast<char>('a' + below(static_cast<uint32_t>(loops))))) : Expr(below(20));
+    if (depth == 0)
+        return loops > 0 && below(3) ? variable(std::string(1, static_cast<char>('a' + below(static_cast<uint32_t>(loops)))))
+                                     : Expr(below(20));
     switch (below(9)) {
     case 0: return operand() + operand();
     case 1: return operand() - operand();
@@ -126,7 +129,8 @@ TEST_CASE("where there are too many evaluations some iterations stand for others
     // Three rows out of seven, in blocks whose columns depend on both.
     const Expr where = (a * Expr(3) + b) % Expr(7) < Expr(3);
     Nest nest{{Expr(400), Expr(300), min(Expr(16), Expr(2000) - a * Expr(3) - b * Expr(2))}, {{where, true}}};
-    std::vector<SummedLoop> loops{{0, "a", nest.counts[0], 0, 400, false}, {1, "b", nest.counts[1], 0, 300, false}, {2, "c", nest.counts[2], 3, 15, false}};
+    std::vector<SummedLoop> loops{
+        {0, "a", nest.counts[0], 0, 400, false}, {1, "b", nest.counts[1], 0, 300, false}, {2, "c", nest.counts[2], 3, 15, false}};
     const IterationSum sum = iteration_sum({}, loops, {{where, false, 3}, {c < Expr(5) + a % Expr(2), false, 5}}, c);
     nest.conditions.push_back({c < Expr(5) + a % Expr(2), true});
     const IterationSum walked = nest.walked(c);
