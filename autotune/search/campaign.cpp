@@ -287,8 +287,8 @@ private:
 
     // The best of the search, measured again side by side, since the best of many noisy numbers is too good.
     void finish() {
-        result_.made = search_.made(), result_.refused = search_.refused(), result_.scored = search_.scored(),
-        result_.score_s = search_.scoring_s();
+        result_.made = search_.made(), result_.refused = search_.refused(), result_.impossible = search_.impossible(),
+        result_.scored = search_.scored(), result_.score_s = search_.scoring_s();
         result_.base_seconds = base_time();
         if (!result_.trials.empty()) result_.base_measurement = result_.trials[0].measurement;
         result_.best = result_.base;

@@ -42,7 +42,8 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     }
     result.improved = result.best.resolved != base.resolved;
     result.measurement.ratio = std::exp2(result.best.score - base.score);
-    result.made = search.made(), result.refused = search.refused(), result.scored = search.scored(), result.score_s = search.scoring_s();
+    result.made = search.made(), result.refused = search.refused(), result.impossible = search.impossible(),
+    result.scored = search.scored(), result.score_s = search.scoring_s();
     result.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }

@@ -157,6 +157,10 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
         refused_++;
         return std::nullopt;
     }
+    if (!is_possible(c.features)) {
+        impossible_++;
+        return std::nullopt;
+    }
     c.program = {};  // some take megabytes, and few are proposed
     return c;
 }

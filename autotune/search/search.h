@@ -83,6 +83,9 @@ public:
     size_t refused() const { return refused_; }
     // The best at a workload, 0 for the space's own, of all that the model scored, best first; without their programs.
     const std::vector<Candidate> &best_at(size_t workload) const { return best_[workload]; }
+    // What the roofline drafts faster than a processor could do what the program has left to do. It is an error of the cost model, and none
+    // of it is proposed.
+    size_t impossible() const { return impossible_; }
     // Candidates that the model scored, and the seconds that took.
     size_t scored() const { return scored_; }
     double scoring_s() const { return scoring_s_; }
@@ -107,7 +110,7 @@ private:
     };
     std::vector<Parent> parents_;  // measured, best first
     double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
-    size_t made_ = 0, refused_ = 0, scored_ = 0;
+    size_t made_ = 0, refused_ = 0, impossible_ = 0, scored_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;
 

@@ -19,9 +19,9 @@ using Shadows = std::map<std::string, Shadow>;
 class Interpreter {
 public:
     Interpreter(const TileProgram &p, const std::map<std::string, TensorView> &arguments, const Extents &extents,
-                const std::map<std::string, Scalar> &parameters, const InterpretOptions &options, const std::vector<TileProgram> &all,
+                const std::map<std::string, Scalar> &parameters, const InterpretOptions &asked, const std::vector<TileProgram> &all,
                 const Shadows &shadows = {})
-        : program(p), programs(all), checked(options.checked) {
+        : program(p), programs(all), options(asked), checked(asked.checked) {
         for (const Argument &a : p.arguments) bind(a.tensor, arguments, a.written, a.written && !a.read, shadows);
         for (const Tensor &t : p.constants) bind(t, arguments, false, false, {});
         for (auto &[name, value] : extents) set_extent(name, value);
@@ -66,6 +66,7 @@ private:
 
     const TileProgram &program;
     const std::vector<TileProgram> &programs;  // that may be invoked
+    const InterpretOptions &options;
     bool checked;
     std::map<std::string, int> variables, tensor_of, parameter_slots, extent_slots;
     Extents extent_values;
@@ -254,9 +255,10 @@ private:
         variables[loop.variable] = slot;
         std::vector<Action> inside = compile(loop.body);
         variables = outside;
-        return [this, count, slot, name = loop.variable, inside = std::move(inside)] {
+        return [this, &loop, count, slot, name = loop.variable, inside = std::move(inside)] {
             evaluate(*count);
             int64_t n = integer(count->tape.result(0));
+            if (options.on_loop) options.on_loop(loop, n);
             active.emplace_back(name, slot);
             for (int64_t i = 0; i < n; i++) {
                 integer(slot) = i;
@@ -266,7 +268,8 @@ private:
         };
     }
 
-    Action store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
+    Action store(const TileStore &node) {
+        const auto &[buffer, index, value, guard] = node;
         int tensor = position_of(buffer);
         auto t = static_cast<size_t>(tensor);
         require(writable[t], program.name + " does not store to its input " + buffer);
@@ -281,8 +284,9 @@ private:
         for (size_t i = 0; i < index.size(); i++) places.push_back(all->tape.result(i));
         DType type = value.type();
         bool local = watched[t] && !outputs[t];
-        return [this, all, t, tensor, condition, result, places, type, buffer, local] {
-            if (current != buffer) current = buffer;
+        return [this, node, all, t, tensor, condition, result, places, type, local] {
+            if (current != node.buffer) current = node.buffer;
+            if (options.on_store) options.on_store(node);
             const Read *undefined = run(*all);
             if (condition >= 0 && !integer(condition)) return;
             int64_t at[8];
@@ -293,8 +297,8 @@ private:
         };
     }
 
-    Action compile(const Compute &n) { return store(n.buffer, n.index, n.value, n.guard); }
-    Action compile(const Copy &n) { return store(n.buffer, n.index, n.value, n.guard); }
+    Action compile(const Compute &n) { return store({n.buffer, n.index, n.value, n.guard}); }
+    Action compile(const Copy &n) { return store({n.buffer, n.index, n.value, n.guard}); }
     Action compile(const Prefetch &) {
         return [] {};
     }
@@ -304,9 +308,11 @@ private:
 
     Action compile(const Guard &guard) {
         auto condition = prepare({guard.condition});
-        return [this, condition, then = compile(guard.then), otherwise = compile(guard.otherwise)] {
+        return [this, &guard, condition, then = compile(guard.then), otherwise = compile(guard.otherwise)] {
             evaluate(*condition);
-            for (const Action &action : integer(condition->tape.result(0)) ? then : otherwise) action();
+            const bool holds = integer(condition->tape.result(0)) != 0;
+            if (options.on_guard) options.on_guard(guard, holds);
+            for (const Action &action : holds ? then : otherwise) action();
         };
     }
 
@@ -392,7 +398,7 @@ private:
                                  [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
                 views[tensor.name] = view;
             }
-            Interpreter(callee, views, extents, parameters, {checked}, programs, shadows).run();
+            Interpreter(callee, views, extents, parameters, options, programs, shadows).run();
             for (size_t i = 0; i < buffers.size(); i++)
                 if (watched[buffers[i]] && callee.arguments[i].written)
                     each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents,

@@ -4,6 +4,7 @@
 // Loops of every kind run in order and copies arrive at once: verify_tiles.h shows that no other order differs. Positions
 // have 64 bits here; a conversion to a position saturates to 32 bits, as it does in emitted code.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 
@@ -17,6 +18,11 @@ struct InterpretOptions {
     // output with elements that were not written. Padding may be computed from such elements as long as nothing depends on it.
     // Buffers of the program start with a poison pattern either way.
     bool checked = true;
+    // Who counts what runs is told of it: of a loop that begins, with its iterations; of a condition that was tested; of an element that
+    // is computed, whether or not it is stored. Loops, conditions and values are those of the program itself, not copies.
+    std::function<void(const Loop &, int64_t)> on_loop = {};
+    std::function<void(const Guard &, bool)> on_guard = {};
+    std::function<void(const TileStore &)> on_store = {};
 };
 
 // Arguments by name, with the extents of their dims; strides may be any. Dims that no argument carries are looked up in `extents`;

@@ -116,11 +116,14 @@ const std::vector<Feature> &feature_table() {
     return table;
 }
 
+bool is_possible(const Featured &featured) { return featured.draft >= featured.own_bound; }
+
 Featured features_of(const Profile &profile, const Work &work, const Target &target, int threads) {
     const Rates rates = rates_of(target);
     Featured all;
     all.draft = predicted_seconds(profile, rates, threads);
     all.bound = bound_seconds(work, target, threads);
+    all.own_bound = bound_seconds(work_left(profile, target), target, threads);
     const Seen seen{profile, work, target, rates, threads, all.draft, all.bound};
     for (const Row &row : rows()) all.values.push_back(static_cast<float>(row.value(seen)));
     return all;

@@ -20,7 +20,10 @@ struct Featured {
     std::vector<float> values;  // one for each row of the table
     double draft = 0;           // predicted_seconds
     double bound = 0;           // bound_seconds
+    double own_bound = 0;       // the same of the work that the program has left; 0 where that is not known
 };
+// Whether the draft is one of a real processor. Where it is not, a count is wrong.
+bool is_possible(const Featured &featured);
 Featured features_of(const Profile &profile, const Work &work, const Target &target, int threads);
 
 }  // namespace tessera

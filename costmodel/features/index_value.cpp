@@ -4,6 +4,10 @@
 
 namespace tessera {
 
+bool LoopPositions::is_position(const Expr &load) {
+    return !is_float(load.type()) && load.type() != DType::boolean && load->args.size() == (load->guarded ? 3 : 1);
+}
+
 int64_t LoopPositions::value(const Expr &e) const {
     const Expr::Node &n = *e.get();
     switch (n.kind) {
@@ -20,8 +24,8 @@ int64_t LoopPositions::value(const Expr &e) const {
     case ExprKind::cast: return value(n.args[0]);
     case ExprKind::bounded: return std::clamp(value(n.args[0]), value(n.args[1]), std::max(value(n.args[1]), value(n.args[2]) - 1));
     case ExprKind::operation: break;
+    case ExprKind::load: return is_position(e) ? typical * value(n.args[0]) : 0;
     case ExprKind::parameter:
-    case ExprKind::load:
     case ExprKind::bitcast:
     case ExprKind::left:
     case ExprKind::right:

@@ -13,7 +13,11 @@ struct LoopPositions {
     std::unordered_map<std::string, Expr> lets;        // variable -> its value
     std::unordered_map<std::string, int64_t> extents;  // dim -> extent
 
-    // Data that an index loads counts as 0, and so does what is divided by zero.
+    // Where data bounds rows, as offsets do, each counts as so long.
+    static constexpr int64_t typical = 64;
+    // Whether it is loaded from a list of positions. The list counts as 0, typical, 2 typical, …; other data that an index loads counts as
+    // 0, and so does what is divided by zero.
+    static bool is_position(const Expr &load);
     int64_t value(const Expr &e) const;
 };
 

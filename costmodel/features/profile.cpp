@@ -24,7 +24,7 @@ constexpr double other_latency = 2;    // of an integer's operation, a compariso
 constexpr double window = 400;         // instructions that wait for others at one time
 constexpr double spill_slots = 4;      // for a use of a vector that has no register
 constexpr double found_room = 2;       // vectors more than there are registers that compilers still find room for
-constexpr int64_t typical = 64;        // an extent that data decides
+constexpr double rare = 1e-3;          // how often at least what data decides holds, and how often it does not
 
 using Mask = LoopNest::Mask;
 
@@ -82,18 +82,23 @@ private:
     // `space` is what its arguments are in.
     void enter(const TileProgram &program, const Extents &extents, Space space) {
         const LoopPositions saved = nest_.at;
-        auto &known = nest_.at.extents;
-        known.clear();
-        for (const Dim &d : program.dims) known[d.name] = d.kind == DimKind::fixed ? d.value : typical;
-        for (const auto &[name, extent] : extents) known[name] = extent;
+        Extents known = extents;
         for (const Dim &d : program.dims)
-            if (d.kind == DimKind::symbolic && !d.equals.empty() && known.count(d.equals)) known[d.name] = known[d.equals];
+            if (d.kind == DimKind::symbolic && known.count(d.equals)) known[d.name] = known[d.equals];
+        known = all_extents(program, known);
+        nest_.at.extents = {known.begin(), known.end()};
+        for (const Dim &d : program.dims) nest_.at.extents.emplace(d.name, LoopPositions::typical);
         auto add = [&](const Tensor &t, Space where) {
             std::vector<Expr> e;
             for (const std::string &d : t.dims) e.push_back(extent(d));
             declare({t.name, t.dtype, e, where});
         };
-        for (const Argument &a : program.arguments) add(a.tensor, space);
+        for (const Argument &a : program.arguments) {
+            add(a.tensor, space);
+            double bytes = buffers_.back().element;
+            for (const std::string &d : a.tensor.dims) bytes *= static_cast<double>(nest_.at.value(extent(d)));
+            if (space == Space::argument && a.written && !a.read) out_.written_bytes += bytes;
+        }
         for (const Tensor &t : program.constants) add(t, Space::constant);
         visit(program.body);
         nest_.at = saved;
@@ -111,8 +116,8 @@ private:
     }
 
     void visit(const Loop &loop) {
-        const double count = nest_.mean_of(loop.count);
-        if (count <= 0) return;
+        const double count = nest_.mean_of(max(loop.count, Expr(0)));
+        if (count <= 0) return;  // of this shape nothing reaches it
         if (loop.kind == LoopKind::parallel) {
             out_.regions += nest_.turns();
             if (out_.parallel < count) {
@@ -147,10 +152,16 @@ private:
 
     void visit(const Guard &guard) {
         out_.guards += nest_.turns();
-        const double holds = nest_.mean_of(guard.condition), before = nest_.likely;
-        if (holds > 0 || guard.otherwise.empty()) nest_.likely = before * std::max(holds, 1e-3), visit(guard.then);
-        if (holds < 1 && !guard.otherwise.empty()) nest_.likely = before * (1 - holds), visit(guard.otherwise);
-        nest_.likely = before;
+        double holds = nest_.mean_of(guard.condition);
+        if (guard.condition->loads) holds = std::clamp(holds, rare, 1 - rare);
+        if (holds > 0) visit(guard.then, guard.condition, true, holds);
+        if (holds < 1 && !guard.otherwise.empty()) visit(guard.otherwise, guard.condition, false, 1 - holds);
+    }
+
+    void visit(const TileBody &branch, const Expr &condition, bool holds, double part) {
+        nest_.suppose(condition, holds, part);
+        visit(branch);
+        nest_.forget();
     }
 
     void visit(const Prefetch &) {}
@@ -317,7 +328,7 @@ private:
         if (!nest_.in_lanes(mask)) out_.scalar += n;
         if (buffer.space != Space::registers)
             accesses_.push_back(
-                {id->second, store, nest_.likely, buffer.element * offset(index, buffer.extents), walk.loops, touched_by(walk)});
+                {id->second, store, nest_.likely(), buffer.element * offset(index, buffer.extents), walk.loops, touched_by(walk)});
         return mask;
     }
 
@@ -358,7 +369,8 @@ private:
         const std::vector<LoopNest::Frame> &frames = nest_.frames();
         const std::optional<size_t> inner = nest_.innermost();
         bool parallel = false;
-        double unrolled = 1, points = nest_.likely, own = 1, runs = nest_.likely, in_turn = 1;
+        double unrolled = 1, own = 1, in_turn = 1;
+        Mask inside = 0;
         for (size_t i = 0; i < frames.size(); i++) {
             const LoopNest::Frame &f = frames[i];
             const double n = f.count;
@@ -366,9 +378,9 @@ private:
             if (f.kind == LoopKind::unrolled) unrolled *= n;
             if (f.kind == LoopKind::unrolled && !LoopNest::has(moved, i)) in_turn *= n;
             if (f.kind == LoopKind::vector) own *= std::max(1.0, n * known.element / target_.vector_bytes);
-            if (!f.is_inside() && i != inner) runs *= n;
-            points *= n;
+            if ((f.is_inside() || i == inner) && i < 64) inside |= Mask{1} << i;
         }
+        const double points = nest_.turns(), runs = nest_.turns_without(inside);
         out_.statements += unrolled * own;
         if (copies) out_.copied += points;
         if (guard.defined()) out_.partial += points;

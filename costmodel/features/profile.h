@@ -1,6 +1,6 @@
 // What a tile program does on one shape, counted without compiling it: instructions by kind, what each cache level has to
-// bring, how the work is shared out. Everything is read off the program's own loops; where a count or a condition varies
-// with outer loops it is taken at their middle, and a condition by how often it holds.
+// bring, how the work is shared out. Everything is read off the program's own loops. Instructions are counted over the iterations that
+// there are, where the conditions around hold (iteration_sum.h); where something lies, with each loop at its middle.
 // Traffic is by working sets (working_set.h).
 #pragma once
 #include <array>
@@ -29,7 +29,8 @@ struct Profile {
     std::array<double, 3> traffic{};
     double translations = 0;  // pages whose address has to be looked up beyond the first level
     double argument_bytes = 0;
-    double copied = 0;  // elements that Copies move: packs
+    double written_bytes = 0;  // of arguments of which nothing is read: each of their elements is stored
+    double copied = 0;         // elements that Copies move: packs
     // Of the innermost loop whose arithmetic takes longest.
     double accumulators = 0, loads_per_fma = 0, inner_trips = 0, inner_bytes = 0;
     double inner_loads = 0;  // vectors loaded in an iteration that several multiply-adds use

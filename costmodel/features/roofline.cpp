@@ -40,6 +40,13 @@ double predicted_seconds(const Profile &p, const Rates &rates, int threads) {
     return std::cbrt(sum) + loops + (threads > 1 ? p.regions * rates.parallel_loop_s : 0) + 1e-9;
 }
 
+Work work_left(const Profile &p, const Target &target) {
+    Work work;
+    work.operations = (2 * (p.fma + p.grouped) + p.arithmetic + p.slow) * target.vector_bytes / 4;
+    work.bytes = p.written_bytes;
+    return work;
+}
+
 // Operations in a second on one core by this peak, where f32's is `f32`.
 static double peak_of(const std::string &name, const Target &target, double f32) {
     const Instruction *family = name == "bf16"   ? &instruction_of(InstructionFamily::dot2)

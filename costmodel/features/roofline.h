@@ -19,6 +19,10 @@ Rates rates_of(const Target &target);
 // Seconds for one call, from the program: the busiest of core and levels, with what the others add to it.
 double predicted_seconds(const Profile &profile, const Rates &rates, int threads);
 
+// What the program itself has left to do, whatever the algorithm declares: its float instructions, as operations of whole vectors, and what
+// it writes.
+Work work_left(const Profile &profile, const Target &target);
+
 // Seconds below which no schedule of the algorithm can go: its operations at the peaks of `threads` cores, and for each cache level what
 // it cannot hold of the arguments at the rate of the next. Of a target that nobody calibrated, as on the fastest processors of its kind, so
 // that it is far from what others reach.

@@ -261,14 +261,25 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"made", r.made},
                                 {"scored", r.scored},
                                 {"refused", r.refused},
+                                {"impossible", r.impossible},
                                 {"trials", trials},
                                 {"finalists", finalists}};
     return document_text(whole);
 }
 
+// Empty where the cost model is sound.
+static std::string impossible_text(const CampaignResult &r) {
+    if (r.impossible == 0) return "";
+    return fmt::format(
+        "  {} of the {} schedules made were not tried: the cost model predicts them faster than a processor can do their "
+        "work, which is an error of the model\n",
+        r.impossible, r.made);
+}
+
 static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
     std::string text =
-        fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size());
+        fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size()) +
+        impossible_text(r);
     if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
     return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio, base_name(run, r));
 }
@@ -279,6 +290,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     const bool calibrated = p.target.measured.has_value();
     std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
+    text += impossible_text(r);
     text +=
         fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated), base_name(run, r));
     if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";

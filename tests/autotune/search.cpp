@@ -78,6 +78,33 @@ TEST_CASE("code that would take minutes to compile is not proposed") {
     }
 }
 
+TEST_CASE("what is drafted faster than its own work can be done is not proposed, and is counted") {
+    SearchSpace slow = space();
+    slow.target.measured.emplace();
+    slow.target.measured->read["l1"] = {1e3, 1e3};  // which only the bound goes by
+    const auto model = roofline_model();
+    Search search(slow, few(1), *model);
+    CHECK(search.propose(4).empty());
+    CHECK(search.made() > 20);
+    CHECK(search.impossible() + search.refused() == search.made());
+    CHECK(search.impossible() > search.made() / 2);
+}
+
+TEST_CASE("no candidate of any kernel is drafted faster than its own work can be done") {
+    uint64_t seed = 0;
+    for (const SmallKernel &kernel : small_kernels()) {
+        const SearchSpace space{kernel.algorithm, target_named(++seed % 2 ? "avx2" : "avx512"), kernel.extents, 1, {}, {}};
+        const auto model = roofline_model();
+        SearchOptions options = few(seed);
+        options.population = 8;
+        Search search(space, options, *model);
+        INFO(kernel.name << " " << space.target.name);
+        for (const Candidate &c : search.propose(4)) CHECK(c.features.draft >= c.features.own_bound);
+        CHECK(search.made() > search.refused());
+        CHECK(search.impossible() == 0);
+    }
+}
+
 TEST_CASE("exploration alone is random search") {
     SearchOptions options = few(7);
     options.exploration = 1;

@@ -6,39 +6,38 @@
 
 namespace tessera::test_loop_nest {
 
-static Loop loop(const std::string &variable, LoopKind kind = LoopKind::serial) {
-    Loop made;
-    made.variable = variable, made.kind = kind;
-    return made;
+// Goes into a loop of so many iterations.
+static void enter(LoopNest &nest, const std::string &variable, const Expr &count, LoopKind kind = LoopKind::serial) {
+    nest.enter({variable, count, kind, {}}, nest.mean_of(max(count, Expr(0))));
 }
 
 TEST_CASE("means are over the iterations of the loops that a value depends on") {
     LoopNest nest;
-    nest.enter(loop("i"), 2);
+    enter(nest, "i", Expr(2));
     CHECK(nest.mean_of(min(Expr(24), Expr(28) - variable("i") * Expr(24))) == 14);
     CHECK(nest.mean_of(Expr(7)) == 7);
-    nest.enter(loop("j"), 3);
+    enter(nest, "j", Expr(3));
     CHECK(nest.mean_of(variable("i") * Expr(10) + variable("j")) == 6);
     CHECK(nest.mean_of(variable("j") < Expr(1)) == Approx(1.0 / 3));
     CHECK(nest.at.value(variable("j")) == 1);  // where it stood
     nest.leave();
     nest.leave();
-    nest.enter(loop("long"), 1001);
+    enter(nest, "long", Expr(1001));
     CHECK(nest.mean_of(variable("long")) == Approx(500).epsilon(0.01));
     CHECK(nest.mean_of(variable("long") < Expr(1)) == Approx(1.0 / 1001));
     CHECK(nest.mean_of(variable("long") < Expr(1000)) == Approx(1000.0 / 1001));
-    nest.enter(loop("other"), 500);
-    nest.enter(loop("third"), 100);
+    enter(nest, "other", Expr(500));
+    enter(nest, "third", Expr(100));
     CHECK(nest.mean_of(variable("third") < Expr(99)) == Approx(0.99));
     CHECK(nest.mean_of(variable("long") + variable("other") + variable("third")) == Approx(500 + 249.5 + 49.5).epsilon(0.01));
 }
 
 TEST_CASE("instructions are issued for what varies") {
     LoopNest nest;
-    nest.enter(loop("m"), 10);
-    nest.enter(loop("k"), 100);
-    nest.enter(loop("u", LoopKind::unrolled), 4);
-    nest.enter(loop("lane", LoopKind::vector), 32);
+    enter(nest, "m", Expr(10));
+    enter(nest, "k", Expr(100));
+    enter(nest, "u", Expr(4), LoopKind::unrolled);
+    enter(nest, "lane", Expr(32), LoopKind::vector);
     const LoopNest::Mask m = nest.loops_of(variable("m")), k = nest.loops_of(variable("k")), u = nest.loops_of(variable("u")),
                          lane = nest.loops_of(variable("lane"));
     CHECK(nest.issues(m, 4, 64) == 10);               // before the innermost loop
@@ -68,16 +67,36 @@ TEST_CASE("instructions are issued for what varies") {
     CHECK(nest.loops_of(variable("t")) == 0);
 }
 
+TEST_CASE("counts and conditions around a place say how often it is reached") {
+    LoopNest nest;
+    enter(nest, "block", Expr(2));
+    enter(nest, "tile", min(Expr(24), Expr(32) - variable("block") * Expr(24)));
+    CHECK(nest.turns() == 32);
+    CHECK(nest.mean_of(variable("block")) == 0.25);  // eight tiles of 32
+    const Expr is_first = variable("block") < Expr(1) && variable("tile") < Expr(10);
+    CHECK(nest.mean_of(is_first) == 10.0 / 32);
+    nest.suppose(is_first, true, 10.0 / 32);
+    CHECK(nest.likely() == 10.0 / 32);
+    CHECK(nest.mean_of(variable("tile")) == 4.5);
+    CHECK(nest.turns_without(nest.loops_of(variable("tile"))) == Approx(10.0 / 24));
+    nest.forget();
+    nest.suppose(is_first, false, 22.0 / 32);
+    CHECK(nest.mean_of(variable("tile")) == Approx((10 + 23) / 2.0 * 14 / 22 + 3.5 * 8 / 22));
+    enter(nest, "row", max(Expr(0), Expr(2) - variable("block") * Expr(2)));
+    CHECK(nest.turns() == 28);
+    CHECK(nest.turns_without(nest.loops_of(variable("row"))) == 14);  // the second block has no rows
+    nest.leave();
+    nest.forget();
+    CHECK(nest.turns() == 32);
+}
+
 TEST_CASE("loops beyond the 64th are nobody's") {
     LoopNest nest;
-    for (int i = 0; i < 70; i++) nest.enter(loop("i" + std::to_string(i)), 2);
+    for (int i = 0; i < 70; i++) enter(nest, "i" + std::to_string(i), Expr(2));
     CHECK(nest.loops_of(variable("i63")) == LoopNest::Mask{1} << 63);
     CHECK(nest.loops_of(variable("i69")) == 0);
     CHECK(nest.mean_of(variable("i69")) == 0);
-    CHECK(nest.issues(nest.loops_of(variable("i1")), 4, 64) == std::exp2(69));  // all but the innermost
-    LoopNest huge;
-    huge.enter(loop("i"), 1e30);
-    CHECK(huge.mean_of(variable("i")) == Approx(2e18).epsilon(0.01));
+    CHECK(nest.issues(nest.loops_of(variable("i1")), 4, 64) == std::exp2(70));
 }
 
 }  // namespace tessera::test_loop_nest

@@ -75,6 +75,15 @@ TEST_CASE("the bound goes by the peaks of what the operations are on") {
     CHECK(bound(&Work::u8s8) == Approx(1 + 0.5));
 }
 
+TEST_CASE("the work that a program has left is that of its instructions and of what it writes") {
+    const Target t = target_named("avx512");
+    Profile p;
+    p.fma = 10, p.grouped = 5, p.arithmetic = 3, p.slow = 1, p.written_bytes = 100;
+    const Work left = work_left(p, t);
+    CHECK(left.operations == (30 + 4) * 16);
+    CHECK(left.bytes == 100);
+}
+
 TEST_CASE("the bound goes by the rate of the level that what does not fit comes from") {
     Target t = target_named("avx2");
     t.measured = Measured{};
