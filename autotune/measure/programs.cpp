@@ -77,7 +77,7 @@ struct Programs::State {
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
-            if (!compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
+            if (!compile({"-std=gnu99", "-O2", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
                           shared_objects.back()},
                          stopped))
                 return;

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "support/files/json_parse.h"
 #include "support/processes/owned_folder.h"
 #include "support/text/error.h"
-#include "support/text/printable.h"
 
 namespace tessera {
 
