@@ -145,7 +145,7 @@ void Database::read_from_copy_if_needed() {
     State &s = *state_;
     Statement first(*this, "select count(*) from sqlite_schema");
     first.step();
-    if (first.ok() || sqlite3_errcode(s.db) != SQLITE_CANTOPEN) return;
+    if (first.ok() || (sqlite3_errcode(s.db) != SQLITE_CANTOPEN && sqlite3_errcode(s.db) != SQLITE_READONLY)) return;
     auto copy = std::make_unique<OwnedFolder>();
     const fs::path file = copy->path() / "records.db";
     for (const char *part : {"", "-wal"}) {

@@ -165,6 +165,7 @@ TEST_CASE("what is compared with the base is compared with what lies around it")
     const TileProgram plain = lower(s.algorithm, {}, s.target);
     const TemporaryFolder folder;
     MeasureOptions options = quick();
+    options.run_limit_s = 100;
     options.runners = {proxy(folder, "zeros", "'candidate' in sys.argv[1] and data",
                              "n = globals().get('n', 0) + 1; data[:64 * (n == 1)] = bytes(64 * (n == 1))")};
     Measurement of;
