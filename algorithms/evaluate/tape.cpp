@@ -138,6 +138,7 @@ std::byte *TensorView::address(const int64_t *index) const {
         if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(extents[i])) outside(*this, index);
         offset += index[i] * strides[i];
     }
+    if (on_demand) on_demand->use(offset);
     return data + offset * size_of(dtype);
 }
 
@@ -155,6 +156,8 @@ void Tape::load(const Instruction &i, Register *r, const TensorView *tensors) co
         }
         offset += index * t.strides[static_cast<size_t>(k)];
     }
+    if (t.on_demand) [[unlikely]]
+        t.on_demand->use(offset);
     if (t.dtype == DType::f32) r[i.target].f32 = read<float>(t.data + offset * 4);
     else r[i.target] = load_register(t.dtype, t.data + offset * size_of(t.dtype));
 }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algorithms/evaluate/elements_on_demand.h"
 #include "algorithms/ir/expr.h"
 
 namespace tessera {
@@ -35,7 +36,8 @@ struct TensorView {
     DType dtype = DType::f32;
     std::byte *data = nullptr;
     std::vector<int64_t> extents, strides;  // strides in elements
-    // The address; InternalError naming the tensor and the index when it is outside.
+    ElementsOnDemand *on_demand = nullptr;  // which makes elements before they are used; row-major from `data` on
+    // The address of an element that is there; InternalError naming the tensor and the index when it is outside.
     std::byte *address(const int64_t *index) const;
 };
 std::vector<int64_t> row_major_strides(const std::vector<int64_t> &extents);

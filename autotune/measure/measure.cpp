@@ -33,9 +33,11 @@ struct Measurer::State {
     std::optional<Clock::time_point> end;
     std::set<size_t> broken;  // runners
     size_t comparisons = 0;   // that are believed together; 0 while one process tells
+    bool stops = true;        // by options.stop
 
     bool stopped() const {
-        return (options.stop && options.stop->load()) || (options.abandon && options.abandon->load()) || (end && Clock::now() >= *end);
+        return (stops && options.stop && options.stop->load()) || (options.abandon && options.abandon->load()) ||
+               (end && Clock::now() >= *end);
     }
 
     // Drivers keep what they compiled: here among what goes with this object.
@@ -50,92 +52,121 @@ struct Measurer::State {
         return {options.run_limit_s, limited ? options.run_memory_bytes : 0, [this] { return stopped(); }};
     }
 
+    static constexpr size_t places = 3;  // of memory
+    double seconds_of_place() const { return options.seconds / places; }
+
     // A program to run, with the name that its files have.
     struct Run {
         const TileProgram &program;
         std::filesystem::path path;
         size_t seed;
         bool compares = true;  // its results
-        int most = 3;          // times that what is known badly is measured again
     };
 
-    void run_one(const Run &run, const std::string &runner, double best, Measurement &result) const {
-        const double least = options.cold ? 2e-5 : 1e-3;  // seconds of calls in one round; to empty the caches takes milliseconds a call
-        constexpr size_t fewest = 6, most = 400;          // rounds
-        constexpr size_t first_look = 3;                  // after which what is far behind is timed no longer
-        const Extents extents = all_extents(task.algorithm, task.extents);
-        Inputs inputs = random_inputs(run.program, extents, task.seed + 2 * run.seed);
-        WorkerClient worker(task, run.program, command_of(run.path, runner), limits_of(runner), run.path.string() + ".said");
-        if (options.cold) worker.time_cold();
-        const WorkerClient::Ran first = worker.run_on(inputs);
-        result.workspace_bytes = first.workspace_bytes;
-        std::vector<double> own, ratios;
-        auto calls_for = [least](double seconds) {
-            return std::clamp<long>(static_cast<long>(std::ceil(least / std::max(seconds, 1e-9))), 1, 1000000);
-        };
-        auto [own_s, base_s] = worker.time(calls_for(first.seconds), 1);
-        std::tie(own_s, base_s) = worker.time(calls_for(own_s), calls_for(base_s));
-        const long own_calls = calls_for(own_s), base_calls = calls_for(base_s);
-        const auto enough = LineProcess::after(options.seconds);
-        ConfidenceInterval ratio;
-        bool checked = false;
-        for (size_t round = 0; round < most; round++) {
-            const auto [a, b] = worker.time(own_calls, base_calls);
-            own.push_back(a), ratios.push_back(b / a);
-            if (ratios.size() < first_look) continue;
-            ratio = interval_of_ranks(ratios);
-            if (!checked && ratio.upper < 0.5 * best) break;
-            if (!checked) {
-                if (run.compares) worker.compare(first, inputs, task.seed + run.seed);
-                checked = true;
-                continue;
-            }
-            if (ratios.size() < fewest) continue;
-            if (ratio.spread() < options.precision || ratio.upper < 0.8 * best || Clock::now() > enough) break;
+    // One process of a candidate, beside the base: all of its rounds, in one place of memory after the other.
+    class Process {
+    public:
+        Process(const State &state, const Run &run, const std::string &runner)
+            : state_(state),
+              run_(run),
+              extents_(all_extents(state.task.algorithm, state.task.extents)),
+              inputs_(planned_inputs(run.program, extents_, seed())),
+              worker_(state.task, run.program, state.command_of(run.path, runner), state.limits_of(runner), run.path.string() + ".said") {
+            if (state.options.cold) worker_.time_cold();
+            worker_.give(inputs_);
+            const WorkerClient::Ran first = worker_.run();
+            workspace_bytes_ = first.workspace_bytes;
+            own_calls_ = calls_for(first.seconds);
+            auto [own, base] = worker_.time(own_calls_, 1);
+            if (own + base < least()) std::tie(own, base) = worker_.time(calls_for(own), calls_for(base));
+            own_calls_ = calls_for(own), base_calls_ = calls_for(base);
         }
-        result.seconds = median(own), result.ratio = ratio.centre, result.lower = ratio.lower, result.upper = ratio.upper;
-        result.verdict = Verdict::slow;
-        if (!checked) return;
-        result.verdict = Verdict::measured;
-        if (!run.compares) return;
-        worker.aside([&] { inputs = random_inputs(run.program, extents, task.seed + 2 * run.seed + 1); });
-        worker.compare(worker.run_on(inputs), inputs, task.seed + run.seed + 1);
-    }
 
-    // What is known badly is measured again, as far as it may matter; the closest counts.
-    void run_until_known(const Run &run, const std::string &runner, double best, Measurement &result) const {
-        for (int n = 0; n < run.most && !(n > 0 && stopped()); n++) {
-            Measurement again = result;
-            try {
-                run_one(run, runner, best, again);
-            } catch (const Failed &why) {
-                if (n > 0 && why.verdict == Verdict::unmeasured) return;
-                again.verdict = why.verdict, again.message = why.message;
+        // Rounds for at most so many seconds, but for the fewest that tell anything. A candidate that is clearly slower than half of the
+        // best is timed no longer; the others are compared with their tile program, unless that was done before.
+        Measurement measure(Measurement result, size_t fewest, double seconds, double best) {
+            constexpr size_t most = 400, first_look = 3, six = 6;  // rounds; after the first look, what is far behind is timed no longer
+            const auto enough = LineProcess::after(seconds);
+            std::vector<double> own, ratios;
+            ConfidenceInterval ratio;
+            for (size_t round = 0; round < most; round++) {
+                const auto [a, b] = worker_.time(own_calls_, base_calls_);
+                own.push_back(a), ratios.push_back(b / a);
+                if (ratios.size() < first_look) continue;
+                ratio = interval_of_ranks(ratios);
+                if (ratios.size() == first_look && ratio.upper < 0.5 * best) break;
+                if (ratios.size() < fewest) continue;
+                const bool is_precise = ratios.size() >= six && ratio.spread() < state_.options.precision;
+                if (is_precise || ratio.upper < 0.8 * best || Clock::now() > enough) break;
             }
-            auto width = [](const Measurement &m) { return m.upper - m.lower; };
-            if (n == 0 || again.verdict != Verdict::measured || width(again) < width(result)) result = again;
-            if (result.verdict != Verdict::measured || width(result) / 2 <= options.widest * result.ratio || result.upper < 0.8 * best)
-                return;
+            result.seconds = median(own), result.ratio = ratio.centre, result.lower = ratio.lower, result.upper = ratio.upper;
+            result.workspace_bytes = workspace_bytes_;
+            result.verdict = ratios.size() <= first_look ? Verdict::slow : Verdict::measured;
+            return result;
         }
-    }
 
-    // In three processes, where it may be the best: what counts is the one in the middle, since where a process's memory comes to lie
-    // changes ratios by more than their spread within it, and a search that goes by the luckiest finds luck.
-    void run_in_the_middle(Run run, const std::string &runner, double best, Measurement &result) const {
-        constexpr size_t odd = 3;
+        // Results of two sets of data.
+        void compare() {
+            if (!run_.compares) return;
+            worker_.run();
+            worker_.compare(state_.task.seed + run_.seed);
+            inputs_ = planned_inputs(run_.program, extents_, seed() + 1);
+            worker_.give(inputs_);
+            worker_.run();
+            worker_.compare(state_.task.seed + run_.seed + 1);
+        }
+
+        void place() { worker_.place(); }
+
+    private:
+        const State &state_;
+        const Run &run_;
+        Extents extents_;
+        InputPlan inputs_;
+        WorkerClient worker_;
+        uint64_t workspace_bytes_ = 0;
+        long own_calls_ = 1, base_calls_ = 1;
+
+        uint64_t seed() const { return state_.task.seed + 2 * run_.seed; }
+        // Seconds of calls in one round; to empty the caches takes milliseconds a call.
+        double least() const { return state_.options.cold ? 2e-5 : 1e-3; }
+        long calls_for(double seconds) const {
+            return std::clamp<long>(static_cast<long>(std::ceil(least() / std::max(seconds, 1e-9))), 1, 1000000);
+        }
+    };
+    static void fail(const Failed &why, Measurement &result) { result.verdict = why.verdict, result.message = why.message; }
+
+    // In three places of memory, where it may be the best: what counts is the one in the middle, since where memory comes to lie changes
+    // ratios by more than their spread in one place, and a search that goes by the luckiest finds luck. What is known badly is measured
+    // again elsewhere, as far as time allows, and the closest counts.
+    void run_in_places(const Run &run, const std::string &runner, double best, Measurement &result) const {
+        constexpr size_t fewest_first = 6, fewest_then = 5, most_again = 2;
         const Measurement before = result;
+        const auto start = Clock::now();
+        auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+        auto width = [](const Measurement &m) { return m.upper - m.lower; };
+        auto may_win = [&](const Measurement &m) { return m.upper >= 0.8 * best; };
         std::vector<Measurement> all;
-        for (size_t n = 0; n < odd; n++) {
-            Measurement one = before;
-            run_until_known(run, runner, best, one);
-            if (n > 0 && one.verdict == Verdict::unmeasured) break;  // stopped
-            if (!is_timed(one.verdict)) {
-                result = one;
-                return;
+        try {
+            Process process(*this, run, runner);
+            result = process.measure(before, fewest_first, seconds_of_place(), best);
+            if (result.verdict == Verdict::slow) return;
+            all.push_back(result);
+            process.compare();
+            for (size_t n = 0; n < most_again && may_win(all[0]) && width(all[0]) / 2 > options.widest * all[0].ratio; n++) {
+                if (spent() + seconds_of_place() > options.seconds) break;
+                process.place();
+                const Measurement again = process.measure(before, fewest_first, seconds_of_place(), 0);
+                if (width(again) < width(all[0])) all[0] = again;
             }
-            all.push_back(one);
-            if (one.upper < 0.8 * best) break;
-            run.compares = false, run.most = 1;  // it is the same program
+            while (all.size() < places && may_win(all.back())) {
+                process.place();
+                all.push_back(process.measure(before, fewest_then, seconds_of_place(), 0));
+            }
+        } catch (const Failed &why) {
+            const bool is_cut_short = why.verdict == Verdict::unmeasured || why.verdict == Verdict::timed_out;
+            if (all.empty() || !is_cut_short) result = before, fail(why, result);
+            if (all.empty() || !is_cut_short) return;
         }
         std::sort(all.begin(), all.end(), [](const Measurement &a, const Measurement &b) { return a.ratio < b.ratio; });
         result = all[(all.size() - 1) / 2];
@@ -144,12 +175,17 @@ struct Measurer::State {
     // In processes of its own, for an interval that holds from one to the next: where a process's memory comes to lie, and what else runs
     // meanwhile, changes ratios by more than their spread within one. Where a gain may be none, as many processes decide once more.
     void run_in_processes(Run run, const std::string &runner, size_t comparisons, Measurement &result) const {
+        constexpr size_t fewest = 6;
+        const Measurement before = result;
         std::vector<double> seconds, ratios;
-        run.most = 1;
         for (size_t look = 0; look < looks; look++) {
             for (size_t n = 0; n < processes; n++) {
-                Measurement one = result;
-                run_until_known(run, runner, 0, one);
+                Measurement one = before;
+                try {
+                    Process process(*this, run, runner);
+                    one = process.measure(before, fewest, 2 * seconds_of_place(), 0);
+                    process.compare();
+                } catch (const Failed &why) { fail(why, one); }
                 if (one.verdict == Verdict::unmeasured && look > 0) return;  // stopped: what the first look saw counts
                 if (one.verdict != Verdict::measured) {
                     result = one;
@@ -172,9 +208,11 @@ struct Measurer::State {
         std::string why;
         for (int n = 0; n < tries; n++) {
             try {
-                const Inputs inputs = random_inputs(base, all_extents(task.algorithm, task.extents), task.seed);
+                const InputPlan inputs = planned_inputs(base, all_extents(task.algorithm, task.extents), task.seed);
                 WorkerClient worker(task, base, command_of(built->base(), runner), limits_of(runner), log);
-                worker.compare(worker.run_on(inputs), inputs, task.seed);
+                worker.give(inputs);
+                worker.run();
+                worker.compare(task.seed);
                 return std::nullopt;
             } catch (const Failed &failed) {
                 why = failed.message;
@@ -230,8 +268,8 @@ struct Measurer::State {
                     const Measurement before = result;
                     const Run run{programs[*i], built->candidate(*i), *i};
                     if (comparisons > 0) run_in_processes(run, options.runners[runner], comparisons, result);
-                    else run_in_the_middle(run, options.runners[runner], best, result);
-                    if (result.verdict == Verdict::crashed || result.verdict == Verdict::wrong)
+                    else run_in_places(run, options.runners[runner], best, result);
+                    if (result.verdict == Verdict::crashed || result.verdict == Verdict::timed_out || result.verdict == Verdict::wrong)
                         if (const auto why = broken_by(options.runners[runner], built->candidate(*i).string() + ".base")) {
                             result = before;
                             return give_up(runner, *i, *why);
@@ -278,7 +316,7 @@ void stopped_before_the_base(const std::string &task) {
 }
 
 Measurer::Measurer(const MeasurementTask &task, const MeasureOptions &options, const TileProgram &base)
-    : state_(new State{task, options, base, {}, {}, {}, 0}) {
+    : state_(new State{task, options, base, {}, {}, {}, 0, true}) {
     auto check_stopped = [&] {
         if (state_->stopped()) stopped_before_the_base(task.algorithm.name);
     };
@@ -308,8 +346,8 @@ void Measurer::measure(const std::vector<TileProgram> &programs, double best,
 
 void Measurer::end_at(std::chrono::steady_clock::time_point time) { state_->end = time; }
 
-void Measurer::never_stop() {
-    state_->options.stop = nullptr;
+void Measurer::stops(bool stops) {
+    state_->stops = stops;
     state_->end.reset();
 }
 

@@ -31,10 +31,10 @@ public:
     // clearly below half of it is timed no longer. A runner that fails where the base fails on it too is given up, and what it had is
     // given to another; UserError tune.runner when none is left, and what else fails of the measuring, as Programs::build does.
     void measure(const std::vector<TileProgram> &programs, double best, const std::function<void(size_t, const Measurement &)> &done);
-    // At that time it is stopped, until `never_stop`.
+    // At that time it is stopped, until `stops` is called.
     void end_at(std::chrono::steady_clock::time_point time);
-    // From here on nothing stops it but `abandon`.
-    void never_stop();
+    // From here on `stop` stops it, or nothing but `abandon`.
+    void stops(bool stops);
     // Measures each in five processes of its own, and in five more where these leave open whether it is faster (interval.h). Gives the 95%
     // intervals of what processes see (Student's t of their logarithms), which hold together for so many comparisons, and for both looks
     // (Bonferroni).

@@ -14,15 +14,15 @@ struct MeasureOptions {
     std::vector<std::string> runners = {""};  // commands of the shell's that run the program whose path is their last word; "": as it is
     std::string cc = "cc";                    // with options: links programs for the runners' machines
     int jobs = 1;                             // programs built at a time
-    double seconds = 0.4;                     // for timing one candidate
+    double seconds = 0.6;                     // for timing one candidate, but for the fewest calls that tell anything
     double precision = 0.01;                  // of the ratio: half its 95% interval
     bool cold = false;                        // each call that is timed finds nothing of its data in the caches; of one caller
     Limits compile;
-    double widest = 0.05;     // interval of a ratio that is believed; a wider one is measured again, twice at most
-    double run_limit_s = 20;  // for all that one program does
+    double widest = 0.05;     // half an interval of a ratio that is believed; a wider one is measured again, twice at most
+    double run_limit_s = 20;  // for all that one program does in one place of memory
     uint64_t run_memory_bytes = uint64_t{16} << 30;
-    const std::atomic<bool> *stop = nullptr;        // once it is set, what compiles or runs is ended, until `never_stop`
-    const std::atomic<bool> *abandon = nullptr;     // the same, also after `never_stop`
+    const std::atomic<bool> *stop = nullptr;        // once it is set, what compiles or runs is ended, unless it `stops` no more
+    const std::atomic<bool> *abandon = nullptr;     // the same, whatever stops
     std::function<void(const std::string &)> warn;  // is told of a runner that is given up
 };
 

@@ -50,10 +50,11 @@ struct Programs::State {
         return words;
     }
 
-    void compile(const std::vector<std::string> &arguments) const {
+    // Whether it came to its end. Where this is a child with limits of its own, its parent asks whether to stop.
+    bool compile(const std::vector<std::string> &arguments, const std::function<bool()> &asked = {}) const {
         std::vector<std::string> all = cc();
         all.insert(all.end(), arguments.begin(), arguments.end());
-        run_cc(all, folder.path() / ("cc" + std::to_string(getpid()) + ".log"));
+        return run_cc(all, folder.path() / ("cc" + std::to_string(getpid()) + ".log"), options.compile, asked);
     }
 
     // Sources and objects that every candidate's program shares; and a program in which the base stands on both sides, which tells a
@@ -76,8 +77,10 @@ struct Programs::State {
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
-            compile({"-std=gnu99", "-O1", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
-                     shared_objects.back()});
+            if (!compile({"-std=gnu99", "-O2", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
+                          shared_objects.back()},
+                         stopped))
+                return;
         }
         LimitedProcess process(compiling(task.algorithm.name), options.compile, [&] {
             keep_temporaries();

@@ -7,8 +7,8 @@
 namespace tessera {
 
 static constexpr std::pair<Verdict, const char *> names[] = {
-    {Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"}, {Verdict::slow, "slow"},  {Verdict::refused, "refused"},
-    {Verdict::uncompiled, "uncompiled"}, {Verdict::crashed, "crashed"},   {Verdict::wrong, "wrong"}};
+    {Verdict::unmeasured, "unmeasured"}, {Verdict::measured, "measured"},   {Verdict::slow, "slow"},       {Verdict::refused, "refused"},
+    {Verdict::uncompiled, "uncompiled"}, {Verdict::timed_out, "timed out"}, {Verdict::crashed, "crashed"}, {Verdict::wrong, "wrong"}};
 
 const char *name_of(Verdict verdict) {
     for (const auto &[v, name] : names)

@@ -11,7 +11,8 @@ enum class Verdict : uint8_t {
     slow,        // far slower than the best in its first few rounds; timed, but not compared with its tile program
     refused,     // the tile program may not run
     uncompiled,  // the compiler failed, or reached a limit
-    crashed,     // the program ended, hung, or said what makes no sense
+    timed_out,   // it is too slow to be timed, or hangs: it had not answered when its time was over
+    crashed,     // the program ended, or said what makes no sense
     wrong,       // its results are not those of its tile program, or it wrote where it may not
 };
 const char *name_of(Verdict verdict);

@@ -2,23 +2,28 @@
  * by bytes; answers go out on stdout. It ends with its input. Beside it are linked the candidate, the kernel that it is
  * compared with, and the runtime.
  *
- *   limit <seconds>                 ends the program that long from now
+ *   protocol <version>              first of all; answers "protocol <version>" with its own, and means nothing else by other versions
+ *   limit <seconds>                 ends the program that long from now, unless the next command is done by then
  *   parameter <i> <bits>            the bits of a parameter, as an integer
  *   shape <i> <dtype> <written> <rank> <extent>…   of argument i
  *   tensor <i> <bytes>, then bytes  what argument i holds before a run
+ *   random <i> <bytes> <kind> <seed>   the same, but made here (random_elements.h)
+ *   blank <i> <bytes>               argument i holds nothing before a run: a pattern
  *   threads <n>                     that a kernel may use
  *   clock <0|1>                     1: time is what this thread had of its processor, so that other programs take nothing of it
  *   cold <0|1>                      1: each call that is timed finds nothing of its data in the caches
  *   callers <n>                     that are timed side by side, each with arguments and a workspace of its own
- *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>" and, where status is 0, for each written
- *                                   argument "tensor <i> <bytes>", then bytes; which is 0, the candidate, or 1, the other
+ *   run <which>                     once; answers "ran <status> <seconds> <workspace bytes>"; which is 0, the candidate, or 1, the other
+ *   read <i> <first> <bytes>        what argument i holds from that byte on; answers "part <bytes>", then bytes
+ *   packed <i> <first> <bytes>      the same of what the candidate takes packed in place of argument i, from behind its header on
+ *   place                           what kernels read and write goes to other memory, with what it held before a run; answers "placed"
  *   time <calls> <calls>            seconds of so many calls of the candidate and of the other, by each caller: "took <seconds> <seconds>"
  *                                   (short ones twice, mirrored, after a call that does not count: whoever comes first after a
  *                                   pause finds cold caches)
  *
  * An operand that a kernel takes packed ahead of time is packed for it once, outside of what is timed; what it has instead of the
- * operand differs between the two kernels. Before a run every written argument is filled with a pattern, and again with what it
- * held; around each lie bytes that no kernel may touch: "ran -1000" says that one did. */
+ * operand differs between the two kernels. Before a run every written argument gets what it holds then; around each lie bytes that no
+ * kernel may touch: "ran -1000" says that one did. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
@@ -29,6 +34,7 @@
 #include <unistd.h>
 
 #include "bench/measure/evict.h"
+#include "bench/measure/random_elements.h"
 #include "tessera.h"
 
 extern const int measured_arguments, measured_parameters;
@@ -36,13 +42,20 @@ int measured_call(int which, const void *const *tensors, const void *parameters,
 /* Packs argument i for that kernel or, where `bytes` is not NULL, tells how many bytes that takes; 0 where it takes it as it is. */
 int measured_pack(int which, int i, const void *operand, const void *packed, const void *context, uint64_t *bytes);
 
-enum { MOST = 64, ZONE = 4096, PATTERN = 0xa5 };
+/* EVERYWHERE: the pages of so many bytes lie in all parts of any cache, wherever they come to lie. */
+enum { PROTOCOL = 2, MOST = 64, ZONE = 4096, PATTERN = 0xa5, EVERYWHERE = 64 << 20 };
+
+/* What an argument holds before a run. */
+typedef enum Content { BLANK, GIVEN, RANDOM } Content;
 
 typedef struct Held {
     TessTensorDesc desc;
     int64_t shape[8], bytes;
     int written;
-    unsigned char *block, *initial; /* block: zone, data, zone */
+    Content content;
+    RandomKind kind;
+    uint64_t seed;
+    unsigned char *block, *given; /* block: zone, data, zone */
 } Held;
 
 static Held held[MOST];
@@ -61,7 +74,6 @@ static void fail(const char *why) {
 static void *allocate(size_t bytes) {
     void *memory = NULL;
     if (posix_memalign(&memory, 4096, (bytes + 4095) / 4096 * 4096 + 4096) != 0) fail("out of memory");
-    memset(memory, 0, (bytes + 4095) / 4096 * 4096 + 4096);
     return memory;
 }
 
@@ -88,26 +100,51 @@ static void set_shape(char *rest) {
     h->desc = tess_dense(NULL, (TessDType)dtype, rank, h->shape);
 }
 
-static void set_tensor(char *rest) {
-    int i;
-    int64_t bytes;
-    if (sscanf(rest, "%d %" SCNd64, &i, &bytes) != 2 || bytes < 0) fail("tensor");
-    Held *h = argument(i);
-    if (!h->block || h->bytes != bytes) {
-        free(h->block), free(h->initial);
-        h->bytes = bytes;
-        h->block = allocate((size_t)bytes + 2 * ZONE);
-        h->initial = allocate((size_t)bytes);
-        memset(h->block, PATTERN, ZONE);
-        memset(h->block + ZONE + bytes, PATTERN, ZONE);
-        h->desc.data = h->block + ZONE;
+static void fill(const Held *h) {
+    unsigned char *data = h->block + ZONE;
+    switch (h->content) {
+    case BLANK: memset(data, PATTERN, (size_t)h->bytes); break;
+    case GIVEN: memcpy(data, h->given, (size_t)h->bytes); break;
+    case RANDOM: random_elements(h->kind, h->seed, 0, h->bytes / random_element_bytes(h->kind), data); break;
     }
+}
+
+/* Memory of its own, which is not what it had; the kernels' packed operands are made anew. */
+static void put(Held *h) {
+    unsigned char *before = h->block;
+    h->block = allocate((size_t)h->bytes + 2 * ZONE);
+    memset(h->block, PATTERN, ZONE);
+    memset(h->block + ZONE + h->bytes, PATTERN, ZONE);
+    free(before);
+    h->desc.data = h->block + ZONE;
+}
+
+static void set_content(Content content, char *rest) {
+    int i, kind = 0;
+    int64_t bytes;
+    uint64_t seed = 0;
+    const int words = sscanf(rest, "%d %" SCNd64 " %d %" SCNu64, &i, &bytes, &kind, &seed);
+    if (words != (content == RANDOM ? 4 : 2) || bytes < 0 || kind < 0 || kind >= RANDOM_KINDS) fail("what an argument holds");
+    Held *h = argument(i);
+    const int is_new = !h->block || h->bytes != bytes;
+    h->bytes = bytes, h->content = content, h->kind = (RandomKind)kind, h->seed = seed;
+    if (is_new) put(h);
+    if (content == GIVEN) {
+        free(h->given);
+        h->given = allocate((size_t)bytes);
+        if (fread(h->given, 1, (size_t)bytes, stdin) != (size_t)bytes) fail("input ended inside a tensor");
+    }
+    fill(h);
     for (int which = 0; which < 2; which++) {
         if (!packed[which][i].data) tensors[which][i] = &h->desc;
         stale[which][i] = 1;
     }
-    if (fread(h->initial, 1, (size_t)bytes, stdin) != (size_t)bytes) fail("input ended inside a tensor");
-    memcpy(h->block + ZONE, h->initial, (size_t)bytes);
+}
+
+static void tell(const unsigned char *data, int64_t size, int64_t first, int64_t bytes) {
+    if (first < 0 || bytes < 0 || first > size || bytes > size - first) fail("no such part");
+    printf("part %" PRId64 "\n", bytes);
+    fwrite(data + first, 1, (size_t)bytes, stdout);
 }
 
 static int intact(const Held *h) {
@@ -124,8 +161,9 @@ static int pack_all(int which) {
         if (status != TESS_OK) return status;
         stale[which][i] = 0;
         if (bytes == 0) continue;
-        free(packed[which][i].data);
-        packed[which][i] = tess_packed(allocate(bytes), bytes);
+        void *before = packed[which][i].data;
+        packed[which][i] = tess_packed(memset(allocate(bytes), 0, bytes), bytes);
+        free(before);
         tensors[which][i] = &packed[which][i];
         status = measured_pack(which, i, &held[i].desc, &packed[which][i], &context, NULL);
         if (status != TESS_OK) return status;
@@ -138,16 +176,16 @@ static int prepare(int which) {
     int status = pack_all(which);
     if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, &bytes);
     if (status != TESS_OK) return status;
-    free(scratch[which]);
-    scratch[which] = allocate(bytes);
-    memset(scratch[which], PATTERN, bytes);
+    unsigned char *before = scratch[which];
+    scratch[which] = memset(allocate(bytes), PATTERN, bytes);
+    free(before);
     context.workspace = scratch[which], context.workspace_bytes = bytes;
     return TESS_OK;
 }
 
 static void run(int which) {
     for (int i = 0; i < measured_arguments; i++)
-        if (held[i].written) memcpy(held[i].block + ZONE, held[i].initial, (size_t)held[i].bytes);
+        if (held[i].written) fill(&held[i]);
     int status = prepare(which);
     const double start = now();
     if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, NULL);
@@ -155,11 +193,6 @@ static void run(int which) {
     for (int i = 0; i < measured_arguments; i++)
         if (status == TESS_OK && !intact(&held[i])) status = -1000;
     printf("ran %d %.9g %" PRIu64 "\n", status, took, context.workspace_bytes);
-    for (int i = 0; status == TESS_OK && i < measured_arguments; i++)
-        if (held[i].written) {
-            printf("tensor %d %" PRId64 "\n", i, held[i].bytes);
-            fwrite(held[i].block + ZONE, 1, (size_t)held[i].bytes, stdout);
-        }
 }
 
 /* One of several that call at one time, beside the first, which has what the answers are read from. */
@@ -223,6 +256,29 @@ static double seconds_side_by_side(int which, long calls) {
     return took;
 }
 
+/* They get theirs anew when they next call. */
+static void unequip(void) {
+    for (long c = 0; others && c < callers - 1; c++)
+        for (int which = 0; which < 2; which++) {
+            if (!others[c].scratch[which]) continue;
+            for (int i = 0; i < measured_arguments; i++) free(others[c].descs[which][i].data);
+            free(others[c].scratch[which]);
+            others[c].scratch[which] = NULL;
+        }
+}
+
+static void place(void) {
+    for (int i = 0; i < measured_arguments; i++) {
+        if (!held[i].block || held[i].bytes > EVERYWHERE) continue;
+        put(&held[i]);
+        fill(&held[i]);
+        stale[0][i] = stale[1][i] = 1;
+    }
+    for (int which = 0; which < 2; which++)
+        if (scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
+    unequip();
+}
+
 static int cold;
 
 /* Each call by itself, since the caches are warm after one. */
@@ -269,41 +325,67 @@ static void time_both(long calls, long other_calls) {
     printf("took %.9g %.9g\n", own, other);
 }
 
+/* Whether it was a command. */
+static int obey(const char *command, char *rest) {
+    long a = 0, b = 0;
+    int64_t first = 0, bytes = 0;
+    if (strcmp(command, "protocol") == 0) {
+        printf("protocol %d\n", PROTOCOL);
+    } else if (strcmp(command, "shape") == 0) {
+        set_shape(rest);
+    } else if (strcmp(command, "tensor") == 0) {
+        set_content(GIVEN, rest);
+    } else if (strcmp(command, "random") == 0) {
+        set_content(RANDOM, rest);
+    } else if (strcmp(command, "blank") == 0) {
+        set_content(BLANK, rest);
+    } else if (strcmp(command, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bytes) == 2 && a >= 0 && a < MOST) {
+        parameters[a] = bytes;
+    } else if (strcmp(command, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
+        context.threads = (int32_t)a;
+        context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
+    } else if (strcmp(command, "clock") == 0 && sscanf(rest, "%ld", &a) == 1) {
+        struct timespec t;
+        ticking = a == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    } else if (strcmp(command, "cold") == 0 && sscanf(rest, "%ld", &a) == 1) {
+        cold = a == 1;
+    } else if (strcmp(command, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
+        callers = a;
+    } else if (strcmp(command, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
+        run(a != 0);
+    } else if (strcmp(command, "read") == 0 && sscanf(rest, "%ld %" SCNd64 " %" SCNd64, &a, &first, &bytes) == 3) {
+        const Held *h = argument((int)a);
+        tell(h->block + ZONE, h->bytes, first, bytes);
+    } else if (strcmp(command, "packed") == 0 && sscanf(rest, "%ld %" SCNd64 " %" SCNd64, &a, &first, &bytes) == 3) {
+        argument((int)a);
+        const TessTensorDesc *p = &packed[0][a];
+        if (!p->data) fail("an argument that is not packed");
+        tell((unsigned char *)p->data + TESS_PACKED_HEADER_BYTES, p->extents[0] - TESS_PACKED_HEADER_BYTES, first, bytes);
+    } else if (strcmp(command, "place") == 0) {
+        place();
+        printf("placed\n");
+    } else if (strcmp(command, "time") == 0 && sscanf(rest, "%ld %ld", &a, &b) == 2) {
+        time_both(a, b);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
 int main(void) {
     char line[1024];
     if (measured_arguments > MOST || measured_parameters > MOST) fail("too many arguments");
     context = tess_context();
     while (fgets(line, sizeof line, stdin)) {
-        char *rest = strchr(line, ' ');
-        if (!rest) fail("a command without arguments");
-        *rest++ = 0;
-        long a = 0, b = 0;
-        int64_t bits = 0;
-        if (strcmp(line, "shape") == 0) {
-            set_shape(rest);
-        } else if (strcmp(line, "tensor") == 0) {
-            set_tensor(rest);
-        } else if (strcmp(line, "parameter") == 0 && sscanf(rest, "%ld %" SCNd64, &a, &bits) == 2 && a >= 0 && a < MOST) {
-            parameters[a] = bits;
-        } else if (strcmp(line, "limit") == 0 && sscanf(rest, "%ld", &a) == 1) {
-            alarm((unsigned)a);
-        } else if (strcmp(line, "threads") == 0 && sscanf(rest, "%ld", &a) == 1) {
-            context.threads = (int32_t)a;
-            context.pool = a > 1 ? tess_pool_create((int32_t)a) : NULL;
-        } else if (strcmp(line, "clock") == 0 && sscanf(rest, "%ld", &a) == 1) {
-            struct timespec t;
-            ticking = a == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-        } else if (strcmp(line, "cold") == 0 && sscanf(rest, "%ld", &a) == 1) {
-            cold = a == 1;
-        } else if (strcmp(line, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
-            callers = a;
-        } else if (strcmp(line, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
-            run(a != 0);
-        } else if (strcmp(line, "time") == 0 && sscanf(rest, "%ld %ld", &a, &b) == 2) {
-            time_both(a, b);
-        } else {
-            fail("an unknown command");
+        char *rest = line + strcspn(line, " \n");
+        if (*rest) *rest++ = 0;
+        long seconds = 0;
+        if (strcmp(line, "limit") == 0 && sscanf(rest, "%ld", &seconds) == 1) {
+            alarm((unsigned)seconds);
+            continue;
         }
+        if (!obey(line, rest)) fail("an unknown command");
+        alarm(0);
         fflush(stdout);
     }
     return 0;

@@ -221,13 +221,12 @@ private:
 
     std::string changes() const {
         std::string ablations;
-        for (const Ablation &w : r_.ablations)
-            ablations += "<tr><td><code>" + escaped(w.stage + "." + w.knob) + "</code></td><td class=\"number\">" + ablation_text(w) +
-                         "</td></tr>\n";
+        for (const auto &[worth, changes] : ablation_rows(r_.ablations))
+            ablations += "<tr><td class=\"number\">" + worth + "</td><td>" + escaped(changes) + "</td></tr>\n";
         if (!ablations.empty())
             ablations =
-                "<table>\n<tr><th>knob</th><th>the tuned speed over the speed with the base's</th></tr>\n" + ablations + "</table>\n";
-        return section("What differs from the base", "Field by field, then what each changed knob is worth alone.",
+                "<table>\n<tr><th>the tuned speed over the speed with the base's</th><th>knobs</th></tr>\n" + ablations + "</table>\n";
+        return section("What differs from the base", "Field by field, then what each change is worth, most first.",
                        (report_.changes.empty() ? "" : "<pre>" + escaped(report_.changes) + "</pre>\n") + ablations);
     }
 

@@ -112,6 +112,7 @@ private:
     std::vector<std::pair<Candidate, Measurement>> ranked_;  // measured, best first
     std::optional<Measurement> control_;                     // the base beside itself, where that is surely not 1
     Clock::time_point begin_ = Clock::now();
+    Phase phase_ = Phase::searching;
 
     // A candidate for each runner, at least.
     size_t batch_size() const { return std::max(static_cast<size_t>(options_.batch), options_.measure.runners.size()); }
@@ -269,7 +270,7 @@ private:
 
     void shown(const std::vector<Measurement> &now) {
         Progress p;
-        p.recorded = result_.progress.recorded;
+        p.recorded = result_.progress.recorded, p.phase = phase_;
         p.budget = trials_, p.elapsed_s = since(begin_), p.bound_seconds = result_.base.features.bound, p.best_ratio = best_ratio();
         for (const Trial &t : result_.trials) p.verdicts[t.measurement.verdict]++;
         for (const Measurement &m : now)
@@ -299,7 +300,7 @@ private:
         for (const auto &[c, m] : ranked_)
             if (static_cast<int>(finalists.size()) < options_.finalists && c.resolved != result_.base.resolved) finalists.push_back(c);
         if (finalists.empty()) return;
-        measurer_->never_stop();
+        enter(Phase::confirming);
         std::vector<Candidate> beside = finalists;
         beside.push_back(result_.base);
         std::vector<Measurement> again = measured_again(beside, beside.size());
@@ -315,6 +316,13 @@ private:
         }
         again.pop_back();
         if (confirm(finalists, again) && !stopped()) weigh_changes();
+    }
+
+    // Confirming is not stopped, but abandoned.
+    void enter(Phase phase) {
+        phase_ = phase;
+        measurer_->stops(phase != Phase::confirming);
+        shown({});
     }
 
     // Whether one of them is better than the winner so far, as they were measured again. Then it is the winner.
@@ -363,13 +371,16 @@ private:
     // anew.
     void weigh_changes() {
         for (int round = 0;; round++) {
-            std::vector<AblationCandidate> all = ablations_of(result_.best, result_.base, search_, options_.ablations);
+            std::vector<AblationCandidate> all = ablations_of(result_.best, result_.base, search_, model_, options_.ablations);
+            enter(Phase::weighing);
             weigh(all);
             result_.ablations.clear();
             for (const AblationCandidate &a : all) result_.ablations.push_back(a.ablation);
+            sort_by_worth(result_.ablations);
             if (round == max_simplifications || stopped()) return;
             const std::vector<Candidate> simpler = without_harm(all, result_.best, result_.base, search_, task_.space);
             const size_t comparisons = 1 + result_.finalists.size() + simpler.size();  // with the control
+            enter(Phase::confirming);
             if (simpler.empty() || !confirm(simpler, measured_again(simpler, comparisons))) return;
         }
     }

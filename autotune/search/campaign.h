@@ -26,7 +26,7 @@ struct CampaignOptions {
     double seconds = 0;  // to search for at most; 0 for no limit
     int batch = 4;       // candidates that are built together, before the model learns from them; more where there are more runners
     int finalists = 4;   // of the best, measured again in several processes
-    int ablations = 10;  // most knobs for which the winner is measured without them
+    int ablations = 10;  // most changes of the winner, or groups of them, without which it is measured
     SearchOptions search;
     MeasureOptions measure;
     Goal goal;            // what is to be small
@@ -48,7 +48,10 @@ struct CampaignTask {
 // What a campaign begins with: the schedule to beat, or what is taken where there is none (search.h).
 KnobsByStage first_stages(const CampaignTask &task);
 
+enum class Phase : uint8_t { searching, confirming, weighing };  // weighing: what each change of the winner is worth
+
 struct Progress {
+    Phase phase = Phase::searching;
     int trials = 0, budget = 0;
     int recorded = 0;       // trials that the records had when it began
     double best_ratio = 0;  // gain_over of the best

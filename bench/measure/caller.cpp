@@ -1,7 +1,5 @@
 #include "bench/measure/caller.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -12,9 +10,8 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/tile/arguments.h"
 #include "support/files/output_folder.h"
+#include "support/processes/run_program.h"
 #include "support/text/error.h"
-
-extern char **environ;
 
 namespace tessera {
 
@@ -56,29 +53,20 @@ std::vector<int64_t> parameter_words(const TileProgram &program, const std::map<
     return words;
 }
 
-void run_cc(const std::vector<std::string> &arguments, const std::filesystem::path &log) {
-    std::vector<char *> argv;
-    for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    int status = 0;
-    if (error == 0)
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected to find it on the path, to link the kernel with; " +
-                                          std::string(std::strerror(error ? error : ENOENT)) + ". Install one.");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        const std::string said = read_file(log).substr(0, 2000), end = WIFEXITED(status)
-                                                                           ? "exit code " + std::to_string(WEXITSTATUS(status))
-                                                                           : "signal " + std::to_string(WTERMSIG(status));
-        throw UserError("command.cc", "the C compiler '" + arguments[0] + "': expected it to link the kernel; it ends with " + end +
-                                          (said.empty() ? " and says nothing. Name a C compiler that works here." : " and says: " + said));
-    }
+bool run_cc(const std::vector<std::string> &arguments, const std::filesystem::path &log, const Limits &limits,
+            const std::function<bool()> &stopped) {
+    constexpr int unrunnable = 126, none = 127;
+    const std::string compiler = "the C compiler '" + arguments[0] + "'";
+    const Activity compiling{compiler, "compiling", "compile.limit", "Find out what it waits for", "--compile-limit-s"};
+    const std::optional<int> status = run_program(compiling, limits, arguments, log, stopped);
+    if (!status || succeeded(*status)) return status.has_value();
+    const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
+    if (code == none || code == unrunnable)
+        throw UserError("command.cc", compiler + ": expected to find it on the path, to link the kernel with; " +
+                                          std::string(std::strerror(code == none ? ENOENT : EACCES)) + ". Install one.");
+    const std::string said = read_file(log).substr(0, 2000);
+    throw UserError("command.cc", compiler + ": expected it to link the kernel; it ends with " + ended_text(*status) +
+                                      (said.empty() ? " and says nothing. Name a C compiler that works here." : " and says: " + said));
 }
 
 }  // namespace tessera

@@ -8,13 +8,7 @@
 
 namespace tessera {
 
-uint64_t RandomNumbers::next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
+uint64_t RandomNumbers::next() { return random_number(seed_, made_++); }
 int64_t RandomNumbers::below(int64_t limit) { return static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(limit, 1))); }
 double RandomNumbers::unit() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
 double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) / (1 << 23) - 1; }
@@ -172,28 +166,67 @@ static bool has_offsets(const TileProgram &program, const std::string &tensor) {
     return found;
 }
 
-Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
+RandomKind InputTensor::kind() const {
+    switch (dtype) {
+    case DType::f32: return RANDOM_F32;
+    case DType::f64: return RANDOM_F64;
+    case DType::bf16: return RANDOM_BF16;
+    case DType::f16: return RANDOM_F16;
+    case DType::i8:
+    case DType::u8: return RANDOM_I8;
+    case DType::i32: return RANDOM_I32;
+    case DType::i64: return RANDOM_I64;
+    case DType::boolean: return RANDOM_BOOL;
+    case DType::index: break;
+    }
+    throw InternalError("an index is never stored");
+}
+
+void InputTensor::make(int64_t first, int64_t count, std::byte *to) const {
+    if (!given) return random_elements(kind(), seed, first, count, to);
+    const int64_t bytes = size_of(dtype);
+    std::copy_n(given->data.begin() + first * bytes, count * bytes, to);
+}
+
+// Where the rows of ragged dims begin.
+static Array random_offsets(DType type, const std::vector<int64_t> &shape, int64_t largest, uint64_t seed) {
     RandomNumbers random(seed);
-    Inputs inputs;
+    Array array(type, shape);
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < array.size(); i++) offsets.push_back(random.below(largest + 1));
+    std::sort(offsets.begin(), offsets.end());
+    for (int64_t i = 0; i < array.size(); i++) array.set(i, Scalar::of_integer(type, offsets[static_cast<size_t>(i)]));
+    return array;
+}
+
+InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
+    RandomNumbers random(seed);
+    InputPlan plan;
     int64_t largest = 1;
     for (const auto &[dim, extent] : extents) largest = std::max(largest, extent);
     for (const Argument &argument : program.arguments) {
         const Tensor &t = argument.packed ? argument.packed->operand : argument.tensor;
+        const uint64_t own = random.next();  // also where it is not read, so that the others' do not depend on it
         if (!argument.read) continue;
-        Array array(t.dtype, shape_of(t, extents));
-        std::vector<int64_t> integers;
-        for (int64_t i = 0; i < array.size(); i++) integers.push_back(random.below(has_offsets(program, t.name) ? largest + 1 : 8));
-        if (has_offsets(program, t.name)) std::sort(integers.begin(), integers.end());
-        for (int64_t i = 0; i < array.size(); i++) {
-            const auto integer = t.dtype == DType::boolean ? integers[i] & 1 : integers[i];
-            array.set(i, is_float(t.dtype) ? Scalar::of_real(t.dtype, random.signed_unit()) : Scalar::of_integer(t.dtype, integer));
-        }
-        inputs.tensors.emplace(t.name, std::move(array));
+        InputTensor input{t.dtype, shape_of(t, extents), own, {}};
+        if (has_offsets(program, t.name)) input.given = random_offsets(t.dtype, input.shape, largest, own);
+        plan.tensors.emplace(t.name, std::move(input));
     }
     for (const Parameter &p : program.parameters)
-        inputs.parameters[p.name] = is_float(p.dtype)
-                                        ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
-                                        : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+        plan.parameters[p.name] = is_float(p.dtype)
+                                      ? Scalar::of_real(p.dtype, 1 - std::abs(random.signed_unit()) * 0.999)
+                                      : Scalar::of_integer(p.dtype, p.dtype == DType::boolean ? random.below(2) : random.below(64));
+    return plan;
+}
+
+Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed) {
+    InputPlan plan = planned_inputs(program, extents, seed);
+    Inputs inputs{{}, std::move(plan.parameters)};
+    for (const auto &[name, input] : plan.tensors) {
+        Array array(input.dtype, input.shape);
+        input.make(0, array.size(), array.data.data());
+        inputs.tensors.emplace(name, std::move(array));
+    }
     return inputs;
 }
 

@@ -8,6 +8,7 @@
 
 #include "algorithms/evaluate/array.h"
 #include "algorithms/ir/algorithm.h"
+#include "bench/measure/random_elements.h"
 #include "compiler/tile/tile_program.h"
 #include "schedules/knobs/schedule.h"
 
@@ -16,14 +17,14 @@ namespace tessera {
 // Splitmix64 (Steele, Lea, Flood 2014): the same numbers on every platform.
 class RandomNumbers {
 public:
-    explicit RandomNumbers(uint64_t seed) : state_(seed) {}
+    explicit RandomNumbers(uint64_t seed) : seed_(seed) {}
     uint64_t next();
     int64_t below(int64_t limit);  // in 0 ..= limit - 1
     double signed_unit();          // in [-1, 1)
     double unit();                 // in [0, 1), all 53 bits of it
 
 private:
-    uint64_t state_;
+    uint64_t seed_, made_ = 0;
 };
 
 // The extents of all dims except those whose size depends on data, from the extents of the symbolic dims. UserError
@@ -50,7 +51,22 @@ struct Inputs {
     std::map<std::string, Scalar> parameters;
 };
 
+// What a tensor holds before a kernel runs, any part of it by itself.
+struct InputTensor {
+    DType dtype = DType::f32;
+    std::vector<int64_t> shape;
+    uint64_t seed = 0;           // of random_elements
+    std::optional<Array> given;  // what they cannot be: offsets of ragged dims
+    RandomKind kind() const;
+    void make(int64_t first, int64_t count, std::byte *to) const;
+};
+struct InputPlan {
+    std::map<std::string, InputTensor> tensors;  // as in Inputs
+    std::map<std::string, Scalar> parameters;
+};
 // Floats in [-1, 1), float parameters in (0, 1]; offsets of ragged dims ascend and stay inside; other integers are small.
+InputPlan planned_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
+// All of it.
 Inputs random_inputs(const TileProgram &program, const Extents &extents, uint64_t seed);
 
 // The extents of a tensor's dims.

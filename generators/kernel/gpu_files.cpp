@@ -1,38 +1,16 @@
 #include "generators/kernel/gpu_files.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
+#include <fmt/format.h>
 
 #include "compiler/emit/emit_gpu.h"
 #include "generators/kernel/installed_program.h"
 #include "support/files/output_folder.h"
+#include "support/processes/run_program.h"
 #include "support/text/error.h"
 
-extern char **environ;
-
 namespace tessera {
-
-static int run_program(const std::vector<std::string> &arguments, const std::filesystem::path &log) {
-    std::vector<char *> argv;
-    for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    pid_t child = 0;
-    const int error = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    int status = 0;
-    if (error == 0)
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    return error ? error : status;
-}
 
 // PTX of one architecture runs on all that come after it.
 static std::string ptx_of(const std::string &source, const PreparedKernel &p, const Limits &limits) {
@@ -47,11 +25,11 @@ static std::string ptx_of(const std::string &source, const PreparedKernel &p, co
                                 log = folder.path() / "log";
     std::ofstream(file) << source;
     const std::string arch = "compute_" + std::to_string(p.target.compute_capability);
-    run_limited(compiling(p.kernel.name), limits, [&] {
-        if (run_program({nvcc->path.string(), "-ptx", "-arch=" + arch, "-fmad=false", "-o", made.string(), file.string()}, log) != 0)
-            throw UserError("command.nvcc", nvcc->path.string() + ": expected it to take the kernels for " + arch +
-                                                "; it says: " + read_file(log).substr(0, 2000));
-    });
+    const std::vector<std::string> command = {nvcc->path.string(), "-ptx",       "-arch=" + arch, "-fmad=false", "-o",
+                                              made.string(),       file.string()};
+    if (const std::optional<int> status = run_program(compiling(p.kernel.name), limits, command, log); !succeeded(*status))
+        throw UserError("command.nvcc", fmt::format("{}: expected it to take the kernels for {}; it ends with {} and says: {}", command[0],
+                                                    arch, ended_text(*status), read_file(log).substr(0, 2000)));
     return read_file(made);
 }
 

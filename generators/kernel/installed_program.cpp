@@ -1,6 +1,5 @@
 #include "generators/kernel/installed_program.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,7 +7,7 @@
 #include <sstream>
 
 #include "support/files/output_folder.h"
-#include "support/processes/limited_process.h"
+#include "support/processes/run_program.h"
 
 namespace tessera {
 
@@ -29,12 +28,7 @@ static std::string answer(const fs::path &program, const std::string &argument) 
     const TemporaryFolder folder;
     const fs::path out = folder.path() / "out";
     try {
-        run_limited({program.string(), "asking for its version", "doctor.limit", "", ""}, {10, uint64_t{8} << 30}, [&] {
-            const int file = open(out.c_str(), O_WRONLY | O_CREAT, 0600), nothing = open("/dev/null", O_RDONLY);
-            dup2(nothing, 0), dup2(file, 1), dup2(file, 2);
-            execl(program.c_str(), program.c_str(), argument.c_str(), nullptr);
-            _exit(127);
-        });
+        run_program({program.string(), "asking for its version", "doctor.limit", "", ""}, {10}, {program.string(), argument}, out);
     } catch (const std::exception &) {
         // What it said before it failed may still have the version.
     }

@@ -80,7 +80,7 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     emit_limited({p}, {archive, {}}, limits);
     std::ofstream(source) << source_of(p.kernels());
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
-           folder.path() / "cc.log");
+           folder.path() / "cc.log", limits);
     return object;
 }
 

@@ -39,7 +39,7 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         return exit_ok;
     }
     check_output(*run);
-    const Interruption interruption;
+    Interruption interruption;
     CampaignOptions &campaign = run->options.campaign;
     campaign.stop = campaign.measure.stop = interruption.asked(), campaign.measure.abandon = interruption.asked_again();
     campaign.measure.warn = warn;
@@ -51,7 +51,12 @@ int tune_one(const Registry &registry, const TuneOptions &options) {
         } else {
             Records records(options.records);
             ProgressLine line(options.kernel.quiet, run->prepared.target.measured.has_value(), campaign.goal.metric);
-            result = run_campaign(run->task, campaign, *run->model, records, [&](const Progress &progress) { line.show(progress); });
+            const auto show = [&](const Progress &progress) {
+                line.show(progress);
+                say_what_stopping_does(interruption, progress, artifact_place(*run).string(), options.records, options.kernel.quiet);
+            };
+            say_what_stopping_does(interruption, {}, "", options.records, options.kernel.quiet);
+            result = run_campaign(run->task, campaign, *run->model, records, show);
         }
     } catch (const UserError &error) {
         if (error.id() != "tune.stopped") throw;

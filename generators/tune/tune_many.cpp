@@ -170,7 +170,10 @@ private:
     void begin(SharedTask &part) {
         try {
             TuneRun &run = *part.run;
-            part.campaign = std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, nullptr);
+            part.campaign =
+                std::make_unique<Campaign>(run.task, run.options.campaign, *run.model, records_, [this, &run](const Progress &p) {
+                    say_what_stopping_does(interruption_, p, artifact_place(run).string(), options_.records, options_.kernel.quiet);
+                });
             part.recorded = static_cast<size_t>(part.campaign->progress().recorded);
         } catch (const UserError &error) {
             if (error.id().starts_with("records.")) throw;

@@ -39,7 +39,8 @@ static Schedule schedule_of(const TuneRun &run, const KnobsByStage &stages) {
 static ordered_json ablations_json(const CampaignResult &r) {
     ordered_json ablations = ordered_json::array();
     for (const Ablation &w : r.ablations) {
-        ordered_json one = {{"stage", w.stage}, {"knob", w.knob}};
+        ordered_json one = {{"changes", ordered_json::array()}};
+        for (const auto &[stage, knob] : w.changes) one["changes"].push_back({{"stage", stage}, {"knob", knob}});
         if (w.gain > 0) one["gain"] = std::round(w.gain * 1000) / 1000;
         else one["gain"] = nullptr, one["without"] = name_of(w.without);
         ablations.push_back(one);
@@ -326,7 +327,7 @@ std::string report_of(const TuneRun &run, const CampaignResult &r, const std::op
         text += fmt::format("what each change is worth ({}):\n", is_speed(run.options.campaign.goal.metric)
                                                                      ? "the tuned speed over the speed without it"
                                                                      : "the bytes without it over the tuned bytes");
-    for (const Ablation &w : r.ablations) text += fmt::format("  {:40} {}\n", w.stage + "." + w.knob, ablation_text(w));
+    for (const auto &[worth, changes] : ablation_rows(r.ablations)) text += fmt::format("  {:>6}  {}\n", worth, changes);
     return text + written_text(run, written);
 }
 

@@ -44,6 +44,28 @@ std::string gain_text(double gain, Metric metric) {
     return fmt::format("{:.2f} times less {} than the base", gain, metric == Metric::code_size ? "code" : "workspace");
 }
 
+static std::string at_first(const Progress &p, const std::string &place) {
+    switch (p.phase) {
+    case Phase::searching:
+        if (p.trials == 0) return "the schedule to beat is not measured yet, so nothing will be written";
+        return fmt::format("trial {} is dropped, the best so far is measured again, then {} is written if it is faster", p.trials + 1,
+                           place);
+    case Phase::confirming: return fmt::format("the best is measured again to the end, then {} is written if it is faster", place);
+    case Phase::weighing: return fmt::format("what its changes are worth is left open, and {} is written", place);
+    }
+    return "";
+}
+
+void say_what_stopping_does(Interruption &interruption, const Progress &p, const std::string &place, const std::string &records,
+                            bool quiet) {
+    if (quiet) return;
+    const std::string line = isatty(2) == 1 ? "\r\033[K" : "";
+    const std::string then = p.phase == Phase::weighing ? "" : "nothing is written; ";
+    interruption.say(
+        line + "stopping: " + at_first(p, place) + "; press Ctrl-C again to stop at once\n",
+        line + "stopping at once: " + then + "what was measured is kept in " + records + ", and --resume goes on from there\n");
+}
+
 ProgressLine::ProgressLine(bool quiet, bool calibrated, Metric metric)
     : terminal_(isatty(2) == 1), quiet_(quiet), calibrated_(calibrated), metric_(metric) {}
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autotune/search/campaign.h"
+#include "support/processes/interruption.h"
 
 namespace tessera {
 
@@ -22,6 +23,10 @@ void warn(const std::string &text);  // on stderr
 void note(const std::string &text);
 // "1.250 of the base's speed", "2.10 times less code than the base": a gain_over.
 std::string gain_text(double gain, Metric metric);
+
+// Tells stderr at once what comes of Ctrl-C now, and of a second one. `place`: of what would be written.
+void say_what_stopping_does(Interruption &interruption, const Progress &progress, const std::string &place, const std::string &records,
+                            bool quiet);
 
 // On a terminal one line that changes; elsewhere a line where the best changes, and for every sixteenth trial.
 class ProgressLine {

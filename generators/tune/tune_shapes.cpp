@@ -69,7 +69,7 @@ public:
     void search() {
         check_output(*shapes_[0].run);
         Records records(options_.records);
-        const Interruption interruption;
+        Interruption interruption;
         const auto begin = std::chrono::steady_clock::now();
         int trials = options_.campaign.trials;
         for (size_t i = 0; i < shapes_.size() && !interruption.asked()->load(); i++) {
@@ -87,8 +87,12 @@ public:
             if (!options_.kernel.quiet) note(text_of(run.extents)), campaign.note = note;
             ProgressLine line(options_.kernel.quiet, run.prepared.target.measured.has_value(), campaign.goal.metric);
             try {
-                shapes_[i].result =
-                    run_campaign(run.task, campaign, *shapes_[0].run->model, records, [&](const Progress &p) { line.show(p); });
+                const auto show = [&](const Progress &p) {
+                    line.show(p);
+                    say_what_stopping_does(interruption, p, artifact_place(*shapes_[0].run).string(), options_.records,
+                                           options_.kernel.quiet);
+                };
+                shapes_[i].result = run_campaign(run.task, campaign, *shapes_[0].run->model, records, show);
                 trials -= static_cast<int>(shapes_[i].result->trials.size());
             } catch (const UserError &error) {
                 if (error.id().starts_with("records.")) throw;

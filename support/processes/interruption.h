@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <string>
 
 namespace tessera {
 
@@ -15,6 +16,8 @@ public:
     Interruption &operator=(const Interruption &) = delete;
     const std::atomic<bool> *asked() const;
     const std::atomic<bool> *asked_again() const;
+    // What stderr is told at once when the first signal comes, and when the second does; of each at most 1000 bytes. Of one thread.
+    void say(const std::string &at_first, const std::string &at_second);
 
 private:
     std::array<void (*)(int), 3> before_{};  // what the signals did

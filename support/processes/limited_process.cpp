@@ -89,6 +89,7 @@ LimitedProcess::LimitedProcess(const Activity &activity, const Limits &limits, c
     }
     close(ends[1]);
     report_ = ends[0];
+    fcntl(report_, F_SETFL, O_NONBLOCK);
     end_ = Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limits.seconds));
 }
 
@@ -100,14 +101,16 @@ int64_t LimitedProcess::milliseconds_left() const {
     return std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count(), 0, 1 << 30);
 }
 
-// Reads what is there; whether there may be more.
-bool LimitedProcess::read_report() {
+// Reads all that is there.
+void LimitedProcess::read_report() {
     char part[4096];
-    const ssize_t n = read(report_, part, sizeof part);
-    if (n > 0) text_.append(part, static_cast<size_t>(n));
-    closed_ = n == 0 || (n < 0 && errno != EINTR);
-    return !closed_;
+    ssize_t n;
+    while ((n = read(report_, part, sizeof part)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0) text_.append(part, static_cast<size_t>(n));
+    says_more_ = n < 0 && errno == EAGAIN;
 }
+
+bool LimitedProcess::is_over() const { return milliseconds_left() == 0 || process_->ends_within(std::chrono::milliseconds(0)); }
 
 std::optional<size_t> LimitedProcess::wait_for_any(const std::vector<LimitedProcess *> &processes, const std::function<bool()> &stopped) {
     constexpr int64_t asked_every_ms = 50;
@@ -115,40 +118,49 @@ std::optional<size_t> LimitedProcess::wait_for_any(const std::vector<LimitedProc
         int64_t least = stopped ? asked_every_ms : 1 << 30;
         std::vector<pollfd> waits;
         for (size_t i = 0; i < processes.size(); i++) {
-            if (processes[i]->closed_ || processes[i]->milliseconds_left() == 0) return i;
-            least = std::min(least, processes[i]->milliseconds_left());
-            waits.push_back({processes[i]->report_, POLLIN, 0});
+            const LimitedProcess &p = *processes[i];
+            if (p.is_over()) return i;
+            least = std::min(least, p.milliseconds_left());
+            waits.push_back({p.process_->leash(), POLLIN, 0});
+            waits.push_back({p.says_more_ ? p.report_ : -1, POLLIN, 0});
         }
         if (poll(waits.data(), waits.size(), static_cast<int>(least)) < 0) continue;
         for (size_t i = 0; i < processes.size(); i++)
-            if (waits[i].revents != 0 && !processes[i]->read_report()) return i;
+            if (waits[2 * i + 1].revents != 0) processes[i]->read_report();
     }
     return std::nullopt;
 }
 
-void LimitedProcess::finish() {
+void LimitedProcess::stopped_at(const std::string &limit, const std::string &or_else) const {
+    throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}{}.", activity_.subject, activity_.doing, limit,
+                                              activity_.remedy, or_else));
+}
+
+int LimitedProcess::status() {
     wait_for_any({this});
-    const bool in_time = closed_ && process_->ends_within(std::chrono::milliseconds(milliseconds_left()));
+    const bool in_time = process_->ends_within(std::chrono::milliseconds(0));
     const int status = process_->end();
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && in_time) return;
-    auto over = [&](const std::string &limit, const std::string &or_else) {
-        throw UserError(activity_.id, fmt::format("{}: {} was stopped; expected it to {}. {}{}.", activity_.subject, activity_.doing, limit,
-                                                  activity_.remedy, or_else));
-    };
+    read_report();
     if (!in_time || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-        over(fmt::format("end within {:g} s", limits_.seconds),
-             activity_.seconds_option.empty() ? "" : ", or raise " + activity_.seconds_option);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory)
-        over(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits_.memory_bytes) / (1u << 30)), "");
+        stopped_at(fmt::format("end within {:g} s", limits_.seconds),
+                   activity_.seconds_option.empty() ? "" : ", or raise " + activity_.seconds_option);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
         throw UserError("output.write", activity_.subject + ": " + activity_.doing +
                                             " was stopped, since a file would have been larger than this "
                                             "machine lets it be; expected room for it. Raise the limit (ulimit -f).");
+    if (!text_.empty()) rethrow(activity_.subject, text_);
+    return status;
+}
+
+void LimitedProcess::finish() {
+    const int status = this->status();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory)
+        stopped_at(fmt::format("need at most {:g} GiB of memory", static_cast<double>(limits_.memory_bytes) / (1u << 30)), "");
     const std::string process = activity_.subject + ": the process for " + activity_.doing;
     if (WIFSIGNALED(status))
         throw InternalError(fmt::format("{} ended by signal {} ({})", process, WTERMSIG(status), strsignal(WTERMSIG(status))));
-    if (WEXITSTATUS(status) != failed) throw InternalError(fmt::format("{} ended with code {}", process, WEXITSTATUS(status)));
-    rethrow(activity_.subject, text_);
+    throw InternalError(fmt::format("{} ended with code {}", process, WEXITSTATUS(status)));
 }
 
 void run_limited(const Activity &activity, const Limits &limits, const std::function<void()> &work) {

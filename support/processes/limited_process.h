@@ -39,6 +39,8 @@ public:
     // activity's id when a limit ends it (every process that it started ends too), output.write when the machine's limit on the size
     // of files does; InternalError names the signal or the exit code when it ends in another way.
     void finish();
+    // The same, but how it ends is for the caller to judge: its status as waitpid has it.
+    int status();
     // Waits until one of `processes` can finish without waiting, and gives its position; gives nothing once `stopped` is true.
     // There must be at least one.
     static std::optional<size_t> wait_for_any(const std::vector<LimitedProcess *> &processes, const std::function<bool()> &stopped = {});
@@ -51,9 +53,11 @@ private:
     std::unique_ptr<Supervised> process_;
     int report_ = -1;
     std::string text_;
-    bool closed_ = false;  // it says nothing more
-    bool read_report();
+    bool says_more_ = true;
+    void read_report();
+    bool is_over() const;
     int64_t milliseconds_left() const;
+    [[noreturn]] void stopped_at(const std::string &limit, const std::string &or_else) const;
 };
 
 // Starts and finishes one.

@@ -154,8 +154,8 @@ std::string LineProcess::ended() {
     if (!process_) return "it had ended";
     const int status = end();
     std::string how = "it ended in the middle";
+    late_ = late_ || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
     if (late_) how = "it did not answer in time";
-    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) how = "it did not answer in time";
     else if (WIFSIGNALED(status)) how = fmt::format("it ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) how = fmt::format("it ended with code {}", WEXITSTATUS(status));
     constexpr size_t told = 300, looked_at = 4096;  // newlines at the end are not told

@@ -14,9 +14,10 @@ namespace tessera {
 class LineProcess {
 public:
     using Clock = std::chrono::steady_clock;
-    static Clock::time_point after(double seconds) {
-        return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    static Clock::duration duration(double seconds) {
+        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     }
+    static Clock::time_point after(double seconds) { return Clock::now() + duration(seconds); }
 
     // Runs a shell command in at most `memory_bytes` of address space (0: no limit). Its stderr goes to `log`. Once `stopped` is
     // true, nothing waits for it any longer. UserError machine.exhausted when there can be no more processes or open files.
@@ -34,6 +35,7 @@ public:
     // Ends the program if it still runs, and says how it ended: "it did not answer in time", "it ended by signal 11 (Segmentation
     // fault)", followed by the end of its stderr.
     std::string ended();
+    bool was_late() const { return late_; }  // once it has ended: it did not answer in time
 
 private:
     std::unique_ptr<Supervised> process_;

@@ -18,6 +18,8 @@ public:
     Supervised(const Supervised &) = delete;
     Supervised &operator=(const Supervised &) = delete;
 
+    // Can be read from once the child has ended; for poll.
+    int leash() const { return leash_; }
     // Whether the child ends by itself within that time. What it started may run on.
     bool ends_within(std::chrono::milliseconds time);
     // Ends the child and all that it started. Gives the child's status as waitpid has it; further calls give the same.

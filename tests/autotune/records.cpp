@@ -82,6 +82,8 @@ TEST_CASE("records of other machines are merged, and thin ones pruned") {
     CHECK(a.measured_again(a.campaigns()[1].id).at("sha256:1").ratio == 3);
     CHECK(a.prune(2).removed == 1);
     CHECK(a.campaigns().size() == 1);
+    CHECK(a.trials(1).empty());  // they went with their campaign
+    CHECK(a.trials(2).size() == 2);
 }
 
 static std::vector<std::string> hashes(const std::vector<Trial> &trials) {
@@ -98,7 +100,7 @@ TEST_CASE("a database of another version says which") {
     for (bool read_only : {false, true})
         check_words([&] { Records(file, read_only); },
                     {"error[records.format]",
-                     "expected a database of measurements of version 2; it is of version 1. Name another file, and tune again."});
+                     "expected a database of measurements of version 3; it is of version 1. Name another file, and tune again."});
 }
 
 TEST_CASE("from where a campaign goes another way its records are the new ones") {
@@ -254,6 +256,139 @@ TEST_CASE("what is no database of measurements is refused, and so is one that ca
         check_words([&] { Records(folder.path() / "other.db"); }, {"error[records.format]", "it is something else"});
 }
 
+// What a child that is not root says of a database; root may write anywhere.
+static std::string read_unprivileged(const std::filesystem::path &file) {
+    int said[2];
+    REQUIRE(pipe(said) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        constexpr uid_t nobody = 65534;
+        if (geteuid() == 0 && setuid(nobody) != 0) _exit(1);
+        std::string words;
+        try {
+            const Records records(file, true);
+            for (const CampaignRow &row : records.campaigns()) words += row.task() + " " + std::to_string(row.trials) + " ";
+        } catch (const std::exception &error) { words = error.what(); }
+        _exit(write(said[1], words.data(), words.size()) > 0 ? 0 : 1);
+    }
+    close(said[1]);
+    char words[1000];
+    const ssize_t size = read(said[0], words, sizeof words);
+    close(said[0]);
+    waitpid(child, nullptr, 0);
+    return std::string(words, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+}
+
+TEST_CASE("a database is read where nothing can be written, with what is in its journal") {
+    const TemporaryFolder folder;
+    const auto place = folder.path() / "mount", file = place / "records.db";
+    std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+    {
+        Records r(file);
+        r.add(r.campaign("key", {{"task", "one"}}), {trial(0, 1)});
+    }
+    const auto sealed = [&] {
+        for (const auto &entry : std::filesystem::directory_iterator(place))
+            std::filesystem::permissions(entry.path(), std::filesystem::perms(0444));
+        std::filesystem::permissions(place, std::filesystem::perms(0555));
+        const std::string said = read_unprivileged(file);
+        std::filesystem::permissions(place, std::filesystem::perms(0755));
+        for (const auto &entry : std::filesystem::directory_iterator(place))
+            std::filesystem::permissions(entry.path(), std::filesystem::perms(0644));
+        return said;
+    };
+    CHECK(sealed() == "one 1 ");
+    // A process that was killed leaves a journal, which a copy of the files without its shared memory has too.
+    const pid_t child = fork();
+    if (child == 0) {
+        Records r(file);
+        r.add(r.campaign("another", {{"task", "two"}}), {trial(0, 1), trial(1, 1)});
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+    REQUIRE(std::filesystem::file_size(file.string() + "-wal") > 0);
+    std::filesystem::remove(file.string() + "-shm");
+    CHECK(sealed() == "one 1 two 2 ");
+}
+
+TEST_CASE("a database that computes is refused, whatever it would compute") {
+    const TemporaryFolder folder;
+    const std::string endless = "with recursive t(n) as (select 1 union all select n + 1 from t) select ";
+    int files = 0;
+    const auto refuse = [&](const std::string &sql, const std::string &why) {
+        const auto file = folder.path() / (std::to_string(files++) + ".db");
+        {
+            Records r(file);
+            r.add(r.campaign("key", {{"task", "one"}}), {trial(0, 1)});
+        }
+        run_sql(file, sql);
+        for (const bool read_only : {true, false})
+            check_words(
+                [&] { Records(file, read_only); },
+                {"error[records.format]: records '" + file.string() + "': expected the tables of measurements and nothing else; " + why,
+                 ", so it is damaged, or made to do harm. Restore it, or name another database."});
+        Records here(folder.path() / "here.db");
+        check_words([&] { here.merge(file); }, {"error[records.format]", why});
+    };
+    refuse("drop table campaign; create view campaign as " + endless + "n as id, 1 as key, 1 as document, 0 as base_seconds from t",
+           "it has the view 'campaign'");
+    refuse("create trigger endless after delete on campaign begin delete from trial where number in (" + endless + "n from t); end",
+           "it has the trigger 'endless'");
+    refuse("create index slow on trial(abs(number))", "it has the index 'slow'");
+    refuse("create table notes(text)", "it has the table 'notes'");
+    refuse("create virtual table words using fts5(text)", "it has the ");
+    refuse("alter table trial add column more integer generated always as (abs(number)) virtual", "its table 'trial' is another one");
+    refuse("drop table again", "it lacks the table 'again'");
+    refuse("drop table claim; create table claim(campaign integer primary key, host, boot, process, started)",
+           "its table 'claim' is another one");
+}
+
+// Twenty pages of a hundred references each, all to the next one: a table of 10^38 rows in a file of 100 kB.
+static const char *endless_tree = R"(
+import sqlite3, struct, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute('pragma journal_mode = delete')
+root = db.execute("select rootpage from sqlite_schema where name = 'campaign'").fetchone()[0]
+size = db.execute('pragma page_size').fetchone()[0]
+db.close()
+data = bytearray(open(sys.argv[1], 'rb').read())
+pages, depth, width = len(data) // size, 18, 100
+leaf = bytes(data[(root - 1) * size:root * size])
+def inner(child):
+    page = bytearray(size)
+    cells = size - 5 * width
+    page[0:12] = struct.pack('>BHHHBI', 5, 0, width, cells, 0, child)
+    for i in range(width):
+        page[12 + 2 * i:14 + 2 * i] = struct.pack('>H', cells + 5 * i)
+        page[cells + 5 * i:cells + 5 * i + 5] = struct.pack('>IB', child, i + 1)
+    return page
+data[(root - 1) * size:root * size] = inner(pages + 1)
+for i in range(depth): data += inner(pages + 2 + i)
+data += leaf
+data[28:32] = struct.pack('>I', len(data) // size)
+open(sys.argv[1], 'wb').write(data)
+)";
+
+TEST_CASE("a database whose pages have no end is not read for ever") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db", script = folder.path() / "craft.py";
+    {
+        Records r(file);
+        r.add(r.campaign("key", {{"task", "one"}}), {trial(0, 1)});
+    }
+    write_file(script, endless_tree);
+    const Outcome crafted = shell("python3 " + script.string() + " " + file.string());
+    INFO(crafted.err);
+    REQUIRE(crafted.code == 0);
+    check_words([&] { Records(file, true).campaigns(); },
+                {"error[records.read]: records '" + file.string() +
+                 "': expected to read its campaigns; that takes more steps than a file of its size can need. Restore it, or name another "
+                 "database."});
+    Records here(folder.path() / "here.db");
+    check_words([&] { here.merge(file); }, {"error[records.read]", "more steps than a file of its size can need"});
+    check_words([&] { Records(file).prune(2); }, {"error[records.write]"});
+}
+
 TEST_CASE("a campaign that somebody works on is refused; one whose owner is gone is taken over") {
     const TemporaryFolder folder;
     const auto file = folder.path() / "records.db";
@@ -294,11 +429,27 @@ TEST_CASE("a campaign whose owner is in another container is free once nothing w
                 {"error[records.claimed]", "' does, which was heard of 30",
                  "is taken to have ended when that was 600 s ago. Wait for it, or begin another one without --resume."});
     CHECK(here.prune(2).claimed == 1);
-    run_sql(file, "update beat set seconds = seconds - 301");
+    run_sql(file, "update beat set seconds = seconds + 500");  // its clock is ahead of this one's
+    check_words([&] { Claim(here, id); }, {"error[records.claimed]", "' does, which was heard of 0 s ago"});
+    run_sql(file, "update beat set seconds = seconds - 801");
     const Claim taken(here, id);
     run_sql(file, "update claim set boot = 1, host = 1");  // as if another had taken it
     claim.reset();
     CHECK_THROWS(Claim(here, id));
+}
+
+TEST_CASE("a sign of life from far in the future is none, and of this machine's processes more is known than when they were heard of") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "records.db";
+    Records here(file);
+    const int64_t id = here.campaign("key", {{"id", "0"}});
+    for (const char *when : {"seconds + 86400", "9223372036854775807", "-9223372036854775808"}) {
+        const Claim claim(here, id);
+        run_sql(file, std::string("update beat set seconds = ") + when);
+        check_words([&] { Claim(here, id); }, {"error[records.claimed]"});  // this process is alive
+        run_sql(file, "update claim set boot = 0, host = 0");
+        const Claim taken(here, id);
+    }
 }
 
 TEST_CASE("whatever is added is a sign of life on all that a process has claimed") {
@@ -326,7 +477,7 @@ TEST_CASE("what was claimed before there were signs of life is free in the end, 
     {
         Records before(file);
         id = before.campaign("key", {{"id", "0"}});
-        run_sql(file, "drop table beat; insert into claim values(" + std::to_string(id) + ", 0, 0, 1, 0)");
+        run_sql(file, "drop table beat; pragma user_version = 2; insert into claim values(" + std::to_string(id) + ", 0, 0, 1, 0)");
     }
     CHECK(Records(file, true).campaigns().size() == 1);
     Records here(file);

@@ -28,7 +28,7 @@ TEST_CASE("a report is one page that needs nothing else, and what it quotes is e
     r.measurement.verdict = Verdict::measured, r.measurement.ratio = 2, r.measurement.lower = 1.9, r.measurement.upper = 2.1;
     r.trials = {trial(0, Verdict::measured, 1, ""), trial(1, Verdict::crashed, 0, "<script>alert('x')</script>"),
                 trial(2, Verdict::measured, 2.02, ""), trial(3, Verdict::slow, 0.4, "")};
-    r.ablations = {{"y", "micro", 1.5}, {"y", "pack", 0}};
+    r.ablations = {{{{"y", "micro"}}, 1.5}, {{{"y", "pack"}}, 0}};
     Report report{"matmul/<b>",
                   "matmul/avx2",
                   r,

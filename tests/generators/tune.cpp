@@ -595,6 +595,26 @@ TEST_CASE("a campaign that is told to end leaves nothing behind") {
     CHECK(std::filesystem::is_empty(folder.path() / "tmp"));
 }
 
+TEST_CASE("who tells a campaign to end hears what it does meanwhile, and a second time what is kept") {
+    const TemporaryFolder folder;
+    const std::string records = (folder.path() / "tune.db").string(),
+                      place = (folder.path() / "out/matmul/f32/avx2/M48_N64_K32.json").string();
+    std::string command = TESSERA_GENERATOR;
+    for (const std::string &word : tune(folder, {"--trials", "1000", "--budget-s", "100", "--shape", "M=48", "N=64", "K=32"}))
+        if (word != "--quiet") command += " " + word;
+    const Outcome o = shell(command + " & until [ \"$(" TESSERA_GENERATOR " records list " + records +
+                            " 2> /dev/null | awk 'NR > 1 { n = $3 } END { print n + 0 }')\" -ge 4 ] || ! kill -0 $! 2> /dev/null; do sleep "
+                            "0.1; done; kill -TERM $!; sleep 0.3; kill -TERM $!; wait $!");
+    INFO(o.out << o.err);
+    CHECK(o.code == 0);
+    CHECK_THAT(o.err, Catch::Contains("stopping: trial ") &&
+                          Catch::Contains(" is dropped, the best so far is measured again, then " + place +
+                                          " is written if it is faster; press Ctrl-C again to stop at once\n") &&
+                          Catch::Contains("stopping at once: nothing is written; what was measured is kept in " + records +
+                                          ", and --resume goes on from there\n"));
+    CHECK(!std::filesystem::exists(place));
+}
+
 TEST_CASE("a shape that an ended campaign did not reach keeps the base") {
     const TemporaryFolder folder;
     std::string command = TESSERA_GENERATOR;

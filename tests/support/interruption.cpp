@@ -1,7 +1,12 @@
 #include "support/processes/interruption.h"
 
-#include <signal.h>
 #include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "support/files/output_folder.h"
 
 namespace tessera::test_interruption {
 
@@ -23,6 +28,27 @@ TEST_CASE("a terminal that is gone asks for an end in order, unless that is igno
         }
         CHECK(signal(number, before) == SIG_IGN);
     }
+}
+
+TEST_CASE("the first signal and the second are answered at once, each with the words that hold then") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "said";
+    const int before = dup(2), said = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    {
+        Interruption interruption;
+        dup2(said, 2);
+        interruption.say("old", "old");
+        interruption.say("first\n", "second\n" + std::string(2000, 'x'));
+        raise(SIGINT);
+        interruption.say("late", "again\n");
+        raise(SIGTERM);
+    }
+    {
+        const Interruption silent;
+        raise(SIGINT);
+    }
+    dup2(before, 2), close(before), close(said);
+    CHECK(read_file(file) == "first\nagain\n");
 }
 
 }  // namespace tessera::test_interruption

@@ -5,45 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "support/files/output_folder.h"
-#include "support/text/error.h"
-#include "tests/support/shell.h"
+#include "tests/support/left_running.h"
 
 namespace tessera::test_process_tree {
 
 using namespace tessera::test;
 using std::chrono::milliseconds;
-
-// A command line that nothing else has, so that what is left of it can be counted.
-static std::string long_sleep() {
-    return "sleep 36000." + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000000);
-}
-
-static size_t running(const std::string &command) {
-    size_t count = 0;
-    for (const auto &entry : std::filesystem::directory_iterator("/proc")) {
-        if (!std::isdigit(static_cast<unsigned char>(entry.path().filename().string()[0]))) continue;
-        std::string line;
-        try {
-            line = read_file(entry.path() / "cmdline");
-        } catch (const InternalError &) { continue; }
-        std::replace(line.begin(), line.end(), '\0', ' ');
-        count += line == command + " ";
-    }
-    return count;
-}
-
-static bool becomes(size_t count, const std::string &command) {
-    for (int i = 0; i < 200; i++) {
-        if (running(command) == count) return true;
-        std::this_thread::sleep_for(milliseconds(10));
-    }
-    return false;
-}
 
 static void exec_shell(const std::string &script) { execl("/bin/sh", "sh", "-c", script.c_str(), static_cast<char *>(nullptr)); }
 

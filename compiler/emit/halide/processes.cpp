@@ -1,6 +1,7 @@
 #include "compiler/emit/halide/processes.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +46,10 @@ Child start(const std::function<void()> &job) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) exhausted("a pipe to a compiling process", errno);
     const pid_t id = fork();
-    if (id == 0) run(job, ends[1]);
+    if (id == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever waits for it may be killed
+        run(job, ends[1]);
+    }
     const int error = errno;
     close(ends[1]);
     if (id > 0) return {id, ends[0]};

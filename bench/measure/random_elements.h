@@ -1,0 +1,34 @@
+/* Random elements, the same on every machine: each is a function of the seed and of its position alone (SplitMix64; Steele, Lea, Flood
+ * 2014), so that any part of a tensor can be made by itself, by whoever needs it. */
+#pragma once
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Floats are uniform in [-1, 1), of 53 bits for f64 and of 24 bits otherwise, rounded to nearest even; integers are in 0 ..= 7. */
+typedef enum RandomKind {
+    RANDOM_F64,
+    RANDOM_F32,
+    RANDOM_BF16,
+    RANDOM_F16,
+    RANDOM_I8, /* and u8 */
+    RANDOM_I32,
+    RANDOM_I64,
+    RANDOM_BOOL,
+    RANDOM_KINDS
+} RandomKind;
+
+/* The number at this position, from 0. */
+uint64_t random_number(uint64_t seed, uint64_t position);
+
+/* Bytes of an element of that kind. */
+int64_t random_element_bytes(RandomKind kind);
+
+/* Elements first to first + count - 1 of a tensor of that seed, one beside the other. */
+void random_elements(RandomKind kind, uint64_t seed, int64_t first, int64_t count, void *elements);
+
+#ifdef __cplusplus
+}
+#endif
