@@ -13,6 +13,7 @@
 
 #include "autotune/measure/packing_programs.h"
 #include "bench/measure/caller.h"
+#include "compiler/abi/archive.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_gpu.h"

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -23,26 +22,6 @@ static std::string text_at(const std::string &bytes, size_t offset, char end) {
     const size_t stop = bytes.find(end, offset);
     require(stop != std::string::npos, "a name in an object file ends");
     return bytes.substr(offset, stop - offset);
-}
-
-std::map<std::string, std::string> members_of(const std::string &archive) {
-    static const std::string magic = "!<arch>\n";
-    require(archive.starts_with(magic), "a static library begins as one");
-    constexpr size_t header = 60, name_bytes = 16, size_offset = 48;
-    std::map<std::string, std::string> members;
-    std::string long_names;
-    for (size_t offset = magic.size(); offset + header <= archive.size();) {
-        std::string name = archive.substr(offset, name_bytes);
-        const size_t size = std::strtoull(archive.substr(offset + size_offset, 10).c_str(), nullptr, 10);
-        require(size <= archive.size() - offset - header, "a member of a static library is whole");
-        const std::string content = archive.substr(offset + header, size);
-        if (name.starts_with("//")) long_names = content;
-        else if (name[0] == '/' && std::isdigit(static_cast<unsigned char>(name[1])))
-            members[text_at(long_names, std::strtoull(name.c_str() + 1, nullptr, 10), '/')] = content;
-        else if (name[0] != '/') members[text_at(name, 0, '/')] = content;
-        offset += header + size + size % 2;
-    }
-    return members;
 }
 
 static bool is_elf(const std::string &object) {

@@ -1,6 +1,5 @@
 // The objects of a library, ELF or WebAssembly: read for the manifest's sizes, and changed in one respect (hide_symbols).
 #pragma once
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,9 +7,6 @@
 #include "compiler/abi/object_symbol.h"
 
 namespace tessera {
-
-// The members of a static library in GNU format, name to bytes.
-std::map<std::string, std::string> members_of(const std::string &archive);
 
 // Whether the bytes are a little-endian 64-bit ELF object or a WebAssembly one. The functions below give nothing for others.
 bool is_object(const std::string &bytes);

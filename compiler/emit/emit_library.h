@@ -16,7 +16,7 @@ struct EmitOptions {
 // others are hidden. Of several targets, best first as targets_named gives them, the first that the processor and the call's
 // context have runs, and among its variants the first whose conditions hold. All have the same kernels, in order, with the same
 // arguments. Deterministic: the same kernels give the same bytes. Throws UserError emit.* for what the
-// target cannot do, InternalError when Halide refuses.
+// target cannot do, output.write where the files cannot be written, InternalError when Halide refuses.
 void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &options);
 void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options);
 

@@ -15,6 +15,29 @@ static std::string near_dim(const std::string &name, std::vector<std::string> di
     return did_you_mean(name, dims);
 }
 
+// What is too large for every call.
+static void check_sizes(const Algorithm &algorithm) {
+    std::vector<Tensor> tensors = algorithm.tensors;
+    for (const std::string &output : algorithm.outputs)
+        for (const Stage &stage : algorithm.stages)
+            for (const Tensor &t : results_of(stage))
+                if (t.name == output) tensors.push_back(t);
+    for (const Tensor &t : tensors) {
+        int64_t elements = 1;
+        std::string shape;
+        for (const std::string &name : t.dims) {
+            const Dim &d = algorithm.dim(name);
+            const int64_t extent = d.kind == DimKind::fixed ? d.value : 0;  // another may be 0 in a call
+            elements = std::min(elements * std::min(extent, max_extent + 1), max_extent + 1);
+            shape += (shape.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
+        }
+        if (elements > max_extent)
+            throw UserError("shape.too-large", algorithm.name + ": '" + t.name + "' of " + shape +
+                                                   " is too large: expected a tensor of at most " + std::to_string(max_extent) +
+                                                   " elements. Fix smaller extents, or leave dims open.");
+    }
+}
+
 Algorithm bind_extents(const Algorithm &algorithm, const Extents &extents) {
     Algorithm result = algorithm;
     std::vector<std::string> symbolic;
@@ -52,6 +75,7 @@ Algorithm bind_extents(const Algorithm &algorithm, const Extents &extents) {
         if (other.kind == DimKind::fixed) d.kind = DimKind::fixed, d.value = other.value;
         if (d.kind == DimKind::fixed) d.equals.clear();
     }
+    check_sizes(result);
     return result;
 }
 

@@ -181,7 +181,18 @@ static UserError command_error(const CLI::ParseError &error, const CLI::App &app
     return UserError("command.arguments", command + ": " + error.what() + "; " + command + " --help describes the arguments.");
 }
 
+// The library underneath would take the next word for the value, "--quiet" of "--out= --quiet".
+static void check_values_follow(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const std::string word = argv[i];
+        if (word.starts_with("--") && word.size() > 3 && word.find('=') == word.size() - 1)
+            throw UserError("command.arguments",
+                            word + ": expected a value behind '=', got nothing; give it one, or leave the option out.");
+    }
+}
+
 std::optional<int> ProgramLine::parse(int argc, char **argv) {
+    check_values_follow(argc, argv);
     try {
         app_->parse(argc, argv);
     } catch (const CLI::Success &asked) {  // --help, --version

@@ -16,18 +16,7 @@ std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &prepare
 }
 
 void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
-    try {
-        run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
-    } catch (const InternalError &) {
-        // The back end ends its process where it cannot write, and leaves what it wrote.
-        constexpr uintmax_t min_bytes = 1 << 14;
-        std::error_code unknown;
-        const std::filesystem::space_info disk = std::filesystem::space(options.archive.parent_path(), unknown);
-        if (unknown || disk.available >= min_bytes) throw;
-        throw UserError("output.write", prepared[0].kernel.name + ": compiling was stopped, since the disk of '" +
-                                            options.archive.parent_path().parent_path().string() +
-                                            "' is full; expected room for it. Make room, or choose another place.");
-    }
+    run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
 }
 
 std::string c_text(const PreparedKernel &p) {

@@ -1,8 +1,10 @@
 #include "generators/kernel/loaded_kernel.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <cerrno>
 
 #include "bench/measure/caller.h"
 #include "compiler/emit/emit_library.h"
@@ -78,14 +80,17 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c",
                    object = folder.path() / "kernel.so";
     emit_limited({p}, {archive, {}}, limits);
-    std::ofstream(source) << source_of(p.kernels());
+    write_into(source, source_of(p.kernels()));
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
            folder.path() / "cc.log", limits);
     return object;
 }
 
 LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : program_(kernel.general()) {
-    handle_ = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+    // By a descriptor, as the loader replaces $ORIGIN and its like in a path. It stays open: the loader knows libraries by their paths.
+    file_ = open(object.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) exhausted("the kernel's shared object", errno);
+    handle_ = dlopen(("/proc/self/fd/" + std::to_string(file_)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) throw InternalError("a kernel that was just linked cannot be loaded: " + std::string(dlerror()));
     call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
@@ -93,7 +98,7 @@ LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : progr
     *table = {tess_abi1_run, tess_abi1_workspace, tess_abi1_packed_bytes, tess_abi1_do_par_for, tess_abi1_worker};
 }
 
-LoadedKernel::~LoadedKernel() { dlclose(handle_); }
+LoadedKernel::~LoadedKernel() { dlclose(handle_), close(file_); }
 
 int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
                        const TessContext &context, uint64_t *bytes, Query query) const {

@@ -42,6 +42,7 @@ private:
     int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
              uint64_t *bytes, Query query) const;
     const TileProgram &program_;
+    int file_ = -1;
     void *handle_ = nullptr;
     Call call_ = nullptr;
 };

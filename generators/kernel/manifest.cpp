@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/text/hash.h"
+#include "compiler/abi/archive.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"

@@ -116,15 +116,17 @@ void OutputFolder::publish(const std::string &file, const fs::path &given) const
     if (error) refuse(place, error.message());
 }
 
-// What TMPDIR names, or /tmp.
+// What TMPDIR names, or /tmp. Absolute: a path that begins with '-' would be an option of the programs that are given it.
 static fs::path temporary_folder() {
     const char *named = std::getenv("TMPDIR");
-    const fs::path folder = named && *named ? named : "/tmp";
+    std::error_code error;
+    fs::path folder = fs::absolute(named && *named ? named : "/tmp", error);
+    if (error) folder = named;
     std::string text = (folder / "tessera-XXXXXX").string();
     if (!mkdtemp(text.data()))
-        throw UserError("output.temporary", "folder '" + folder.string() + "'" + (named && *named ? ", which TMPDIR names" : "") +
-                                                ": expected one for temporary files; " + std::strerror(errno) +
-                                                ". Set TMPDIR to a folder that can be written to.");
+        throw UserError("output.temporary", "folder '" + std::string(named && *named ? named : "/tmp") + "'" +
+                                                (named && *named ? ", which TMPDIR names" : "") + ": expected one for temporary files; " +
+                                                std::strerror(errno) + ". Set TMPDIR to a folder that can be written to.");
     return text;
 }
 

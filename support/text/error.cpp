@@ -5,11 +5,12 @@
 #include <numeric>
 
 #include "support/text/printable.h"
+#include "support/text/shortened.h"
 
 namespace tessera {
 
 UserError::UserError(std::string id, const std::string &message)
-    : std::runtime_error("error[" + id + "]: " + printable(message, true)), id_(std::move(id)) {}
+    : std::runtime_error("error[" + id + "]: " + shortened(printable(message, true))), id_(std::move(id)) {}
 
 std::string UserError::message() const { return std::string(what()).substr(id_.size() + std::string_view("error[]: ").size()); }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "algorithms/library/library.h"
+#include "compiler/abi/archive.h"
 #include "compiler/abi/object_file.h"
 #include "tests/compiler/harness.h"
 

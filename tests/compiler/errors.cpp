@@ -3,10 +3,10 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
-#include "compiler/emit/spec.h"
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
+#include "compiler/emit/spec.h"
 #include "compiler/lower/lower.h"
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
@@ -55,6 +55,12 @@ TEST_CASE("extents that do not fit") {
          "M, K. Leave it out, or choose other options."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
     check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
+    check_words(
+        [&] {
+            bind_extents(library::matmul({}), {{"M", 1 << 16}, {"K", 1 << 15}});
+        },
+        {"error[shape.too-large]: matmul: 'x' of M=65536, K=32768 is too large: expected a tensor of at most 2147418111 elements. Fix "
+         "smaller extents, or leave dims open."});
     check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
     check_words([&] { bind_extents(a, {{"M", 10}}); }, {"dim M = 10 must be a multiple of 4."});
     a.dims[1].equals = "M";

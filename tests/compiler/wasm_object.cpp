@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "algorithms/library/library.h"
+#include "compiler/abi/archive.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/abi/wasm_object.h"
 #include "support/text/error.h"

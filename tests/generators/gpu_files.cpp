@@ -77,9 +77,9 @@ TEST_CASE("a kernel for OpenCL is source that an application compiles and runs")
     const std::string root = TESSERA_SOURCE_DIR;
     write_file(folder.path() / "backwards.c", backwards);
     for (const std::string program : {"app", "backwards"}) {
-        const Outcome built = shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -I'" + root +
-                                    "/runtime' -o " + program + " " + program + ".c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" +
-                                    TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
+        const Outcome built =
+            shell("cd '" + out + "' && cc -std=c99" + instrumented + "-Wall -Wextra -Werror -I'" + root + "' -o " + program + " " +
+                  program + ".c matmul.c '" + TESSERA_OPENCL_LIBRARY + "' '" + TESSERA_RUNTIME_LIBRARY + "' -lOpenCL -lpthread");
         INFO(built.err);
         REQUIRE(built.code == 0);
     }

@@ -20,6 +20,12 @@ Registry sample_registry() {
     return registry;
 }
 
+std::vector<std::string> odd_names() {
+    return {"feature%2Fx", "%%%%%%%%", "%s%n",  "a b",       " ",   "it's", "\"q\"", "größe 行列 🙂", "$HOME", "a$ORIGIN", "${LIB}",
+            "$(true)",     "a;b",      "a&b|c", "#a",        "a:b", "a,b",  "a=b",   "back\\slash",         "(x)",   "[y]*?",    "-o",
+            "--",          "~",        "@file", "new\nline", "\xff"};
+}
+
 Schedule slow_matmul() { return Schedule("matmul/slow").stage("y", StageKnobs().micro({{"M", 1}, {"N", 1}})); }
 
 namespace {

@@ -17,6 +17,9 @@ Outcome generator(const std::vector<std::string> &arguments, const Registry &reg
 // The stock generator as a process; `shell` may set its folder and environment ("cd /tmp && LC_ALL=C ").
 Outcome stock_generator(const std::string &arguments, const std::string &shell = "");
 
+// Names that a folder may have, in which shells, make, formats of C, LLVM, linkers and loaders see something else.
+std::vector<std::string> odd_names();
+
 // A schedule for tune to beat, "matmul/slow": one element at a time, tens of times slower with AVX2 than nearly all of the space, so
 // that whatever else the machine is doing, a few trials find something that is surely faster.
 Schedule slow_matmul();

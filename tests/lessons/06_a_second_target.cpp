@@ -10,6 +10,7 @@
 
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/array.h"
+#include "compiler/abi/archive.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/interpret/interpret.h"
 #include "generators/commands/generate.h"

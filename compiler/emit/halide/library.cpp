@@ -1,12 +1,10 @@
-#include <unistd.h>
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <list>
 #include <set>
 
+#include "compiler/abi/archive.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/halide/exact_fma.h"
@@ -14,6 +12,8 @@
 #include "compiler/emit/halide/statements.h"
 #include "compiler/emit/spec.h"
 #include "runtime/kernel.h"
+#include "support/files/memory_file.h"
+#include "support/files/output_folder.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -274,19 +274,6 @@ static void add_entry_points(H::Module &module, const std::vector<TargetKernels>
 
 }  // namespace emit
 
-// Objects are made in a folder beside the archive and removed, whatever happens.
-struct ScratchFolder {
-    std::filesystem::path path;
-    explicit ScratchFolder(const std::filesystem::path &archive) {
-        path = archive.string() + ".objects." + std::to_string(getpid());
-        std::filesystem::create_directories(path);
-    }
-    ~ScratchFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-};
-
 // A target's name as part of a symbol or a file. Dots keep what is the library's own apart from every C identifier.
 static std::string word_of(const Target &target) {
     std::string word = target.name;
@@ -310,25 +297,38 @@ static H::Module module_of(const std::string &name, const H::Target &target) {
     return module;
 }
 
-static std::string file_text(const std::filesystem::path &path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+// Positions have 32 bits. Where extents are dynamic, the runtime refuses each call that would need more; where they are fixed, the back
+// end finds it out when it folds constants.
+[[noreturn]] static void refused(const H::Error &error, const Kernel &kernel) {
+    const std::string words = error.what();
+    if (words.find("integer overflow occurred during constant-folding") == std::string::npos)
+        throw InternalError("the back end refused a verified program: " + words);
+    std::vector<std::string> fixed;
+    for (const Dim &d : kernel.general().dims)
+        if (d.kind == DimKind::fixed) fixed.push_back(d.name + "=" + std::to_string(d.value));
+    throw UserError("emit.extent",
+                    kernel.name + ": expected positions of at most 31 bits in every buffer, got more with the fixed extents " +
+                        join(fixed) + ", so no call could run. Fix smaller extents, or choose a schedule with smaller copies.");
 }
 
-[[noreturn]] static void refused(const H::Error &error) {
-    throw InternalError(std::string("the back end refused a verified program: ") + error.what());
-}
+// What the back end writes. It does so in memory: it would end its process, with words of its own, where a disk is full.
+struct Output {
+    std::string name;  // of the object
+    MemoryFile object, assembly;
+    explicit Output(const std::string &module) : name(module + ".o") {}
 
-static void compile(H::Module &module, const std::string &object, const std::set<std::string> &public_names, bool with_assembly) {
-    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, object}};
-    if (with_assembly) outputs[H::OutputFileType::assembly] = object + ".s";
+    // Its name and bytes, as a library has it.
+    std::pair<std::string, std::string> member(const std::set<std::string> &public_names) const {
+        std::string bytes = object.text();
+        hide_symbols(bytes, public_names);
+        return {name, bytes};
+    }
+};
+
+static void compile(const H::Module &module, const Output &output, bool with_assembly) {
+    std::map<H::OutputFileType, std::string> outputs = {{H::OutputFileType::object, output.object.path()}};
+    if (with_assembly) outputs[H::OutputFileType::assembly] = output.assembly.path();
     module.compile(outputs);
-    std::string bytes = file_text(object);
-    hide_symbols(bytes, public_names);
-    std::ofstream file(object, std::ios::binary);
-    file << bytes;
-    file.close();
-    if (!file) throw UserError("output.write", object + ": it could not be written whole. Is the disk full?");
 }
 
 // The code for one target: an object with the bodies of all kernels, one for each further variant, which are compiled side by
@@ -348,21 +348,24 @@ public:
         return add(alone ? add_module(stem + ".variant" + std::to_string(variant) + "." + kernel) : *bodies, symbol, program, invoked);
     }
 
-    // The objects that it makes in `folder`.
-    std::vector<std::string> compile_into(const std::filesystem::path &folder, std::ostream *assembly) {
-        std::vector<std::string> objects;
+    // Its objects, name and bytes; their assembly is added to `assembly`, if anywhere. Messages name the kernel.
+    std::vector<std::pair<std::string, std::string>> compiled(const Kernel &kernel, std::string *assembly) const {
+        std::list<Output> outputs;
         std::vector<std::function<void()>> jobs;
-        for (Part &part : parts) {
-            objects.push_back((folder / (part.module.name() + ".o")).string());
-            jobs.push_back([&part, object = objects.back(), assembly] {
+        for (const Part &part : parts) {
+            const Output &output = outputs.emplace_back(part.module.name());
+            jobs.push_back([&part, &output, &kernel, assembly] {
                 try {
-                    compile(part.module, object, {}, assembly != nullptr);
-                } catch (const H::Error &e) { refused(e); }
+                    compile(part.module, output, assembly != nullptr);
+                } catch (const H::Error &e) { refused(e, kernel); }
             });
         }
         in_processes(jobs);
-        for (const std::string &object : objects)
-            if (assembly) *assembly << file_text(object + ".s");
+        std::vector<std::pair<std::string, std::string>> objects;
+        for (const Output &output : outputs) {
+            objects.push_back(output.member({}));
+            if (assembly) *assembly += output.assembly.text();
+        }
         return objects;
     }
 
@@ -423,18 +426,15 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
     Target baseline = least.target;
     baseline.features.clear();
     const H::Target base = halide_target(baseline);
-    ScratchFolder scratch(options.archive);
     try {
-        std::optional<std::ofstream> assembly;
-        if (options.assembly) assembly.emplace(*options.assembly);
+        std::string assembly;
         std::set<std::string> public_names;
-        std::vector<std::string> objects = {(scratch.path / (stem + ".entry.o")).string()};
+        std::vector<std::pair<std::string, std::string>> objects(1);
         H::Module entry = module_of(stem + ".entry", base);
         for (const TargetKernels &of : targets) {
             Code code(stem, of.target);
             add_variants(code, entry, of, base);
-            const std::vector<std::string> made = code.compile_into(scratch.path, assembly ? &*assembly : nullptr);
-            objects.insert(objects.end(), made.begin(), made.end());
+            for (auto &object : code.compiled(of.kernels[0], options.assembly ? &assembly : nullptr)) objects.push_back(std::move(object));
         }
         const HExpr context = Variable::make(H::Handle(), "__user_context"), frame = Variable::make(H::Handle(), "frame");
         for (size_t k = 0; k < least.kernels.size(); k++) {
@@ -446,11 +446,12 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             public_names.insert({name, name + "_workspace"});
             if (is_packing(least.kernels[k].general())) public_names.insert(name + "_size");
         }
-        compile(entry, objects[0], public_names, false);
-        std::string archive = (scratch.path / options.archive.filename()).string();
-        create_static_library(objects, base, archive, true);
-        std::filesystem::rename(archive, options.archive);
-    } catch (const H::Error &e) { refused(e); }
+        const Output output(entry.name());
+        compile(entry, output, false);
+        objects[0] = output.member(public_names);
+        write_into(options.archive, archive_of(objects));
+        if (options.assembly) write_into(*options.assembly, assembly);
+    } catch (const H::Error &e) { refused(e, least.kernels[0]); }
 }
 
 void emit_library(const std::vector<Kernel> &kernels, const Target &target, const EmitOptions &options) {

@@ -104,7 +104,7 @@ private:
     if (code == refused && newline != std::string::npos)
         throw UserError(outcome.words.substr(0, newline), outcome.words.substr(newline + 1));
     if (!outcome.words.empty()) throw InternalError(outcome.words);
-    throw InternalError("a compiling process ended without saying why; what the back end printed is above; is the disk full?");
+    throw InternalError("a compiling process ended without saying why; what the back end printed is above");
 }
 
 }  // namespace
