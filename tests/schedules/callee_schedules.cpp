@@ -87,7 +87,7 @@ CalleeRules checked() {
         const ResolvedSchedule s = without_patterns(given, callee);
         check(s, callee);
         const bool splits = std::any_of(s.stages.begin(), s.stages.end(), [](const auto &k) { return !k.second.split.empty(); });
-        if (!splits) check_stages(s, -1, callee);
+        if (!splits) check_stages(s, -1, inline_calls(callee));
     };
     return rules;
 }
