@@ -73,22 +73,33 @@ void put(json &document, const FieldPath &path, const json &value) {
 
 }  // namespace
 
+static Schedule stating_everything(const std::string &name, const KnobsByStage &stages, const std::vector<std::string> &features) {
+    json whole = Schedule(name).document();
+    whole["stages"] = document_of(stages);
+    for (auto &[stage, knobs] : whole["stages"].items())
+        if (knobs.contains(name_of(Knob::use))) knobs[name_of(Knob::use)] = "none";
+    return with_features(Schedule::from_json(whole, name), features);
+}
+
 Schedule tuned_schedule(const std::string &name, const KnobsByStage &stages, const std::optional<Schedule> &parent, const Library &library,
                         const std::vector<std::string> &requires_features) {
+    if (!parent) return stating_everything(name, stages, requires_features);
+    return tuned_schedule(name, stages, *parent, merged(*parent, library), requires_features);
+}
+
+Schedule tuned_schedule(const std::string &name, const KnobsByStage &stages, const Schedule &parent, const Fields &inherited_fields,
+                        const std::vector<std::string> &requires_features) {
     const json wanted = {{"stages", document_of(stages)}};
-    json whole = Schedule(name).document();
-    whole["stages"] = wanted["stages"];
-    const Schedule alone = with_features(Schedule::from_json(whole, name), requires_features);
-    if (!parent) return alone;
+    const Schedule alone = stating_everything(name, stages, requires_features);
     Values inherited;
     json child = Schedule(name).document();
-    child["extends"] = parent->name();
+    child["extends"] = parent.name();
     size_t changes = 0;
     auto state = [&](const FieldPath &path, const json &value) {
         put(child, path, value);
         changes++;
     };
-    for (const auto &[path, field] : merged(*parent, library)) {
+    for (const auto &[path, field] : inherited_fields) {
         if (path[0] == "variants") state({"variants"}, nullptr);
         if (path[0] == "stages") inherited[path] = field.value;
     }

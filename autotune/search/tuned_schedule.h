@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedules/artifact/artifact.h"
+#include "schedules/artifact/fields.h"
 #include "schedules/artifact/library.h"
 #include "schedules/knobs/schedule.h"
 
@@ -18,8 +19,11 @@ nlohmann::json document_of(const KnobsByStage &stages);
 KnobsByStage knobs_from(const nlohmann::json &stages);
 
 // A schedule that resolves to these stages, with no variants. As a child of `parent` where there is one, it states only what
-// differs; where it shares little with it, it states everything and extends nothing.
+// differs; where it shares little with it, it states everything, extends nothing and uses no schedule of a callee.
 Schedule tuned_schedule(const std::string &name, const KnobsByStage &stages, const std::optional<Schedule> &parent, const Library &library,
+                        const std::vector<std::string> &requires_features);
+// The same where the parent's merged fields are known, with what its callees' schedules state (callee_schedules.h).
+Schedule tuned_schedule(const std::string &name, const KnobsByStage &stages, const Schedule &parent, const Fields &inherited,
                         const std::vector<std::string> &requires_features);
 
 // Stages that hold in place of a schedule's own where all conditions do.

@@ -60,22 +60,26 @@ std::string order_of_slices(const Knobs &k) {
 }
 
 std::string split_text(const Split &split, const Decision &d) {
-    const std::string team = "team:" + std::to_string(split.size);
-    if (split.how == Split::How::lanes && std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; }))
+    const bool is_tree = split.how == Split::How::tree;
+    const int64_t lanes = is_tree ? split.levels.front() : split.size;
+    const std::string team = "team:" + std::to_string(lanes);
+    if ((is_tree || split.how == Split::How::lanes) &&
+        std::any_of(d.answers.begin(), d.answers.end(), [&](const Answer &a) { return a.value == team; }))
         return team;
     switch (split.how) {
     case Split::How::passes: return "passes";
     case Split::How::online: return "online:" + std::to_string(split.size);
     case Split::How::chunks: return "chunks:" + std::to_string(split.size);
     case Split::How::threads: return "threads:" + std::to_string(split.size);
-    case Split::How::lanes: break;
+    case Split::How::lanes:
+    case Split::How::tree: break;
     }
     // The nearest number of partial results that the space has; how they are folded is the space's own.
-    std::string nearest = "lanes:" + std::to_string(split.size);
+    std::string nearest = "lanes:" + std::to_string(lanes);
     double least = std::numeric_limits<double>::infinity();
     for (const Answer &a : d.answers) {
         if (!a.value.starts_with("lanes:")) continue;
-        const double apart = std::abs(std::log2(std::stod(after(a.value, "lanes:")) / static_cast<double>(split.size)));
+        const double apart = std::abs(std::log2(std::stod(after(a.value, "lanes:")) / static_cast<double>(lanes)));
         if (apart < least) least = apart, nearest = a.value;
     }
     return nearest;
@@ -159,6 +163,7 @@ std::optional<std::string> answer_in(const KnobsByStage &stages, const Decision 
     case Knob::instruction: return k.instruction.value_or(name_of(InstructionFamily::fma));
     case Knob::warps: return std::to_string(k.warps.value_or(1));
     case Knob::call:
+    case Knob::use:
     case Knob::directives: break;
     }
     return std::nullopt;

@@ -29,6 +29,7 @@ inline constexpr std::array knob_decisions = {
     KnobDecisions{Knob::split, {"split"}},
     KnobDecisions{Knob::instruction, {"instruction"}},
     KnobDecisions{Knob::call, {}},  // what is emitted once is for the author to say
+    KnobDecisions{Knob::use, {}},   // likewise
     KnobDecisions{Knob::warps, {"warps"}},
     KnobDecisions{Knob::directives, {}},  // say what other knobs say too
 };

@@ -12,6 +12,7 @@
 #include "runtime/tessera.h"
 #include "schedules/knobs/directives.h"
 #include "schedules/knobs/pieces.h"
+#include "schedules/knobs/reduction_tree.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -52,6 +53,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     mapping.check_before_rewrites(stages);
     r.kept = keep_calls(algorithm, stages);
     show_step(observer, "inline calls", r.kept.algorithm);
+    stages = without_trees(stages, r.kept.algorithm);
     a = apply_splits(r.kept.algorithm, stages);
     show_step(observer, "split reductions and scans", a);
     stages = with_dims_of(a, stages);

@@ -44,7 +44,7 @@ public:
         return name.text();
     }
 
-    Knobs operator()(const Knobs &given) const {
+    KnobsByStage operator()(const KnobsByStage &given) const {
         KnobNames names;
         names.dim = [&](const std::string &d) { return dim(d); };
         names.loop = [&](const std::string &, const std::string &text) { return loop(text); };
@@ -136,6 +136,10 @@ KeepsCall emitted_once(const Algorithm &algorithm, const Stages &stages) {
     add_scopes(algorithm, "", scopes);
     std::set<std::string> once;
     for (auto &[name, k] : stages) {
+        if (k.use && *k.use != "none")
+            throw UserError("schedule.use", name + ": it uses the callee's schedule '" + *k.use +
+                                                "', which is no part of these knobs. Resolve the schedule with resolve_program "
+                                                "(schedules/artifact/callee_schedules.h), which merges it in.");
         if (!k.call) continue;
         if (std::find(scopes.begin(), scopes.end(), name) == scopes.end())
             throw UserError("schedule.call", name + ": the knob 'call' is for the scope of a call; the scopes of " + algorithm.name +
@@ -152,7 +156,7 @@ std::vector<Callee> take_callees(const Algorithm &caller, Stages &stages) {
         Callee callee = callee_of(call);
         Translation translate(callee.scope, callee.dims, callee.tensors);
         std::string once = "the call '" + call.scope + "', which is emitted once", remedy = ", or inline the call.";
-        Stages others;
+        Stages others, own;
         for (auto &[name, k] : stages) {
             bool leads = k.place && k.place->kind == Place::Kind::at, inside = leads && is_within(k.place->stage, call.scope);
             if (name == call.scope) continue;
@@ -166,8 +170,9 @@ std::vector<Callee> take_callees(const Algorithm &caller, Stages &stages) {
             if (leads && !inside)
                 throw UserError("schedule.call", name + ": it is placed at " + k.place->stage + "." + k.place->loop + ", outside " + once +
                                                      "; place it at root or at a loop of the call's own stages" + remedy);
-            callee.stages[translate.stage(name)] = translate(k);
+            own[name] = k;
         }
+        callee.stages = translate(own);
         stages = others;
         callees.push_back(callee);
     }

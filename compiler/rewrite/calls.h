@@ -15,7 +15,8 @@ struct Callee {
     std::map<std::string, Expr> parameters;      // over the caller's
 };
 
-// Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope.
+// Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope, schedule.use for a callee's schedule that
+// was not merged in.
 KeepsCall emitted_once(const Algorithm &algorithm, const KnobsByStage &stages);
 
 // The callees of the caller's calls. Moves the knobs of their stages out of `stages`. UserError schedule.call for a place that

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/knobs/pieces.h"
+#include "schedules/knobs/reduction_tree.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -271,7 +272,7 @@ Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages) {
     // A split may name a stage or a dim that another split made ("acc.partial", "K.i"), so one is applied at a time, until
     // none applies; that of the first stage first, so that the order of stages decides whose pieces get a number.
     std::map<std::string, std::map<std::string, Split>> pending;
-    for (auto &[name, knobs] : stages)
+    for (auto &[name, knobs] : without_trees(stages, algorithm))
         if (!knobs.split.empty()) pending[name] = knobs.split;
     auto apply_one = [&] {
         for (size_t i = 0; i < algorithm.stages.size(); i++) {

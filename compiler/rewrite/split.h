@@ -3,6 +3,7 @@
 //
 //   chunks, threads  S.partial[…, K.o] = the fold over K.i;  S = the fold of the partials over K.o
 //   lanes            S.partial[…, K.i] = the fold over K.o of every size-th element;  S = the fold over the lanes K.i
+//   tree             lanes inside lanes: S.partial, S.partial2, … over K.i, K.i.i, … (schedules/knobs/reduction_tree.h)
 //   online           S.chunk.<pass>[…, K.o] = the monoid's batch form of one piece;  S = the fold of the pieces over K.o
 //   passes           S.<pass> = the monoid's batch form over all of K; S itself is gone
 //   a scan           S.local, S.total, S.offset: scans within pieces, their totals, and a scan over those

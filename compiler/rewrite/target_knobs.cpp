@@ -29,6 +29,7 @@ constexpr std::array uses = {
     KnobUse{Knob::split, Targets::all},        // rewrite/split
     KnobUse{Knob::instruction, Targets::all},  // lower
     KnobUse{Knob::call, Targets::all},         // rewrite/calls
+    KnobUse{Knob::use, Targets::all},          // schedules/artifact/callee_schedules
     KnobUse{Knob::warps, Targets::gpus},       // lower
     KnobUse{Knob::directives, Targets::all},   // schedules/knobs/directives
 };

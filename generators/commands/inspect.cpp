@@ -9,6 +9,8 @@
 #include "generators/kernel/options.h"
 #include "generators/kernel/prepare.h"
 #include "schedules/artifact/explain.h"
+#include "schedules/artifact/merge.h"
+#include "schedules/artifact/provenance.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"
 
@@ -17,6 +19,24 @@ namespace tessera {
 static Schedule existing(const std::string &name, const Library &library) {
     if (const std::optional<Schedule> schedule = named_schedule(name, library)) return *schedule;
     throw UserError("command.schedule", "'none' is no schedule to look at; expected a schedule's name or its file (*.json).");
+}
+
+// The algorithm that the schedule is for, where this generator knows it and it calls others.
+static std::optional<Algorithm> program_of(const Registry &registry, const Schedule &schedule, const Library &library) {
+    KernelTask task;
+    if (const auto measured = provenance_of(schedule)) task = measured->task;
+    else task.algorithm = resolve(schedule, library).algorithm;
+    const std::string name = schedule.name(), rest = name.substr(std::min(name.size(), name.find('/') + 1));
+    if (task.algorithm.empty()) task.algorithm = name.substr(0, name.find('/'));
+    for (const std::string &numerics : numerics_names())
+        if (rest.starts_with(numerics + "/")) task.numerics = numerics;
+    for (const Registry::Entry &entry : registry.entries())
+        if (entry.name == task.algorithm) {
+            const Algorithm algorithm =
+                registry.make(task.algorithm, numerics_named(task.numerics), complete_options(entry.name, entry.options, task.options));
+            return algorithm.calls.empty() ? std::nullopt : std::optional(algorithm);
+        }
+    return std::nullopt;
 }
 
 Command explain_command(ProgramLine &program, const Registry &registry) {
@@ -30,12 +50,18 @@ Command explain_command(ProgramLine &program, const Registry &registry) {
     line.option("schedule", options->schedule, "Its name, or its file (*.json)").required();
     add_schedule_dirs(line, options->dirs);
     line.flag("--json", options->json, "For programs");
-    return {line, [=, &registry] {
-                const Library library = registry.library(registry.schedule_folders(options->dirs));
-                const Schedule schedule = existing(options->schedule, library);
-                std::cout << (options->json ? json_text(explain_json(schedule, library), 2) + "\n" : explain(schedule, library));
+    return {
+        line, [=, &registry] {
+            const Library library = registry.library(registry.schedule_folders(options->dirs));
+            const Schedule schedule = existing(options->schedule, library);
+            if (const std::optional<Algorithm> program = program_of(registry, schedule, library)) {
+                const ProgramSchedule all = applied_schedule(schedule, *program, {}, library, {}).program;
+                std::cout << (options->json ? json_text(explain_json(schedule, library, all), 2) + "\n" : explain(schedule, library, all));
                 return exit_ok;
-            }};
+            }
+            std::cout << (options->json ? json_text(explain_json(schedule, library), 2) + "\n" : explain(schedule, library));
+            return exit_ok;
+        }};
 }
 
 Command diff_command(ProgramLine &program, const Registry &registry) {

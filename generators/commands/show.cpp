@@ -21,6 +21,7 @@ namespace tessera {
 static std::string schedule_text(const Registry &registry, const KernelOptions &options) {
     const PreparedKernel p = prepare_schedule(registry, options);
     if (!p.schedule) return "no schedule: every stage at root, in plain loops\n";
+    if (!p.applied.program.callees.empty()) return flatten(*p.schedule, p.applied.program, p.declared).text();
     return flatten(*p.schedule, registry.library(registry.schedule_folders(options.schedule_dirs))).text();
 }
 

@@ -9,12 +9,9 @@
 
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
-#include "compiler/rewrite/split.h"
 #include "generators/kernel/lower_variants.h"
 #include "generators/kernel/tuning_record.h"
-#include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
-#include "schedules/knobs/pattern.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -128,7 +125,8 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
 std::string refusal(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Target &target,
                     const Library &library) {
     try {
-        const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), declared);
+        const ResolvedSchedule resolved =
+            applied_schedule(schedule, declared, fixed, library, callees_matched(target, library, false)).resolved;
         check(resolved, declared);
         check_requires(resolved, target);
         const Kernel kernel = lower_variants(declared.name, resolved, bind_extents(declared, fixed), target);
@@ -142,11 +140,9 @@ std::string refusal(const Schedule &schedule, const Algorithm &declared, const E
     } catch (const UserError &error) { return error.what(); }
 }
 
-bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Library &library) {
+bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Target &target, const Library &library) {
     try {
-        const ResolvedSchedule resolved = without_patterns(resolve(schedule, library), algorithm);
-        check(resolved, algorithm);
-        check_stages(resolved, -1, apply_splits(inline_calls(algorithm), resolved.stages));
+        check_addresses(applied_schedule(schedule, algorithm, {}, library, callees_matched(target, library, true)).resolved, algorithm);
         return true;
     } catch (const UserError &) { return false; }
 }
@@ -156,7 +152,8 @@ std::optional<Schedule> family_of(const Algorithm &declared, const std::string &
     for (const std::string &folder : {declared.name + "/" + declared.numerics.name, declared.name}) {
         if (!std::binary_search(names.begin(), names.end(), folder + "/" + target)) continue;
         Schedule schedule = library.find(folder + "/" + target);
-        if (declared.numerics.name == "f32" || folder != declared.name || fits_stages(schedule, declared, library)) return schedule;
+        const bool is_own = declared.numerics.name == "f32" || folder != declared.name;
+        if (is_own || fits_stages(schedule, declared, target_named(target), library)) return schedule;
     }
     return {};
 }
@@ -195,6 +192,24 @@ Match best_match(const Algorithm &declared, const Options &options, const Extent
 
 Match family_match(const Algorithm &declared, const Target &target, const Library &library) {
     return matched(declared, target, library, [](Match &, const std::vector<std::string> &) { return false; });
+}
+
+static Match callee_match(const Algorithm &callee, const Extents &fixed, const Target &target, const Library &library, bool family_only) {
+    Match match = family_only ? family_match(callee, target, library) : best_match(callee, {}, fixed, target, library);
+    if (match.how != Match::How::family) return match;
+    if (const std::string why = refusal(*match.schedule, callee, fixed, target, library); !why.empty()) {
+        match.passed_over.push_back(match.schedule->name() + ": " + why);
+        match.schedule.reset(), match.how = Match::How::none;
+    }
+    return match;
+}
+
+MatchCallee callees_matched(const Target &target, const Library &library, bool family_only, std::vector<CalleeMatch> *matches) {
+    return [=, &target, &library](const std::string &scope, const Algorithm &callee, const Extents &fixed) {
+        const Match match = callee_match(callee, fixed, target, library, family_only);
+        if (matches) matches->push_back({scope, callee, match});
+        return match.schedule;
+    };
 }
 
 std::vector<fs::path> looked_at(const Algorithm &declared, const Match &match, const std::vector<fs::path> &folders) {

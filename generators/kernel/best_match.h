@@ -19,6 +19,7 @@
 
 #include "algorithms/build/option.h"
 #include "algorithms/ir/algorithm.h"
+#include "generators/kernel/applied_schedule.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/provenance.h"
 #include "schedules/target/target.h"
@@ -42,6 +43,16 @@ const char *name_of(Match::How how);
 Match best_match(const Algorithm &declared, const Options &options, const Extents &fixed, const Target &target, const Library &library);
 // The family's alone.
 Match family_match(const Algorithm &declared, const Target &target, const Library &library);
+
+// What a call took of which its caller says nothing.
+struct CalleeMatch {
+    std::string scope;
+    Algorithm callee;
+    Match match;
+};
+// The best match for a callee, as for a kernel of its own; a family's schedule is taken only if it applies, since a callee may have the
+// name of an algorithm that it is not. Each is added to `matches`, if that is given, which like `target` and `library` outlives it.
+MatchCallee callees_matched(const Target &target, const Library &library, bool family_only, std::vector<CalleeMatch> *matches = nullptr);
 
 // What the choice depends on, for a build system: the files that were considered, and the folders whose listing tells whether
 // there are nearer ones. Where a folder is not there yet, the nearest one above it that is.

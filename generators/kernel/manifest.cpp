@@ -34,6 +34,11 @@ static ordered_json schedule_json(const PreparedKernel &p) {
         chain.push_back(link);
     }
     ordered_json schedule = {{"name", p.schedule->name()}, {"match", name_of(p.match.how)}, {"chain", chain}};
+    for (const CalleeSchedule &callee : p.applied.program.callees)
+        schedule["calls"].push_back({{"call", callee.scope},
+                                     {"name", callee.ancestry.front().name()},
+                                     {"match", callee.is_named ? "named" : "best"},
+                                     {"hash", callee.ancestry.front().hash()}});
     if (p.match.how == Match::How::nearest) schedule["tuned_for"] = p.match.tuned_for;
     if (p.match.is_predicted) schedule["predicted"] = true;
     return schedule;

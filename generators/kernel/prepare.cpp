@@ -10,7 +10,6 @@
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/derived_schedule.h"
-#include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
 #include "schedules/knobs/pattern.h"
@@ -61,6 +60,34 @@ static void note_match(const PreparedKernel &p, const std::string &derived) {
     std::cerr << "note: " << kernel << taken << "; --schedule chooses another\n";
 }
 
+// Of calls that the schedule says nothing of.
+static void note_callee(const PreparedKernel &p, const CalleeMatch &callee) {
+    const std::string call = p.declared.name + " on " + p.target.name + ": call '" + callee.scope + "': ";
+    for (const std::string &why : callee.match.passed_over) std::cerr << "note: " << call << "passed over " << why << "\n";
+    if (callee.match.schedule)
+        std::cerr << "note: " << call << "schedule '" << callee.match.schedule->name() << "', the best match for " << callee.callee.name
+                  << "; \"" << callee.scope << "\": {\"use\": …} in the schedule chooses another\n";
+}
+
+void take_schedule(PreparedKernel &p, const Schedule &schedule, const Library &library, bool family_only) {
+    p.schedule = schedule;
+    p.ancestry = library.ancestry(schedule);
+    p.callee_matches.clear();
+    p.applied =
+        applied_schedule(schedule, p.declared, p.fixed, library, callees_matched(p.target, library, family_only, &p.callee_matches));
+    p.resolved = p.applied.resolved;
+}
+
+static void watch_callees(PreparedKernel &p, const std::vector<std::filesystem::path> &folders) {
+    std::set<std::filesystem::path> all(p.watched.begin(), p.watched.end());
+    for (const CalleeMatch &callee : p.callee_matches)
+        for (const std::filesystem::path &path : looked_at(callee.callee, callee.match, folders)) all.insert(path);
+    for (const CalleeSchedule &callee : p.applied.program.callees)
+        for (const Schedule &s : callee.ancestry)
+            if (s.file()) all.insert(*s.file());
+    p.watched.assign(all.begin(), all.end());
+}
+
 static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
     p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
@@ -85,12 +112,13 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
         p.match.how = Match::How::named;
     }
     if (!p.schedule) return p;
-    p.ancestry = library.ancestry(*p.schedule);
-    const ResolvedSchedule stated = resolve(*p.schedule, library);
-    p.resolved = without_patterns(stated, p.declared);
+    take_schedule(p, *p.schedule, library, options.family_only);
+    watch_callees(p, folders);
+    if (!options.quiet)
+        for (const CalleeMatch &callee : p.callee_matches) note_callee(p, callee);
     if (!options.quiet && !options.schedule.empty())  // those that ship are for more than one size
-        for (const std::string &idle : idle_patterns(stated, p.declared))
-            std::cerr << "note: schedule '" << stated.name << "': " << idle << "\n";
+        for (const std::string &idle : idle_patterns(p.applied.program.resolved, p.declared))
+            std::cerr << "note: schedule '" << p.resolved.name << "': " << idle << "\n";
     check(p.resolved, p.declared);
     check_requires(p.resolved, p.target);
     return p;

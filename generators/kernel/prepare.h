@@ -18,10 +18,12 @@ struct PreparedKernel {
     std::optional<Schedule> schedule;            // none: every stage at root, in plain loops
     std::vector<Schedule> ancestry;              // the schedule, its parent, …
     Match match;                                 // how the schedule was come by
-    std::vector<std::filesystem::path> watched;  // beside the ancestry's files: what the choice of the schedule depends on
-    ResolvedSchedule resolved;
-    Kernel kernel;                 // one variant for each condition that can hold; the last has none
-    std::vector<Kernel> packings;  // one for each operand that it takes packed: "<kernel>_pack_<operand>"
+    std::vector<std::filesystem::path> watched;  // beside the ancestry's files: what the choice of schedules depends on
+    AppliedSchedule applied;                     // with those of callees
+    std::vector<CalleeMatch> callee_matches;     // of calls that the schedule says nothing of
+    ResolvedSchedule resolved;                   // of it
+    Kernel kernel;                               // one variant for each condition that can hold; the last has none
+    std::vector<Kernel> packings;                // one for each operand that it takes packed: "<kernel>_pack_<operand>"
 
     std::vector<Kernel> kernels() const;  // all, the kernel first
 };
@@ -30,6 +32,9 @@ struct PreparedKernel {
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);
+
+// Takes a schedule for a kernel that is declared, bound and has a target: its ancestry and what it resolves to, with its callees'.
+void take_schedule(PreparedKernel &prepared, const Schedule &schedule, const Library &library, bool family_only);
 
 // All of them: load algorithm, bind shape, load schedule, check, lower, verify tiles. Says on stderr which schedule was
 // taken when none was named, unless quiet. `name` is the kernel's ("" for the algorithm's own): a C identifier.

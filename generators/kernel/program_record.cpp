@@ -1,5 +1,7 @@
 #include "generators/kernel/program_record.h"
 
+#include <algorithm>
+
 #include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/counted_samples.h"
@@ -59,6 +61,11 @@ Provenance provenance_of(const PreparedKernel &p, const Extents &extents, int64_
     for (const Schedule &s : p.ancestry)
         if (&s == &p.ancestry.front()) all.stated = stated_hash(s);
         else all.ancestors.emplace_back(s.name(), stated_hash(s));
+    for (const CalleeSchedule &callee : p.applied.program.callees)
+        for (const Schedule &s : callee.ancestry) {
+            const std::pair<std::string, std::string> one(s.name(), stated_hash(s));
+            if (std::find(all.ancestors.begin(), all.ancestors.end(), one) == all.ancestors.end()) all.ancestors.push_back(one);
+        }
     if (p.target.is_gpu()) return all;  // whose blocks the model does not know
     try {
         const Extents symbolic = with_nominal(p.bound, extents), every = all_extents(p.bound, symbolic);

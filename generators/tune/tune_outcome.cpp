@@ -16,7 +16,7 @@
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/knobs/canonical.h"
-#include "schedules/knobs/pattern.h"
+#include "schedules/knobs/reduction_tree.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
@@ -27,12 +27,36 @@ namespace tessera {
 
 using nlohmann::ordered_json;
 
-// A schedule for the kernel that resolves to these stages.
-static Schedule schedule_of(const TuneRun &run, const KnobsByStage &stages) {
+// What a child of the parent has below it. Calls take the schedules that they took when this was tuned, those that matched by name from
+// now on; where these have variants, which a child cannot take away, none.
+static Fields inherited_from(const Schedule &parent, const TuneRun &run, KnobsByStage &stages) {
     const PreparedKernel &p = run.prepared;
+    Fields own = merged(parent, run.library);
+    if (p.declared.calls.empty()) return own;
+    const auto variants = own.find({"variants"});
+    const bool are_own = p.resolved.variants.size() == (variants == own.end() ? 0 : variants->second.value.size());
+    Fields all = are_own ? p.applied.program.fields : own;
+    if (variants != own.end()) all.insert(*variants);
+    for (const Call &call : p.declared.calls) {
+        const FieldPath use = {"stages", call.scope, name_of(Knob::use)};
+        const auto taken = all.find(use);
+        stages[call.scope].use = are_own && taken != all.end() ? taken->second.value.get<std::string>() : "none";
+        if (!own.count(use)) all.erase(use);
+    }
+    return all;
+}
+
+// A schedule for the kernel that resolves to these stages.
+static Schedule schedule_of(const TuneRun &run, const KnobsByStage &found) {
+    const PreparedKernel &p = run.prepared;
+    KnobsByStage stages = with_trees(found, inline_calls(p.declared));
+    const std::optional<Schedule> parent = parent_of(run);
+    for (const Call &call : p.declared.calls) stages[call.scope].use = "none";
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
-    const Schedule tuned = tuned_schedule(name, stages, parent_of(run), run.library, features);
+    const std::optional<Fields> inherited = parent ? std::optional(inherited_from(*parent, run, stages)) : std::nullopt;
+    const Schedule tuned =
+        parent ? tuned_schedule(name, stages, *parent, *inherited, features) : tuned_schedule(name, stages, parent, run.library, features);
     return tuned.for_algorithm(p.declared.name, surface_hash(p.declared));
 }
 
@@ -129,7 +153,8 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
     if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
     std::vector<Extents> extents;
     std::vector<KnobsByStage> stages;
-    for (const TunedShape &s : shapes) extents.push_back(s.run->extents), stages.push_back(stages_of(s));
+    for (const TunedShape &s : shapes)
+        extents.push_back(s.run->extents), stages.push_back(with_trees(stages_of(s), inline_calls(s.run->prepared.declared)));
     const std::vector<ShapeCase> cases =
         shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
     std::vector<TunedVariant> variants;

@@ -15,8 +15,6 @@
 #include "generators/kernel/manifest.h"
 #include "generators/tune/tune_space.h"
 #include "generators/tune/warm_starts.h"
-#include "schedules/artifact/merge.h"
-#include "schedules/knobs/pattern.h"
 #include "schedules/target/target_file.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
@@ -263,7 +261,7 @@ std::optional<Schedule> parent_of(const TuneRun &run) {
 
 PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
     PreparedKernel p = run.prepared;
-    p.schedule = tuned, p.ancestry = run.library.ancestry(tuned), p.resolved = without_patterns(resolve(tuned, run.library), p.declared);
+    take_schedule(p, tuned, run.library, run.options.kernel.family_only);
     p.kernel = lower_variants(p.declared.name, p.resolved, p.bound, p.target);
     return p;
 }

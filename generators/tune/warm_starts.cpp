@@ -32,12 +32,11 @@ std::vector<WarmStart> warm_starts_for(const PreparedKernel &p, const Extents &e
             const Schedule schedule = library.find(name);
             const auto provenance = provenance_of(schedule);
             if (!provenance || (p.schedule && name == p.schedule->name())) continue;
-            const ResolvedSchedule resolved = resolve(schedule, library);
-            if (provenance->task.algorithm != p.declared.name && resolved.surface != surface) continue;
+            if (provenance->task.algorithm != p.declared.name && resolve(schedule, library).surface != surface) continue;
             const double distance = distance_of(provenance->task, p, extents);
             if (!std::isfinite(distance)) continue;
             PreparedKernel with = p;
-            with.resolved = resolved;
+            take_schedule(with, schedule, library, true);
             all.push_back({name, knobs_for(with, all_extents(p.bound, extents)), distance});
         } catch (const UserError &) {  // `check` says so
         }
@@ -48,7 +47,13 @@ std::vector<WarmStart> warm_starts_for(const PreparedKernel &p, const Extents &e
         const auto family = family_match(p.declared, target_named(target), library).schedule;
         if (!family || (p.schedule && family->name() == p.schedule->name())) continue;
         const bool known = std::any_of(all.begin(), all.end(), [&](const WarmStart &r) { return r.name == family->name(); });
-        if (!known) all.push_back({family->name(), resolve(*family, library).stages, all.empty() ? 0 : all.back().distance});
+        if (known) continue;
+        try {
+            PreparedKernel with = p;
+            take_schedule(with, *family, library, true);
+            all.push_back({family->name(), with.resolved.stages, all.empty() ? 0 : all.back().distance});
+        } catch (const UserError &) {  // likewise
+        }
     }
     if (all.size() > most) all.resize(most);
     return all;

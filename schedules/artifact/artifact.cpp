@@ -69,6 +69,7 @@ StageKnobs StageKnobs::parallel(const std::vector<std::string> &loops) const { r
 StageKnobs StageKnobs::layout(const std::vector<std::string> &axes) const { return with(Knob::layout, axes); }
 StageKnobs StageKnobs::instruction(const std::string &family) const { return with(Knob::instruction, family); }
 StageKnobs StageKnobs::call(const std::string &how) const { return with(Knob::call, how); }
+StageKnobs StageKnobs::use(const std::string &schedule) const { return with(Knob::use, schedule); }
 StageKnobs StageKnobs::warps(int64_t count) const { return with(Knob::warps, count); }
 StageKnobs StageKnobs::remove(const std::string &knob) const {
     json document = *document_;
@@ -94,6 +95,10 @@ StageKnobs StageKnobs::tail(const std::string &dim, Tail policy) const {
 
 StageKnobs StageKnobs::split(const std::string &dim, Split::How how, int64_t size) const {
     return with(Knob::split, json_of(std::map<std::string, Split>{{dim, {how, size}}}));
+}
+
+StageKnobs StageKnobs::tree(const std::string &dim, const std::vector<int64_t> &lanes) const {
+    return with(Knob::split, json_of(std::map<std::string, Split>{{dim, {Split::How::tree, 0, lanes}}}));
 }
 
 StageKnobs StageKnobs::directive(const Directive &d) const { return with(Knob::directives, json_of(std::vector<Directive>{d})); }

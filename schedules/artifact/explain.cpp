@@ -12,11 +12,13 @@ using nlohmann::json;
 
 namespace {
 
-std::vector<std::string> chain_of(const Schedule &schedule, const Library &library) {
+std::vector<std::string> names_in(const std::vector<Schedule> &chain) {
     std::vector<std::string> names;
-    for (const Schedule &s : library.ancestry(schedule)) names.push_back(s.name());
+    for (const Schedule &s : chain) names.push_back(s.name());
     return names;
 }
+
+std::string chain_text(const std::vector<Schedule> &chain) { return join(names_in(chain), " -> ") + "\n"; }
 
 // Rows of cells as lines, the columns aligned.
 std::string table(const std::vector<std::vector<std::string>> &rows) {
@@ -35,26 +37,47 @@ std::string table(const std::vector<std::vector<std::string>> &rows) {
     return text;
 }
 
-}  // namespace
-
-std::string explain(const Schedule &schedule, const Library &library) {
+std::string table_of(const Fields &fields) {
     std::vector<std::vector<std::string>> rows;
-    for (const auto &[path, field] : merged(schedule, library)) {
+    for (const auto &[path, field] : fields) {
         std::string from = field.set_by;
         for (const auto &[ancestor, value] : field.overrode) from += ", over " + one_line(value) + " of " + ancestor;
         rows.push_back({pointer_of(path), one_line(field.value), from});
     }
-    return join(chain_of(schedule, library), " -> ") + "\n" + table(rows);
+    return table(rows);
 }
 
-json explain_json(const Schedule &schedule, const Library &library) {
+json json_of(const Schedule &schedule, const Library &library, const Fields &all) {
     json fields = json::array();
-    for (const auto &[path, field] : merged(schedule, library)) {
+    for (const auto &[path, field] : all) {
         json over = json::array();
         for (const auto &[ancestor, value] : field.overrode) over.push_back({{"from", ancestor}, {"value", value}});
         fields.push_back({{"field", pointer_of(path)}, {"value", field.value}, {"from", field.set_by}, {"over", over}});
     }
-    return {{"name", schedule.name()}, {"chain", chain_of(schedule, library)}, {"fields", fields}};
+    return {{"name", schedule.name()}, {"chain", names_in(library.ancestry(schedule))}, {"fields", fields}};
+}
+
+}  // namespace
+
+std::string explain(const Schedule &schedule, const Library &library) {
+    return chain_text(library.ancestry(schedule)) + table_of(merged(schedule, library));
+}
+
+json explain_json(const Schedule &schedule, const Library &library) { return json_of(schedule, library, merged(schedule, library)); }
+
+std::string explain(const Schedule &schedule, const Library &library, const ProgramSchedule &program) {
+    std::string text = chain_text(library.ancestry(schedule));
+    for (const CalleeSchedule &callee : program.callees)
+        text += callee.scope + ": " + (callee.is_named ? "" : "the best match, ") + chain_text(callee.ancestry);
+    return text + table_of(program.fields);
+}
+
+json explain_json(const Schedule &schedule, const Library &library, const ProgramSchedule &program) {
+    json document = json_of(schedule, library, program.fields);
+    document["calls"] = json::array();
+    for (const CalleeSchedule &callee : program.callees)
+        document["calls"].push_back({{"call", callee.scope}, {"chain", names_in(callee.ancestry)}, {"named", callee.is_named}});
+    return document;
 }
 
 std::string diff(const Schedule &a, const Schedule &b, const Library &library) {

@@ -45,7 +45,9 @@ void order(std::vector<Directive> &directives, const FieldPlace &where) {
     directives = done;
 }
 
-KnobsByStage read_stages(const Fields &fields, const FieldPlace &where) {
+}  // namespace
+
+KnobsByStage stages_of(const Fields &fields, const FieldPlace &where) {
     const json document = document_of(fields);
     KnobsByStage stages;
     if (!document.contains("stages")) return stages;
@@ -58,15 +60,11 @@ KnobsByStage read_stages(const Fields &fields, const FieldPlace &where) {
     return stages;
 }
 
-}  // namespace
-
 Fields merged(const Schedule &schedule, const Library &library) { return merge(library.ancestry(schedule)); }
 
-ResolvedSchedule resolve(const Schedule &schedule, const Library &library) {
-    const std::vector<Schedule> chain = library.ancestry(schedule);
-    const Fields fields = merge(chain);
+ResolvedSchedule resolved_of(const std::vector<Schedule> &chain, const Fields &fields) {
     ResolvedSchedule result;
-    result.name = schedule.name();
+    result.name = chain.front().name();
     result.chain = names_of(chain);
     const FieldPlace where{result.name, "", {result.chain.begin() + 1, result.chain.end()}};
     const json document = document_of(fields);
@@ -75,14 +73,24 @@ ResolvedSchedule resolve(const Schedule &schedule, const Library &library) {
         result.algorithm = document["algorithm"].value("name", "");
         result.surface = document["algorithm"].value("surface", "");
     }
-    result.stages = read_stages(fields, where / "stages");
-    if (!document.contains("variants")) return result;
-    for (size_t i = 0; i < document["variants"].size(); i++) {
-        const json &variant = document["variants"][i];
+    result.stages = stages_of(fields, where / "stages");
+    return result;
+}
+
+ResolvedSchedule resolve(const Schedule &schedule, const Library &library) {
+    const std::vector<Schedule> chain = library.ancestry(schedule);
+    const Fields fields = merge(chain);
+    ResolvedSchedule result = resolved_of(chain, fields);
+    const auto stated = fields.find({"variants"});
+    if (stated == fields.end()) return result;
+    const FieldPlace where{result.name, "", {result.chain.begin() + 1, result.chain.end()}};
+    const json &variants = stated->second.value;
+    for (size_t i = 0; i < variants.size(); i++) {
+        const json &variant = variants[i];
         const FieldPlace at = where / "variants" / std::to_string(i);
         Fields own = fields;
         apply(own, json{{"stages", variant["stages"]}}, result.name, {}, false);
-        result.variants.push_back({read_conditions(variant["when"], at / "when"), read_stages(own, at / "stages")});
+        result.variants.push_back({read_conditions(variant["when"], at / "when"), stages_of(own, at / "stages")});
     }
     return result;
 }

@@ -11,6 +11,7 @@
 #pragma once
 #include "schedules/artifact/fields.h"
 #include "schedules/artifact/library.h"
+#include "schedules/artifact/read.h"
 #include "schedules/knobs/schedule.h"
 
 namespace tessera {
@@ -21,6 +22,10 @@ Fields merged(const Schedule &schedule, const Library &library);
 // UserError as Library::ancestry, schedule.nothing-to-delete, and those of read.h if fields of several ancestors contradict each
 // other; schedule.directive for a directive that comes after a missing one or after itself.
 ResolvedSchedule resolve(const Schedule &schedule, const Library &library);
+
+// Merged fields as a schedule without variants, of the chain that states them; its stages alone.
+ResolvedSchedule resolved_of(const std::vector<Schedule> &chain, const Fields &fields);
+KnobsByStage stages_of(const Fields &fields, const FieldPlace &where);
 
 // A schedule of the same name without a parent that resolves to an equal value.
 Schedule flatten(const Schedule &schedule, const Library &library);

@@ -43,7 +43,7 @@ struct Provenance {
     std::string resolved;                                        // of the tile program, or of several variants' together
     std::string semantic;                                        // of the algorithm as its author declared it
     std::string stated;                                          // stated_hash of the artifact
-    std::vector<std::pair<std::string, std::string>> ancestors;  // names with their stated_hash, nearest first
+    std::vector<std::pair<std::string, std::string>> ancestors;  // names with their stated_hash, nearest first; then those of callees
     std::string version;                                         // of Tessera
     std::optional<Prediction> predicted;                         // nothing where no extents are known
     std::map<std::string, double> counts;                        // of the program: instructions, bytes

@@ -162,11 +162,36 @@ PrefetchRule prefetch(const json &value, const std::set<std::string> &stages, co
     return result;
 }
 
+// Of a reduction tree.
+std::vector<int64_t> tree_levels(const json &list, const FieldPlace &where) {
+    constexpr size_t most = 8;
+    std::vector<int64_t> levels;
+    for (size_t i = 0; i < array(list, where, "an array of lanes, most first").size(); i++) {
+        const FieldPlace at = where / std::to_string(i);
+        levels.push_back(integer(list[i], at, 2, max_tile, "a number of lanes"));
+        if (i > 0 && (levels[i] >= levels[i - 1] || levels[i - 1] % levels[i] != 0))
+            at.fail("schedule.range", "expected fewer lanes than the " + std::to_string(levels[i - 1]) + " before, of which they are a " +
+                                          "divisor; got " + std::to_string(levels[i]) + ". Write the levels of a tree as in [64, 16, 4].");
+    }
+    if (levels.empty() || levels.size() > most)
+        where.fail("schedule.range", "expected from 1 to " + std::to_string(most) + " levels of a reduction tree; got " +
+                                         std::to_string(levels.size()) + ". Write them as in [64, 16, 4].");
+    return levels;
+}
+
 Split split(const json &value, const FieldPlace &where) {
-    known_fields(object(value, where, "an object with how and size"), where, {"how", "size"});
+    known_fields(object(value, where, "an object with lanes, or with how and size"), where, {"how", "size", "lanes"});
+    if (value.contains("lanes")) {
+        for (const char *other : {"how", "size"})
+            if (value.contains(other))
+                (where / other)
+                    .fail("schedule.unknown-field",
+                          std::string("a reduction tree, which 'lanes' states, has no '") + other + "'. Remove one of the two.");
+        return {Split::How::tree, 0, tree_levels(value["lanes"], where / "lanes")};
+    }
     static const std::vector<std::string> ways = {"chunks", "threads", "lanes", "online", "passes"};
     const std::string how = choice(field(value, where, "how"), where / "how", ways);
-    Split result{static_cast<Split::How>(std::find(ways.begin(), ways.end(), how) - ways.begin()), 0};
+    Split result{static_cast<Split::How>(std::find(ways.begin(), ways.end(), how) - ways.begin())};
     if (result.how != Split::How::passes) {
         result.size = integer(field(value, where, "size"), where / "size", 1, max_tile, "the size of a piece");
     } else if (value.contains("size")) {
@@ -250,6 +275,14 @@ std::string instruction(const json &value, const FieldPlace &where) {
     return name;
 }
 
+std::string use(const json &value, const FieldPlace &where) {
+    const std::string name = string(value, where, "the name of a callee's schedule, or \"none\"");
+    if (!is_schedule_name(name))
+        where.fail("schedule.outside", "expected the name of a callee's schedule, such as \"linear_gelu/avx512\", or \"none\"; got " +
+                                           shortened(value) + ". Name one of a schedule folder.");
+    return name;
+}
+
 // A knob's form and range.
 void read_knob(Knob knob, const json &value, const std::set<std::string> &stages, const FieldPlace &where, Knobs &k) {
     switch (knob) {
@@ -282,6 +315,7 @@ void read_knob(Knob knob, const json &value, const std::set<std::string> &stages
         break;
     case Knob::instruction: k.instruction = instruction(value, where); break;
     case Knob::call: k.call = choice(value, where, {"inline", "once"}); break;
+    case Knob::use: k.use = use(value, where); break;
     case Knob::warps: k.warps = integer(value, where, 1, 32, "a number of warps"); break;
     case Knob::directives: k.directives = directives(value, where); break;
     }

@@ -54,6 +54,10 @@ json json_of(const std::map<std::string, Split> &splits) {
     static const char *const ways[] = {"chunks", "threads", "lanes", "online", "passes"};
     json all = json::object();
     for (const auto &[dim, split] : splits) {
+        if (split.how == Split::How::tree) {
+            all[dim] = {{"lanes", split.levels}};
+            continue;
+        }
         all[dim] = {{"how", ways[static_cast<size_t>(split.how)]}};
         if (split.how != Split::How::passes) all[dim]["size"] = split.size;
     }

@@ -8,6 +8,7 @@
 #include "schedules/knobs/knob.h"
 #include "schedules/knobs/notation.h"
 #include "schedules/knobs/pieces.h"
+#include "schedules/knobs/reduction_tree.h"
 #include "schedules/target/target.h"
 #include "support/text/error.h"
 
@@ -151,14 +152,12 @@ void check(const ResolvedSchedule &schedule, const Algorithm &declared) {
 
 void check_stages(const ResolvedSchedule &schedule, int variant, const Algorithm &after_splits) {
     const FieldPlace where = place_of(schedule, variant);
-    const Stages *stages = &schedule.stages;
-    if (variant >= 0) {
-        require(static_cast<size_t>(variant) < schedule.variants.size(), "a variant has a number");
-        stages = &schedule.variants[static_cast<size_t>(variant)].stages;
-    }
+    require(variant < static_cast<int>(schedule.variants.size()), "a variant has a number");
+    const Stages stages =
+        without_trees(variant < 0 ? schedule.stages : schedule.variants[static_cast<size_t>(variant)].stages, after_splits);
     const Algorithm addressed = as_addressed(after_splits);
-    for (const auto &[name, k] : *stages)
-        if (!is_only_for_declared(k)) check_stage(name, *stages, addressed, where / "stages" / name);
+    for (const auto &[name, k] : stages)
+        if (!is_only_for_declared(k)) check_stage(name, stages, addressed, where / "stages" / name);
 }
 
 }  // namespace tessera

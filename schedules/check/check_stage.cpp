@@ -175,7 +175,8 @@ private:
             break;
         case Knob::tail: check_dims(stage, k.tail, stage.looped(), at); break;
         case Knob::split:
-        case Knob::call: break;  // of the algorithm as declared: check.cpp
+        case Knob::call:
+        case Knob::use: break;  // of the algorithm as declared: check.cpp
         case Knob::instruction:
         case Knob::warps: break;       // name nothing of the algorithm
         case Knob::directives: break;  // written into other knobs

@@ -38,6 +38,7 @@ enum class Knob : uint8_t {
     split,
     instruction,
     call,
+    use,
     warps,
     directives
 };
@@ -80,6 +81,7 @@ inline constexpr std::array knob_rules = {
     KnobRule{Knob::split, "split", Merge::entries, About::declared},
     KnobRule{Knob::instruction, "instruction", Merge::whole, About::loops},
     KnobRule{Knob::call, "call", Merge::whole, About::declared},
+    KnobRule{Knob::use, "use", Merge::whole, About::declared},
     KnobRule{Knob::warps, "warps", Merge::whole, About::stage},
     KnobRule{Knob::directives, "directives", Merge::by_id, About::loops},
 };
@@ -104,10 +106,10 @@ const std::vector<std::string> &knob_names();
 // The fields in the order of the enumeration. A field that is added to Knobs does not compile before it is named here.
 template <typename AnyKnobs>
 auto fields_of(AnyKnobs &knobs) {
-    auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, warps,
-           directives] = knobs;
+    auto &[place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call, use,
+           warps, directives] = knobs;
     return std::tie(place, block, k, micro, levels, loops, vector, unroll, parallel, pack, prefetch, layout, tail, split, instruction, call,
-                    warps, directives);
+                    use, warps, directives);
 }
 static_assert(std::tuple_size_v<decltype(fields_of(std::declval<Knobs &>()))> == knob_rules.size(), "every field is a knob");
 

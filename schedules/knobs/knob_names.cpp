@@ -77,4 +77,24 @@ Knobs renamed(const Knobs &knobs, const KnobNames &names) {
     return result;
 }
 
+KnobNames with_packed_stages(const KnobNames &names, const KnobsByStage &stages) {
+    std::map<std::string, std::string> packed;
+    for (const auto &[stage, knobs] : stages)
+        for (const auto &[operand, pack] : knobs.pack)
+            packed[stage + "." + operand + ".packed"] = names.stage(stage) + "." + names.tensor(operand) + ".packed";
+    KnobNames result = names;
+    result.stage = [packed, stage = names.stage](const std::string &name) {
+        auto copy = packed.find(name);
+        return copy == packed.end() ? stage(name) : copy->second;
+    };
+    return result;
+}
+
+KnobsByStage renamed(const KnobsByStage &stages, const KnobNames &names) {
+    const KnobNames all = with_packed_stages(names, stages);
+    KnobsByStage result;
+    for (const auto &[stage, knobs] : stages) result[all.stage(stage)] = renamed(knobs, all);
+    return result;
+}
+
 }  // namespace tessera

@@ -16,4 +16,9 @@ struct KnobNames {
 
 Knobs renamed(const Knobs &knobs, const KnobNames &names);
 
+// The same names, with those of the stages that the packs of `stages` add: "acc.w.packed" has both a stage and an operand in it.
+KnobNames with_packed_stages(const KnobNames &names, const KnobsByStage &stages);
+// Every stage's knobs and its name.
+KnobsByStage renamed(const KnobsByStage &stages, const KnobNames &names);
+
 }  // namespace tessera

@@ -66,9 +66,11 @@ struct PrefetchRule {
 //   lanes    `size` interleaved partial results, lane i taking every size-th element, then a fold over the lanes
 //   online   a running element, combined with each piece's batch form
 //   passes   the monoid's batch form over the whole dim (size is not given)
+//   tree     into lanes, those into fewer lanes, and so on (reduction_tree.h writes it out as splits of the kind `lanes`)
 struct Split {
-    enum class How : uint8_t { chunks, threads, lanes, online, passes } how = How::chunks;
+    enum class How : uint8_t { chunks, threads, lanes, online, passes, tree } how = How::chunks;
     int64_t size = 0;
+    std::vector<int64_t> levels = {};  // of a tree: lanes of each level, most first; each divides the one before
     friend bool operator==(const Split &, const Split &) = default;
 };
 
@@ -100,6 +102,7 @@ struct Knobs {
     std::map<std::string, Split> split;            // reduced or scanned dim -> split
     std::optional<std::string> instruction;        // "fma"
     std::optional<std::string> call;               // "inline" or "once": for the scope of a Call; stages keep their names
+    std::optional<std::string> use;                // for the scope of a Call: the callee's schedule, or "none" (callee_schedules.h)
     std::optional<int64_t> warps;                  // GPU: warps in a block
     std::vector<Directive> directives;
     friend bool operator==(const Knobs &, const Knobs &) = default;

@@ -16,10 +16,12 @@
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
 #include "compiler/rewrite/split.h"
+#include "schedules/artifact/callee_schedules.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/notation.h"
+#include "schedules/knobs/written_out.h"
 #include "support/text/error.h"
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
@@ -252,7 +254,8 @@ TEST_CASE("a space has the schedules that ship") {
                 Extents large = fitting(k.algorithm, k.extents);
                 for (auto &[dim, extent] : large)
                     if (extent > 3) extent = 1536;
-                const ResolvedSchedule schedule = resolve(library.find(name), library);
+                const ResolvedSchedule schedule =
+                    written_out(resolve_program(library.find(name), k.algorithm, {}, library, {}).resolved, k.algorithm);
                 auto is_there = [&](const KnobsByStage &stages, const Extents &extents) {
                     const SearchSpace space{bind_extents(k.algorithm, extents), target_named(target), {}, 1, {}, {}, {"w"}};
                     const TileProgram program = lower(space.algorithm, stages, space.target),

@@ -52,6 +52,20 @@ TEST_CASE("a child states what differs, deletes what is gone, and has no variant
     CHECK(resolve(child, library).variants.empty());
 }
 
+TEST_CASE("calls keep the schedules that they took where the parent is extended, and take none where everything is stated") {
+    Library library;
+    library.add(Schedule("p").stage("up", StageKnobs().use("linear/x")).stage("y", StageKnobs().vector({{"N", 8}}).unroll({{"K", 4}})));
+    Fields inherited = merged(library.find("p"), library);
+    inherited[{"stages", "up.acc", "micro", "N"}] = {16, "linear/x at up", {}, 0};
+    KnobsByStage stages = resolve(library.find("p"), library).stages;
+    stages["up.acc"].micro = {{"N", 8}};
+    stages["down"].use = "none";
+    const Schedule child = tuned_schedule("t", stages, library.find("p"), inherited, {});
+    CHECK(child.parent_name() == "p");
+    CHECK(child.document()["stages"] == nlohmann::json::parse(R"({"down": {"use": "none"}, "up.acc": {"micro": {"N": 8}}})"));
+    CHECK(tuned_schedule("t", stages, {}, library, {}).document()["stages"]["up"]["use"] == "none");
+}
+
 TEST_CASE("knobs are compared and taken back one by one") {
     Library library;
     library.add(parent());

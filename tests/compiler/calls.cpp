@@ -89,6 +89,33 @@ TEST_CASE("a callee is lowered in its own names") {
     CHECK(to_text(program).find("  invoke linear(up.y, w_down, b_down, down.y, K=|F|, M=|M|, N=8)\n") != std::string::npos);
 }
 
+TEST_CASE("what a callee packs is scheduled in its own names too") {
+    Stages stages;
+    for (std::string scope : {"up", "down", "norm"}) stages[scope].call = "once";
+    stages["down.acc"].place = Place{Place::Kind::at, "down.y", "tile"};
+    stages["down.acc"].micro = {{"D", 8}, {"M", 2}}, stages["down.acc"].vector = {{"D", 8}};
+    stages["down.acc"].pack["w_down"] = {"root", {{"D", 8, false}, {"F", 0, false}, {"D", 8, true}}};
+    stages["down.acc.w_down.packed"].place = Place{Place::Kind::at, "down.y", "micro.D"};
+    stages["down.y"].micro = {{"D", 8}}, stages["down.y"].levels["tile"] = {{"M", 2}};
+    stages["down.y"].loops = {"micro.D", "tile.M"}, stages["down.y"].vector = {{"D", 8}};
+    const TileProgram once = lowered("k", library::feed_forward({}), stages, target_named("avx2"));
+    REQUIRE(once.programs.size() == 3);
+    Stages own;
+    for (const auto &[name, k] : take_callees(library::feed_forward({}), stages).at(1).stages) own[name] = k;
+    CHECK(own.count("acc.w.packed") == 1);
+    CHECK(own.at("acc.w.packed").place == Place{Place::Kind::at, "y", "micro.N"});
+}
+
+TEST_CASE("a callee's schedule that was not merged in is no schedule of plain loops: the words") {
+    Stages stages;
+    stages["up"].use = "linear_gelu/avx2";
+    check_words([&] { lower(library::feed_forward({}), stages, target_named("avx2")); },
+                {"error[schedule.use]: up: it uses the callee's schedule 'linear_gelu/avx2', which is no part of these knobs. Resolve the "
+                 "schedule with resolve_program"});
+    stages["up"].use = "none";
+    CHECK_NOTHROW(lower(library::feed_forward({}), stages, target_named("avx2")));
+}
+
 TEST_CASE("calls that cannot be emitted once") {
     Algorithm a = library::feed_forward({});
     auto refused = [&](const std::function<void(Stages &)> &change, const std::string &words) {

@@ -9,7 +9,7 @@
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
-#include "schedules/knobs/pattern.h"
+#include "schedules/knobs/written_out.h"
 #include "support/text/error.h"
 
 namespace tessera::test {
@@ -539,7 +539,7 @@ std::vector<Case> gpu_cases() {
     auto shipped = [&](const std::string &name, const Algorithm &algorithm, const std::vector<std::string> &dims,
                        const std::vector<std::vector<int64_t>> &values) -> Case & {
         Case &c = add(name + "_shipped", algorithm, dims, values);
-        c.stages = without_patterns(resolve(schedules.find(name + "/opencl"), schedules), algorithm).stages;
+        c.stages = written_out(resolve(schedules.find(name + "/opencl"), schedules), algorithm).stages;
         return c;
     };
     auto transform = [&](const std::string &name, Algorithm (*make)(const Numerics &, const Options &), std::vector<int64_t> lengths) {

@@ -105,4 +105,29 @@ TEST_CASE("a split of another stage changes no address and no bit of a stage") {
     }
 }
 
+TEST_CASE("a reduction tree is the program of splits inside each other") {
+    const Algorithm a = library::softmax({});
+    const StageKnobs placed = place("y.M");
+    const Schedule y = Schedule("s").stage("exp", placed).stage("y", StageKnobs().vector({{"N", 8}}).parallel({"M"}));
+    Schedule tree = y, splits = y;
+    for (const char *stage : {"max", "sum"}) {
+        const std::string s = stage;
+        tree = tree.stage(s, placed.vector({{"N", 8}}).tree("N", {32, 8, 2}));
+        splits =
+            splits
+                .stage(s,
+                       placed.unroll({{"N.i.i.i", 2}}).split("N", How::lanes, 32).split("N.i", How::lanes, 8).split("N.i.i", How::lanes, 2))
+                .stage(s + ".partial", placed.micro({{"N.i", 32}}).vector({{"N.i", 8}}))
+                .stage(s + ".partial2", placed.micro({{"N.i.i", 8}}).vector({{"N.i.i", 8}}).unroll({{"N.i.o", 4}}))
+                .stage(s + ".partial3", placed.micro({{"N.i.i.i", 2}}).unroll({{"N.i.i.o", 4}}));
+    }
+    const ResolvedSchedule one = resolve(tree, Library()), other = resolve(splits, Library());
+    const Target target = target_named("avx2");
+    CHECK(resolved_hash(lower(a, one.stages, target)) == resolved_hash(lower(a, other.stages, target)));
+    CHECK(dims_of(apply_splits(a, one.stages)) == dims_of(apply_splits(a, other.stages)));
+    CHECK_NOTHROW(check_stages(one, -1, apply_splits(a, one.stages)));
+    check_words([&] { check_stages(resolve(tree.stage("max.partial4", place("y.M")), Library()), -1, apply_splits(a, one.stages)); },
+                {"error[schedule.unknown-stage]: schedule 's' at /stages/max.partial4: softmax has no stage 'max.partial4'"});
+}
+
 }  // namespace tessera::test_split

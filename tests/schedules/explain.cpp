@@ -31,10 +31,8 @@ TEST_CASE("explain as JSON") {
     const json explained = explain_json(leaf, Library());
     CHECK(explained["name"] == "leaf");
     CHECK(explained["chain"] == json({"leaf", "middle", "base"}));
-    CHECK(
-        explained["fields"][0] ==
-        json::parse(
-            R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf",
+    CHECK(explained["fields"][0] == json::parse(
+                                        R"({"field": "/stages/acc/block/M", "value": 48, "from": "leaf",
                 "over": [{"from": "middle", "value": 64}, {"from": "base", "value": 96}]})"));
     CHECK(explained["fields"].size() == 4);
 }

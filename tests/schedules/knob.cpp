@@ -28,6 +28,7 @@ static const json &statements() {
                              {"split", {{"K", {{"how", "lanes"}, {"size", 16}}}}},
                              {"instruction", "fma"},
                              {"call", "once"},
+                             {"use", "linear/avx2"},
                              {"warps", 4},
                              {"directives", {{{"id", "a"}, {"op", "unroll"}, {"loop", "K"}, {"factor", 2}}}}};
     return all;

@@ -39,6 +39,17 @@ TEST_CASE("every name in knobs is asked for, in its context") {
     CHECK(r.directives[0].loop == "own:K");
 }
 
+TEST_CASE("a stage that packs an operand is renamed with both") {
+    KnobsByStage stages;
+    stages["acc"].pack["w"] = {};
+    stages["acc.w.packed"].place = Place{Place::Kind::at, "acc.w.packed", "K"};
+    stages["y.w.packed"];  // of no pack
+    const KnobsByStage r = renamed(stages, prefixed());
+    CHECK(r.at("s.acc.t.w.packed").place->stage == "s.acc.t.w.packed");
+    CHECK(r.count("s.acc") == 1);
+    CHECK(r.count("s.y.w.packed") == 1);
+}
+
 TEST_CASE("names that stay give the same knobs") {
     KnobNames same;
     same.dim = same.stage = same.tensor = [](const std::string &name) { return name; };

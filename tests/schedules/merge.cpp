@@ -37,8 +37,9 @@ TEST_CASE("the whole of a knob, typed") {
     CHECK(k.pack == std::map<std::string, Pack>{{"w", {"block", {{"N", 48, false}, {"K", 0, false}, {"N", 48, true}}}}});
     CHECK(k.prefetch == std::map<std::string, PrefetchRule>{{"w", {"y", "block.M", 2}}, {"x", {"", "", 0}}});
     CHECK(k.tail == std::map<std::string, Tail>{{"M", Tail::mask}});
-    CHECK(k.split == std::map<std::string, Split>{{"K", {Split::How::lanes, 16}}, {"L", {Split::How::passes, 0}}});
-    CHECK((k.call == "once" && k.warps == 4));
+    CHECK(k.split == std::map<std::string, Split>{
+                         {"K", {Split::How::lanes, 16}}, {"L", {Split::How::passes, 0}}, {"R", {Split::How::tree, 0, {64, 16, 4}}}});
+    CHECK((k.call == "once" && k.use == "linear/f32/avx512" && k.warps == 4));
     CHECK(k.directives == std::vector<Directive>{{"p", "", "parallel", "k.K", 2}});
     CHECK(r.stages.count("z") == 0);
     CHECK(r.stages.count("y") == 0);

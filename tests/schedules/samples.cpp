@@ -39,9 +39,14 @@ const char *const full_text = R"({
       "prefetch": {"w": {"loop": "y.block.M", "ahead": 2}, "x": {}},
       "layout": ["N/16", "M", "N%16"],
       "tail": {"M": "mask", "N": null},
-      "split": {"K": {"how": "lanes", "size": 16}, "L": {"how": "passes"}},
+      "split": {
+        "K": {"how": "lanes", "size": 16},
+        "L": {"how": "passes"},
+        "R": {"lanes": [64, 16, 4]}
+      },
       "instruction": "fma",
       "call": "once",
+      "use": "linear/f32/avx512",
       "warps": 4,
       "directives": [
         {"id": "p", "after": "q", "op": "parallel", "loop": "k.K", "factor": 2},
@@ -102,7 +107,7 @@ Extents extents(std::mt19937 &random) {
 StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
     StageKnobs s;
     for (int i = below(random, 8); i >= 0; i--) {
-        switch (below(random, 17)) {
+        switch (below(random, 18)) {
         case 0: s = s.place(pick(random, {"root", "inline", "y.micro", "y.block.N", "y.partial.K.o"})); break;
         case 1: s = s.block(extents(random)); break;
         case 2: s = s.k(extents(random)); break;
@@ -123,6 +128,7 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
         case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
         case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})); break;
         case 14: s = s.call(pick(random, {"inline", "once"})).warps(4); break;
+        case 15: s = s.tree(dim(random), {32, 8, 2}); break;
         default: s = s.directive({pick(random, {"p", "q", "r", "s"}), "", "parallel", "k.K", 1 + below(random, 8)});
         }
     }

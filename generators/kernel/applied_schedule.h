@@ -1,0 +1,23 @@
+// A schedule as it applies to one kernel: merged with its ancestors and with the schedules of the kernel's callees, in the kernel's
+// names, its short forms written out.
+#pragma once
+#include "schedules/artifact/callee_schedules.h"
+
+namespace tessera {
+
+struct AppliedSchedule {
+    ProgramSchedule program;
+    ResolvedSchedule resolved;  // written out
+};
+
+// What finds the schedule of a callee that nothing is said of: CalleeRules::match, or none.
+using MatchCallee = decltype(CalleeRules::match);
+
+// `fixed` are the dims that the kernel fixes. UserError as resolve_program; the schedule's own addresses are left to check.h.
+AppliedSchedule applied_schedule(const Schedule &schedule, const Algorithm &declared, const Extents &fixed, const Library &library,
+                                 const MatchCallee &match);
+
+// Whether every address of the schedule leads somewhere in the algorithm, before and after its splits. UserErrors of check.h.
+void check_addresses(const ResolvedSchedule &schedule, const Algorithm &declared);
+
+}  // namespace tessera
