@@ -8,6 +8,7 @@
 #include "algorithms/text/hash.h"
 #include "autotune/search/derive.h"
 #include "costmodel/model/counted_samples.h"
+#include "generators/kernel/applied_schedule.h"
 #include "generators/kernel/lower_variants.h"
 #include "generators/kernel/manifest.h"
 #include "generators/kernel/model_choice.h"
@@ -49,7 +50,7 @@ static std::string key_of(const Registry &registry, const Algorithm &bound, cons
 // Whether every variant lowers. That the programs are safe is known of each, and whoever prepares a kernel verifies it.
 static bool is_usable(const Schedule &schedule, const Algorithm &bound, const Target &target) {
     try {
-        lower_variants(bound.name, resolve(schedule, Library()), bound, target);
+        lower_variants(bound.name, applied_schedule(schedule, bound, {}, Library(), {}).resolved, bound, target);
         return true;
     } catch (const UserError &) { return false; }
 }
@@ -74,9 +75,14 @@ static bool keep(const Schedule &schedule, const fs::path &file) {
 
 static Schedule schedule_of(const Derivation &derived, const Algorithm &declared, const Algorithm &bound, const Target &target) {
     const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
+    KnobsByStage stages = derived.stages;
+    for (const Call &call : declared.calls) stages[call.scope].use = "none";  // what is stated is all
     const Schedule general =
-        tuned_schedule(name, derived.stages, {}, Library(), target.features).for_algorithm(declared.name, surface_hash(declared));
-    const Schedule all = with_variants(general, derived.stages, derived.variants);
+        tuned_schedule(name, stages, {}, Library(), target.features).for_algorithm(declared.name, surface_hash(declared));
+    std::vector<TunedVariant> variants = derived.variants;
+    for (TunedVariant &v : variants)
+        for (const Call &call : declared.calls) v.stages[call.scope].use = "none";
+    const Schedule all = with_variants(general, stages, variants);
     if (is_usable(all, bound, target)) return all;
     return is_usable(general, bound, target) ? general : Schedule(name).for_algorithm(declared.name, surface_hash(declared));
 }
