@@ -19,4 +19,15 @@ TEST_CASE("index arithmetic is evaluated where the loops stand") {
     CHECK(at.value(extent("nobody")) == 0);
 }
 
+TEST_CASE("positions that are loaded are as far apart as typical rows are long, and other data counts as 0") {
+    LoopPositions at;
+    at.loops = {{"i", 7}, {"j", 2}};
+    const Expr i = variable("i"), j = variable("j");
+    CHECK(at.value(cast(DType::index, load("offsets", DType::i64, {i + Expr(1)}) - load("offsets", DType::i64, {i}))) == 64);
+    CHECK(at.value(cast(DType::index, load_or("offsets", DType::i32, {i}, i < Expr(9), constant(DType::i32, 0)))) == 7 * 64);
+    CHECK(at.value(cast(DType::index, load("table", DType::i32, {i, j}))) == 0);
+    CHECK(at.value(load("mask", DType::boolean, {i})) == 0);
+    CHECK(at.value(cast(DType::index, load("x", DType::f32, {i}))) == 0);
+}
+
 }  // namespace tessera::test_index_value

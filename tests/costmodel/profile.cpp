@@ -104,6 +104,26 @@ TEST_CASE("a last block that is smaller is counted as small as it is") {
     CHECK(profile(product, k).fma == 64 * 96 * 128 / 16);
 }
 
+TEST_CASE("rows that data bounds count as typical ones, as far as there are elements") {
+    const Algorithm rows = bind_extents(library::segmented_sum({}), {{"B", 10}, {"N", 16}, {"T", 1000}});
+    CHECK(profile(rows, {}).arithmetic == 10 * 64 * 16);
+    const Algorithm few = bind_extents(library::segmented_sum({}), {{"B", 10}, {"N", 16}, {"T", 100}});
+    CHECK(profile(few, {}).arithmetic == 100 * 16);
+}
+
+TEST_CASE("what no iteration reaches counts nothing") {
+    Knobs k;
+    k.micro = {{"M", 8}, {"N", 48}}, k.vector = {{"N", 16}};
+    const Algorithm whole = library::matmul({});
+    const Target target = target_named("avx512");
+    const TileProgram program = lower(whole, {{"y", k}}, target);
+    // No tail is taken.
+    const Profile p = profile_of(program, {{"M", 64}, {"N", 96}, {"K", 128}}, target, 1);
+    CHECK(p.fma == 64 * 96 * 128 / 16);
+    CHECK(p.masked == 0);
+    CHECK(profile_of(program, {{"M", 64}, {"N", 0}, {"K", 128}}, target, 1).fma == 0);
+}
+
 TEST_CASE("a fold that is written out waits as long, and has no more accumulators") {
     Knobs rolled;
     rolled.micro = {{"N", 32}}, rolled.vector = {{"N", 16}};
