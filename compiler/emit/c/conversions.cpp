@@ -168,10 +168,6 @@ std::string Operations::convert_scalar(DType to, DType from, Rounding rounding, 
 std::string Operations::cast(DType to, CType from, Rounding rounding, bool saturate) {
     if (!from.lanes) return convert_scalar(to, from.element, rounding, saturate);
     const CType result{to, from.lanes};
-    if (is_halved(result) || is_halved(from)) {
-        const std::string half = cast(to, {from.element, from.lanes / 2}, rounding, saturate);
-        return in_halves(half.substr(0, half.rfind('x') + 1) + std::to_string(from.lanes), result, {from}, half);
-    }
     if (is_narrow_float(from.element) && to == DType::f32) return half(DType::f32, from.element, from.lanes);
     if (from.element == DType::f32 && is_narrow_float(to)) return half(to, DType::f32, from.lanes);
     const std::string scalar = convert_scalar(to, from.element, rounding, saturate);

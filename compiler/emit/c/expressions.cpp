@@ -31,7 +31,6 @@ Run::Value Run::call(CType type, const std::string &function, const std::vector<
 }
 
 Run::Value Run::infix(CType type, const Value &a, const std::string &sign, const Value &b, int precedence, int left, int right) {
-    if (type.lanes && operations_.is_halved(type)) return call(type, operations_.infix(sign, type), {a, b});
     const bool cheap = type.element == DType::index && !type.lanes && precedence <= sum;
     return make(type, {operand(a, left), {sign, -1, 0}, operand(b, right)}, precedence, cheap);
 }
@@ -46,15 +45,7 @@ Run::Value Run::widened(const Value &v, int lanes) {
     return all;
 }
 
-Run::Value Run::negated(const Value &v) {
-    if (v.lanes() && operations_.is_halved(v.type)) return call(v.type, operations_.prefix('-', v.type), {v});
-    return make(v.type, {{"-", -1, 0}, operand(v, primary)}, prefix);
-}
-
-Run::Value Run::inverted(const Value &v) {
-    if (v.lanes() && operations_.is_halved(v.type)) return call(v.type, operations_.prefix('~', v.type), {v});
-    return make(v.type, {{!v.lanes() && v.type.element == DType::boolean ? "!" : "~", -1, 0}, operand(v, primary)}, prefix);
-}
+Run::Value Run::negated(const Value &v) { return make(v.type, {{"-", -1, 0}, operand(v, primary)}, prefix); }
 
 Run::Value Run::both(const Value &a, const Value &b) {
     const int lanes = std::max(a.lanes(), b.lanes());
@@ -149,7 +140,7 @@ Run::Value Run::compare(Op op, const Expr &a, const Expr &b) {
             const int64_t more = (op == Op::le) == step.is_constant(1) ? 1 : 0;
             const Expr n = plus(step.is_constant(1) ? minus(y->base, x->base) : minus(x->base, y->base), Expr(more));
             const Value below = call(type, operations_.first(count), {emit(n)});
-            return step.is_constant(1) ? below : inverted(below);
+            return step.is_constant(1) ? below : make(type, {{"~", -1, 0}, operand(below, primary)}, prefix);
         }
     }
     Value x = emit(a), y = emit(b);
@@ -199,7 +190,8 @@ Run::Value Run::emit_operation(const Expr &e) {
         return call(type, operations_.select(type), x);
     }
     if (element == DType::boolean) {
-        const char *either = lanes ? " | " : " || ";
+        const char *no = lanes ? "~" : "!", *either = lanes ? " | " : " || ";
+        auto inverted = [&](const Value &v) { return make(type, {{no, -1, 0}, operand(v, primary)}, prefix); };
         const TruthCode &code = truth_codes.at(e->op, "bools");
         const Value a = code.first_inverted ? inverted(x[0]) : x[0];
         switch (code.by) {
@@ -216,7 +208,7 @@ Run::Value Run::emit_operation(const Expr &e) {
     case Op::neg:
         if (real || position) return negated(x[0]);
         return call(type, operations_.unary(e->op, type), x);
-    case Op::logical_not: return inverted(x[0]);
+    case Op::logical_not: return make(type, {{"~", -1, 0}, operand(x[0], primary)}, prefix);
     case Op::abs:
     case Op::sqrt:
     case Op::floor:
@@ -257,7 +249,7 @@ Run::Value Run::emit_cast(const Expr &e) {
     const int lanes = v.lanes();
     const CType type{e.type(), lanes};
     if (from == DType::boolean) {  // 0 or 1
-        v = lanes ? call({DType::i32, lanes}, operations_.ones(lanes), {v}) : Value{v.term, {DType::i32, 0}};
+        v = lanes ? make({DType::i32, lanes}, {{"-", -1, 0}, operand(v, primary)}, prefix) : Value{v.term, {DType::i32, 0}};
         from = DType::i32;
         if (e.type() == DType::i32) return v;
     }

@@ -118,7 +118,6 @@ private:
     Value compare(Op op, const Expr &a, const Expr &b);
     Value widened(const Value &v, int lanes);
     Value negated(const Value &v);
-    Value inverted(const Value &v);              // of bits, and of conditions
     Value both(const Value &a, const Value &b);  // of conditions
     bool varies(const Expr &e) const { return lanes_ && uses_variable(e, lanes_->variable); }
     std::optional<Linear> linear(const Expr &e) const;

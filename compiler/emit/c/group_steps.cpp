@@ -9,16 +9,6 @@ namespace tessera::emit_c {
 
 std::string Operations::words(CType t) {
     const std::string name = "words_" + short_name(t), result = type(t);
-    if (is_halved(t)) {
-        const CType half{t.element, t.lanes / 2};
-        const std::string read = words(half);
-        if (fresh(name))
-            define(result, name, "const void *p",
-                   fmt::format("    return {};\n",
-                               joined(t, read + "(p)", fmt::format("{}((const char *)p + {})", read, bytes_of(t.element) * half.lanes))),
-                   true);
-        return name;
-    }
     if (fresh(name))
         define(result, name, "const void *p", fmt::format("    {} r;\n    __builtin_memcpy(&r, p, sizeof r);\n    return r;\n", result),
                t.lanes > 0);
@@ -61,10 +51,6 @@ static MachineStep machine_dot4(int lanes, const Target &target) {
 
 std::string Operations::group_step(InstructionFamily family, CType t) {
     const std::string name = name_of(family) + ("_" + short_name(t)), result = type(t), words = type({DType::i32, t.lanes});
-    if (is_halved(t)) {
-        const CType operand{DType::i32, t.lanes};
-        return in_halves(name, t, {t, operand, operand}, group_step(family, {t.element, t.lanes / 2}));
-    }
     if (!fresh(name)) return name;
     std::string portable;
     MachineStep machine;

@@ -7,8 +7,10 @@ namespace tessera::emit_c {
 
 // A vector of bools as the processor's own mask; "" where it has none.
 std::string Operations::machine_mask(int lanes) const {
-    if (has_masks(lanes)) return "m";
-    if (lanes == 4 && target_.has("avx512dq") && target_.has("avx512vl")) return "_mm_movepi32_mask((__m128i)m)";
+    if (!target_.has("avx512dq") || !target_.has("avx512vl")) return "";
+    if (lanes == 16) return "_mm512_movepi32_mask((__m512i)m)";
+    if (lanes == 8) return "_mm256_movepi32_mask((__m256i)m)";
+    if (lanes == 4) return "_mm_movepi32_mask((__m128i)m)";
     return "";
 }
 
@@ -32,8 +34,6 @@ std::string Operations::masked_access(CType t, bool store) const {
 std::string Operations::load(CType t, const std::string &how, bool masked) {
     const std::string name = "load_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), result = type(t),
                       element = stored_type(t.element);
-    if (is_halved(t) || (how == "indexed" && is_halved({DType::index, t.lanes})) || (masked && is_halved({DType::boolean, t.lanes})))
-        return access_in_halves(name, load({t.element, t.lanes / 2}, how, masked), t, how, masked, false);
     if (!fresh(name)) return name;
     if (t.element == DType::boolean) {
         // As bytes, then as lanes that are 0 or -1.
@@ -43,11 +43,8 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
         if (how == "strided") parameters += ", int64_t step", arguments += ", step";
         if (how == "indexed") parameters += ", " + type({DType::index, t.lanes}) + " at", arguments += ", at";
         if (masked) parameters += ", " + result + " m", arguments += ", m";
-        const std::string read = inner + "(" + arguments + ")";
         define(result, name, parameters,
-               has_masks(t.lanes) ? fmt::format("    return {}({}, ({}){});\n", compare(Op::ne, bytes), read, type(bytes), zero(bytes))
-                                  : fmt::format("    return ({0})(__builtin_convertvector({1}, {0}) != 0);\n", result, read),
-               true);
+               fmt::format("    return ({0})(__builtin_convertvector({1}({2}), {0}) != 0);\n", result, inner, arguments), true);
         return name;
     }
     std::string parameters = fmt::format("const {} *p", element), body;
@@ -55,10 +52,9 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
     if (how == "indexed") parameters += ", " + type({DType::index, t.lanes}) + " at";
     if (masked) parameters += ", " + mask_type(t.lanes) + " m";
     const std::string at = how.empty() ? "p[i]" : how == "strided" ? "p[i * step]" : "p[at[i]]";
-    const std::string holds = masked && has_masks(t.lanes) ? lane_of_mask(t.lanes) + "(m, i)" : "m[i]";
     const std::string portable =
-        masked ? fmt::format("    {} r = {{0}};\n    for (int i = 0; i < {}; i++)\n        if ({}) r[i] = {};\n    return r;\n", result,
-                             t.lanes, holds, at)
+        masked ? fmt::format("    {} r = {{0}};\n    for (int i = 0; i < {}; i++)\n        if (m[i]) r[i] = {};\n    return r;\n", result,
+                             t.lanes, at)
                : each_lane(t, at);
     const std::string native = masked && how.empty() ? masked_access(t, false) : "";
     if (how.empty() && !masked) body = fmt::format("    {} r;\n    __builtin_memcpy(&r, p, sizeof r);\n    return r;\n", result);
@@ -71,8 +67,6 @@ std::string Operations::load(CType t, const std::string &how, bool masked) {
 std::string Operations::store(CType t, const std::string &how, bool masked) {
     const std::string name = "store_" + how + (how.empty() ? "" : "_") + (masked ? "masked_" : "") + short_name(t), vector = type(t),
                       element = stored_type(t.element);
-    if (is_halved(t) || (how == "indexed" && is_halved({DType::index, t.lanes})) || (masked && is_halved({DType::boolean, t.lanes})))
-        return access_in_halves(name, store({t.element, t.lanes / 2}, how, masked), t, how, masked, true);
     if (!fresh(name)) return name;
     std::string parameters = fmt::format("{} *p", element), body;
     if (how == "strided") parameters += ", int64_t step";
@@ -80,13 +74,9 @@ std::string Operations::store(CType t, const std::string &how, bool masked) {
     parameters += ", " + vector + " v";
     if (masked) parameters += ", " + mask_type(t.lanes) + " m";
     const std::string at = how.empty() ? "p[i]" : how == "strided" ? "p[i * step]" : "p[at[i]]";
-    const bool masks = has_masks(t.lanes);
-    const std::string lane = masks && (masked || t.element == DType::boolean) ? lane_of_mask(t.lanes) : "";
-    const std::string value = t.element != DType::boolean ? "v[i]"
-                              : masks                     ? fmt::format("(uint8_t)({}(v, i) & 1)", lane)
-                                                          : "(uint8_t)(v[i] & 1)";
-    const std::string holds = !masked ? "" : masks ? fmt::format("if ({}(m, i)) ", lane) : "if (m[i]) ";
-    const std::string portable = fmt::format("    for (int i = 0; i < {}; i++)\n        {}{} = {};\n", t.lanes, holds, at, value);
+    const std::string value = t.element == DType::boolean ? "(uint8_t)(v[i] & 1)" : "v[i]";
+    const std::string portable =
+        fmt::format("    for (int i = 0; i < {}; i++)\n        {}{} = {};\n", t.lanes, masked ? "if (m[i]) " : "", at, value);
     const std::string native = masked && how.empty() && t.element != DType::boolean ? masked_access(t, true) : "";
     if (how.empty() && !masked && t.element != DType::boolean) body = "    __builtin_memcpy(p, &v, sizeof v);\n";
     else if (!native.empty()) body = fmt::format("#ifdef TESS_X86_64\n    {};\n#else\n{}#endif\n", native, portable);

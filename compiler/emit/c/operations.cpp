@@ -31,40 +31,18 @@ const char *c_element(DType element) {
     throw InternalError("unknown dtype");
 }
 
-static std::string vector_name(const std::string &element, int lanes) {
+std::string Operations::raw_type(const std::string &element, int bytes, int lanes) {
     static const std::map<std::string, std::string> names = {{"float", "f32"},    {"double", "f64"},   {"int8_t", "i8"},
                                                              {"uint8_t", "u8"},   {"uint16_t", "u16"}, {"int32_t", "i32"},
                                                              {"uint32_t", "u32"}, {"int64_t", "i64"},  {"uint64_t", "u64"}};
-    return names.at(element) + "x" + std::to_string(lanes);
-}
-
-std::string Operations::raw_type(const std::string &element, int bytes, int lanes) {
-    const std::string name = vector_name(element, lanes);
+    std::string name = names.at(element) + "x" + std::to_string(lanes);
     if (fresh(name)) types_ += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", element, name, bytes * lanes);
     return name;
 }
 
 std::string Operations::type(CType t) {
     if (!t.lanes) return c_element(t.element);
-    if (t.element == DType::boolean && has_masks(t.lanes)) {
-        const std::string name = short_name(t);
-        if (fresh(name))
-            types_ += fmt::format(
-                "#ifdef TESS_X86_64\ntypedef __mmask{1} {0}; /* a bit for each lane */\n#else\ntypedef int32_t {0} "
-                "__attribute__((vector_size({2})));\n#endif\n",
-                name, t.lanes, 4 * t.lanes);
-        return name;
-    }
-    const std::string element = t.element == DType::boolean ? "int32_t" : c_element(t.element);
-    if (!is_halved(t)) return raw_type(element, bytes_of(t.element), t.lanes);
-    const std::string name = vector_name(element, t.lanes), half = type(halved(t));
-    if (fresh(name)) types_ += fmt::format("typedef struct {{\n    {} low, high;\n}} {};\n", half, name);
-    return name;
-}
-
-std::string Operations::zero(CType t) {
-    if (!t.lanes) return "0";
-    return is_halved(t) ? "{" + zero(halved(t)) + ", " + zero(halved(t)) + "}" : "{0}";
+    return raw_type(t.element == DType::boolean ? "int32_t" : c_element(t.element), bytes_of(t.element), t.lanes);
 }
 
 std::string Operations::stored_type(DType element) { return element == DType::boolean ? "uint8_t" : c_element(element); }
@@ -86,29 +64,40 @@ std::string Operations::each_lane(CType result, const std::string &call) {
 
 std::string Operations::splat(CType v) {
     const std::string name = "splat_" + short_name(v), result = type(v);
-    if (is_halved(v)) return in_halves(name, v, {{v.element, 0}}, splat(halved(v)));
     if (!fresh(name)) return name;
     std::string all;
     for (int i = 0; i < v.lanes; i++) all += i ? ", x" : "x";
     const std::string scalar = v.element == DType::boolean ? "int32_t" : c_element(v.element);
-    std::string body = fmt::format("    return ({}){{{}}};\n", result, all);
-    if (v.element == DType::boolean && has_masks(v.lanes))
-        body = fmt::format("#ifdef TESS_X86_64\n    return ({})(int64_t)x;\n#else\n{}#endif\n", result, body);
-    define(result, name, scalar + " x", body, true);
+    define(result, name, scalar + " x", fmt::format("    return ({}){{{}}};\n", result, all), true);
     return name;
 }
 
 std::string Operations::lanes(int count) {
-    const CType t{DType::index, count}, half = halved(t);
-    const std::string name = "lanes_indexx" + std::to_string(count), result = type(t);
+    const std::string name = "lanes_indexx" + std::to_string(count), result = type({DType::index, count});
     if (!fresh(name)) return name;
-    std::string body = fmt::format("    return ({}){{{}}};\n", result, numbers(0, count));
-    if (is_halved(t)) {
-        const std::string low = lanes(half.lanes) + "()";
-        body = fmt::format("    return {};\n",
-                           joined(t, low, fmt::format("{}({}, {}({}))", infix(" + ", half), low, splat(half), half.lanes)));
-    }
-    define(result, name, "void", body, true);
+    std::string all;
+    for (int i = 0; i < count; i++) all += (i ? ", " : "") + std::to_string(i);
+    define(result, name, "void", fmt::format("    return ({}){{{}}};\n", result, all), true);
+    return name;
+}
+
+std::string Operations::first(int count) {
+    const std::string name = "first_boolx" + std::to_string(count), result = mask_type(count);
+    if (!fresh(name)) return name;
+    std::string all;
+    for (int i = 0; i < count; i++) all += (i ? ", " : "") + std::to_string(i);
+    define(result, name, "int64_t n",
+           fmt::format("    const {0} lane = {{{1}}};\n    return ({0})(lane < (int32_t)(n < 0 ? 0 : n > {2} ? {2} : n));\n", result, all,
+                       count),
+           true);
+    return name;
+}
+
+std::string Operations::any(int count) {
+    const std::string name = "any_boolx" + std::to_string(count), mask = mask_type(count);
+    if (fresh(name))
+        define("int", name, mask + " m",
+               fmt::format("    int r = 0;\n    for (int i = 0; i < {}; i++) r |= m[i];\n    return r != 0;\n", count), true);
     return name;
 }
 
@@ -121,20 +110,47 @@ static std::string intrinsic(const std::string &operation, DType element, int by
                        operation == "round" && bytes == 64 ? "roundscale" : operation, element == DType::f32 ? "ps" : "pd");
 }
 
-// An elementwise operation on floats: an intrinsic where the target has one for this width, lane by lane everywhere else.
+// An elementwise operation on floats: an intrinsic where the target has one for this width, two halves where it has one for
+// a smaller width, and lane by lane everywhere else.
 void Operations::define_native(const std::string &name, CType t, int operands, const std::string &portable, const std::string &operation) {
     const std::string result = type(t);
     const int bytes = t.lanes * bytes_of(t.element);
     const std::string short_operation = operation.substr(0, operation.find(' '));
     const std::string mode = operation.find(' ') == std::string::npos ? "" : ", " + operation.substr(operation.find(' ') + 1);
     const std::string one = intrinsic(short_operation, t.element, bytes, target_);
-    std::string parameters, casts, body = each_lane(t, portable);
+    const CType halved{t.element, t.lanes / 2};
+    std::string parameters, casts, body;
     for (int i = 0; i < operands; i++) {
         const std::string machine = fmt::format("__m{}{}", 8 * bytes, t.element == DType::f64 ? "d" : "");
         parameters += fmt::format("{}{} {}", i ? ", " : "", result, "abc"[i]);
         casts += fmt::format("{}({}){}", i ? ", " : "", machine, "abc"[i]);
     }
-    if (!one.empty()) body = fmt::format("#ifdef TESS_X86_64\n    return ({}){}({}{});\n#else\n{}#endif\n", result, one, casts, mode, body);
+    std::string smaller;
+    for (int b = bytes / 2; b >= 16 && smaller.empty(); b /= 2) smaller = intrinsic(short_operation, t.element, b, target_);
+    if (!one.empty()) {
+        body = fmt::format("#ifdef TESS_X86_64\n    return ({}){}({}{});\n#else\n{}#endif\n", result, one, casts, mode,
+                           each_lane(t, portable));
+    } else if (bytes > 16 && !smaller.empty()) {
+        const std::string half_name = name.substr(0, name.rfind('x') + 1) + std::to_string(halved.lanes), h = type(halved);
+        if (fresh(half_name)) define_native(half_name, halved, operands, portable, operation);
+        std::string calls[2];
+        body = fmt::format("    {} r;\n    {} low, high", result, h);
+        for (int i = 0; i < operands; i++) body += fmt::format(", {0}0, {0}1", "abc"[i]);
+        body += ";\n";
+        for (int i = 0; i < operands; i++) {
+            body += fmt::format(
+                "    __builtin_memcpy(&{0}0, &{0}, sizeof {0}0);\n    __builtin_memcpy(&{0}1, (const char *)&{0} + sizeof {0}0, sizeof "
+                "{0}1);\n",
+                "abc"[i]);
+            calls[0] += fmt::format("{}{}0", i ? ", " : "", "abc"[i]), calls[1] += fmt::format("{}{}1", i ? ", " : "", "abc"[i]);
+        }
+        body += fmt::format("    low = {0}({1});\n    high = {0}({2});\n", half_name, calls[0], calls[1]);
+        body +=
+            "    __builtin_memcpy(&r, &low, sizeof low);\n    __builtin_memcpy((char *)&r + sizeof low, &high, sizeof high);\n    return "
+            "r;\n";
+    } else {
+        body = each_lane(t, portable);
+    }
     define(result, name, parameters, body, true);
 }
 
@@ -183,7 +199,6 @@ std::string scalar_builtin(Op op, DType type) {
 static const char *instruction_of(Op op) { return stated(float_codes.at(op, "floats").instruction, op, "vector instruction of x86-64"); }
 
 std::string Operations::unary(Op op, CType t) {
-    if (is_halved(t)) return in_halves(std::string(name_of(op)) + "_" + short_name(t), t, {t}, unary(op, halved(t)));
     if (is_float(t.element)) {
         if (!t.lanes) return scalar_builtin(op, t.element);
         const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t);
@@ -212,7 +227,6 @@ std::string Operations::unary(Op op, CType t) {
 // Integers wrap: they are added as unsigned ones. The same text serves scalars and vectors.
 std::string Operations::binary(Op op, CType t) {
     const std::string name = std::string(name_of(op)) + "_" + short_name(t), result = type(t), both = fmt::format("{0} a, {0} b", result);
-    if (is_halved(t)) return in_halves(name, t, {t, t}, binary(op, halved(t)));
     if (!fresh(name)) return name;
     if (is_float(t.element)) {
         require(op == Op::min || op == Op::max, "other operations on floats are operators");
@@ -303,7 +317,6 @@ std::string Operations::fma(CType t) {
     const bool exact = t.element == DType::f32 && target_.arch == Arch::wasm32;  // which has no fma, and whose C libraries have wrong ones
     if (is_float(t.element) && !t.lanes && !exact) return scalar_builtin(Op::fma, t.element);
     const std::string name = "fma_" + short_name(t), result = type(t);
-    if (is_halved(t)) return in_halves(name, t, {t, t, t}, fma(halved(t)));
     if (!fresh(name)) return name;
     if (exact) {
         define_exact_fma(name, t);
@@ -317,10 +330,39 @@ std::string Operations::fma(CType t) {
     return name;
 }
 
+std::string Operations::select(CType t) {
+    const std::string name = "select_" + short_name(t), result = type(t), mask = mask_type(t.lanes), bits = unsigned_type(t);
+    if (!fresh(name)) return name;
+    const std::string wide = bytes_of(t.element) == 4 ? fmt::format("({})m", bits) : fmt::format("__builtin_convertvector(m, {})", bits);
+    define(result, name, fmt::format("{} m, {} a, {} b", mask, result, result),
+           fmt::format("    const {0} k = {1};\n    return ({2})((({0})a & k) | (({0})b & ~k));\n", bits, wide, result), true);
+    return name;
+}
+
+// LLVM 14 takes x < 0 ? 0 : x for the maximum that orders -0 before 0, where the processor has one. It cannot when it does not
+// see where the condition is from.
+std::string Operations::choose(CType t) {
+    const std::string name = "choose_" + short_name(t), result = type(t);
+    if (!fresh(name)) return name;
+    const std::string chosen = t.lanes ? select(t) + "(m, a, b)" : "m ? a : b";
+    const std::string where = !t.lanes ? "\"+r\"" : t.lanes == 4 ? "TESS_LANES" : "\"+m\"";
+    define(result, name, fmt::format("{} m, {} a, {} b", t.lanes ? mask_type(t.lanes) : "int", result, result),
+           fmt::format("    TESS_UNSEEN({}, m);\n    return {};\n", where, chosen), t.lanes > 0);
+    return name;
+}
+
+std::string Operations::compare(Op op, CType t) {
+    const std::string name = std::string(name_of(op)) + "_" + short_name(t), operand = type(t), mask = mask_type(t.lanes);
+    if (!fresh(name)) return name;
+    const std::string body = bytes_of(t.element) == 4 ? fmt::format("    return ({})(a{}b);\n", mask, sign_of(op))
+                                                      : fmt::format("    return __builtin_convertvector(a{}b, {});\n", sign_of(op), mask);
+    define(mask, name, fmt::format("{0} a, {0} b", operand), body, true);
+    return name;
+}
+
 std::string Operations::bitcast(DType to, CType from) {
     const CType result{to, from.lanes};
     const std::string name = short_name({to, 0}) + "_bits_of_" + short_name(from), t = type(result), operand = type(from);
-    if (is_halved(from)) return in_halves(name, result, {from}, bitcast(to, halved(from)));
     if (fresh(name))
         define(t, name, operand + " x", fmt::format("    {} r;\n    __builtin_memcpy(&r, &x, sizeof r);\n    return r;\n", t),
                from.lanes > 0);

@@ -12,8 +12,8 @@
 
 namespace tessera::emit_c {
 
-// A scalar (lanes 0) or a vector. A bool is an int that is 0 or 1; lanes of bools have 32 bits that are 0 or -1, or are a mask of the
-// processor's, a bit for each lane. bf16 and f16 are their bits; an index is 64 bits wide.
+// A scalar (lanes 0) or a vector. A bool is an int that is 0 or 1, or lanes of 32 bits that are 0 or -1; bf16 and f16 are
+// their bits; an index is 64 bits wide.
 struct CType {
     DType element = DType::f32;
     int lanes = 0;
@@ -22,8 +22,6 @@ struct CType {
 int bytes_of(DType element);                    // of a lane
 const char *c_element(DType element);           // "float"
 std::string short_name(CType type);             // "f32", "f32x16"
-CType halved(CType vector);                     // of half the lanes
-std::string numbers(int from, int count);       // "0, 1, 2"
 const char *sign_of(Op op);                     // " + ", where C has an operator for it
 std::string scalar_builtin(Op op, DType type);  // "__builtin_fmaf", where C has a function for it
 
@@ -32,14 +30,8 @@ class Operations {
 public:
     explicit Operations(const Target &target) : target_(target) {}
 
-    std::string type(CType type);  // "float", "f32x16"
-    std::string zero(CType type);  // its initializer
-    // Whether a vector is a struct of its two halves, on which no operator of C works. gcc keeps a vector that is wider than the
-    // target's registers in memory and compares its lanes one by one.
-    bool is_halved(CType vector) const;
-    std::string infix(const std::string &sign, CType vector);  // " + " as a function, for what is_halved
-    std::string prefix(char sign, CType vector);               // "~", likewise
-    std::string stored_type(DType type);                       // of an element in memory: "float", "uint8_t"
+    std::string type(CType type);         // "float", "f32x16"
+    std::string stored_type(DType type);  // of an element in memory: "float", "uint8_t"
     std::string splat(CType vector);
     std::string lanes(int count);  // the vector of indices 0, 1, …
     std::string first(int count);  // of bools: the first n are true
@@ -51,7 +43,6 @@ public:
     std::string choose(CType type);  // a select by a comparison of floats
     std::string compare(Op op, CType vector);
     std::string cast(DType to, CType from, Rounding rounding, bool saturate);
-    std::string ones(int lanes);  // i32 lanes that are 1 where a bool is true, else 0
     std::string bitcast(DType to, CType from);
     // Access to `type` at a pointer: "" for lanes side by side, "strided" with a stride, "indexed" with an index for each lane.
     std::string load(CType type, const std::string &how, bool masked);
@@ -76,14 +67,7 @@ private:
     void define(const std::string &result, const std::string &name, const std::string &parameters, const std::string &body, bool machine);
     std::string raw_type(const std::string &element, int bytes, int lanes);
     std::string unsigned_type(CType type);
-    std::string mask_type(int lanes) { return type({DType::boolean, lanes}); }
-    bool has_masks(int lanes) const;
-    std::string lane_of_mask(int lanes);
-    std::string half_of(const std::string &vector, CType type, bool high);
-    std::string joined(CType result, const std::string &low, const std::string &high);
-    std::string in_halves(const std::string &name, CType result, const std::vector<CType> &operands, const std::string &half);
-    std::string access_in_halves(const std::string &name, const std::string &half, CType type, const std::string &how, bool masked,
-                                 bool store);
+    std::string mask_type(int lanes) { return type({DType::i32, lanes}); }
     std::string each_lane(CType result, const std::string &call);
     void define_native(const std::string &name, CType type, int operands, const std::string &each, const std::string &operation);
     void define_exact_fma(const std::string &name, CType type);

@@ -305,8 +305,7 @@ private:
                 for (size_t i = extents.size(); i-- > 0; rest /= extents[i])
                     if (extents[i] > 1) suffix = "_" + std::to_string(rest % extents[i]) + suffix;
             names.push_back(writer_.take(b.name + suffix));
-            row +=
-                (row.empty() ? operations_.type({b.dtype, lanes}) + " " : ", ") + names.back() + " = " + operations_.zero({b.dtype, lanes});
+            row += (row.empty() ? operations_.type({b.dtype, lanes}) + " " : ", ") + names.back() + (lanes ? " = {0}" : " = 0");
             if (s + 1 == slots || (s + 1) % width == 0) writer_.line(row + ";"), row.clear();
         }
         writer_.declare_named(b, lanes, std::move(names));
