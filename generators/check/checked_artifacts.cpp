@@ -114,7 +114,7 @@ std::string target_for(const std::vector<Schedule> &ancestry, const std::vector<
 // What the artifact is lowered for; nothing where no algorithm is known for it.
 std::optional<KernelTask> task_for(const Registry &registry, const Schedule &schedule, const Library &library) {
     if (const auto own = provenance_of(schedule)) return own->task;
-    const ResolvedSchedule resolved = resolve(schedule, library);
+    const ResolvedSchedule resolved = resolve_head(schedule, library);
     std::vector<std::string> parts;
     for (size_t at = 0; at <= resolved.name.size();) {
         const size_t end = std::min(resolved.name.find('/', at), resolved.name.size());

@@ -25,7 +25,7 @@ static Schedule existing(const std::string &name, const Library &library) {
 static std::optional<Algorithm> program_of(const Registry &registry, const Schedule &schedule, const Library &library) {
     KernelTask task;
     if (const auto measured = provenance_of(schedule)) task = measured->task;
-    else task.algorithm = resolve(schedule, library).algorithm;
+    else task.algorithm = resolve_head(schedule, library).algorithm;
     const std::string name = schedule.name(), rest = name.substr(std::min(name.size(), name.find('/') + 1));
     if (task.algorithm.empty()) task.algorithm = name.substr(0, name.find('/'));
     for (const std::string &numerics : numerics_names())

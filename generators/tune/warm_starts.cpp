@@ -32,7 +32,7 @@ std::vector<WarmStart> warm_starts_for(const PreparedKernel &p, const Extents &e
             const Schedule schedule = library.find(name);
             const auto provenance = provenance_of(schedule);
             if (!provenance || (p.schedule && name == p.schedule->name())) continue;
-            if (provenance->task.algorithm != p.declared.name && resolve(schedule, library).surface != surface) continue;
+            if (provenance->task.algorithm != p.declared.name && resolve_head(schedule, library).surface != surface) continue;
             const double distance = distance_of(provenance->task, p, extents);
             if (!std::isfinite(distance)) continue;
             PreparedKernel with = p;

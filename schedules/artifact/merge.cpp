@@ -95,6 +95,17 @@ ResolvedSchedule resolve(const Schedule &schedule, const Library &library) {
     return result;
 }
 
+ResolvedSchedule resolve_head(const Schedule &schedule, const Library &library) {
+    const std::vector<Schedule> chain = library.ancestry(schedule);
+    Fields fields;
+    for (size_t i = chain.size(); i-- > 0;) {
+        json head = chain[i].document();
+        for (const char *body : {"stages", "variants"}) head.erase(body);
+        apply(fields, head, chain[i].name(), {});
+    }
+    return resolved_of(chain, fields);
+}
+
 Schedule flatten(const Schedule &schedule, const Library &library) {
     json document = document_of(merged(schedule, library));
     for (const char *own : {"format", "version", "name", "measured"})

@@ -23,6 +23,10 @@ Fields merged(const Schedule &schedule, const Library &library);
 // other; schedule.directive for a directive that comes after a missing one or after itself.
 ResolvedSchedule resolve(const Schedule &schedule, const Library &library);
 
+// What the schedule and its ancestors state beside stages and variants: its algorithm, the features that it needs. This asks nothing of
+// callees' schedules, below which nulls in stages may stand (callee_schedules.h).
+ResolvedSchedule resolve_head(const Schedule &schedule, const Library &library);
+
 // Merged fields as a schedule without variants, of the chain that states them; its stages alone.
 ResolvedSchedule resolved_of(const std::vector<Schedule> &chain, const Fields &fields);
 KnobsByStage stages_of(const Fields &fields, const FieldPlace &where);
