@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/ir/simple_monoid.h"
 #include "schedules/knobs/pieces.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -38,16 +39,6 @@ std::vector<Expr> loads_of(const Stage &stage) {
         loads.push_back(load(t.name, t.dtype, index));
     }
     return loads;
-}
-
-Monoid named_monoid(const std::string &name, DType type) {
-    if (name == "sum") return sum_monoid(type);
-    if (name == "max") return max_monoid(type);
-    if (name == "maximum") return nan_max_monoid(type);
-    if (name == "min") return min_monoid(type);
-    if (name == "product") return product_monoid(type);
-    if (name == "dot") return dot_monoid(type);
-    throw InternalError("no simple monoid " + name);
 }
 
 class Splitter {
@@ -211,7 +202,7 @@ private:
                 for (const std::string &d : reduce.dims) count = count * extent(d);
                 s.body = Map{values[0] * cast(values[0].type(), count)};
             } else {
-                s.body = Reduce{named_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
+                s.body = Reduce{simple_monoid(pass.monoid, values[0].type()), reduce.dims, values, reduce.where, {}};
             }
             made.push_back(results_of(s)[0]);
             stages.push_back(std::move(s));

@@ -394,7 +394,7 @@ TEST_CASE("calls") {
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.dims[0].multiple_of = 8; }); },
                "call]: caller.up: the dim 'M' of mlp is bound to 'A', which is not known to be a multiple of 8; constrain it.");
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.dims[0].min = 1; }); },
-               "call]: caller.up: the dim 'M' of mlp is bound to 'A', which is not known to be in 1..=2147483647; constrain it.");
+               "call]: caller.up: the dim 'M' of mlp is bound to 'A', which is not known to be at least 1; constrain it.");
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.dims[0].equals = "N"; }); },
                "call]: caller.up: the dim 'M' of mlp is bound to 'A', and 'N', which has the same extent, to 'C'; those are not known to "
                "be equal. Bind both to one dim.");
