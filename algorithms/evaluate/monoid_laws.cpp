@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "algorithms/evaluate/tape.h"
 #include "algorithms/ir/simple_monoid.h"
@@ -147,19 +146,18 @@ private:
     bool is_exact_;
     Element identity_;
     std::vector<Element> elements_, inputs_;
-    std::mt19937 random_{11};
 
     Element lift(const Element &x) { return lift_({}, {}, x); }
     Element combine(const Element &a, const Element &b) { return combine_(a, b, {}); }
     Element step(const Element &a, const Element &x) { return step_(a, {}, x); }
 
     // Few distinct ones, so that equal values meet.
-    Scalar number(DType type) {
+    static Scalar number(DType type, size_t which) {
         static constexpr double reals[] = {0.75, -1.3, 2.1, 0, 0.75, -0.4, 1.6};
         static constexpr int64_t integers[] = {1, 3, 0, 2, 3, -2, 5};
-        const size_t any = random_() % std::size(reals);
-        if (type == DType::boolean) return Scalar::of_integer(type, integers[any] == 3);
-        return is_float(type) ? Scalar::of_real(type, reals[any]) : Scalar::of_integer(type, integers[any]);
+        const size_t at = which % std::size(reals);
+        if (type == DType::boolean) return Scalar::of_integer(type, integers[at] == 3);
+        return is_float(type) ? Scalar::of_real(type, reals[at]) : Scalar::of_integer(type, integers[at]);
     }
 
     static Scalar end_of_range(DType type, bool above) {
@@ -173,7 +171,7 @@ private:
         constexpr size_t numbers = 8, lifted = 6, folds = 6;
         for (size_t i = 0; i < numbers; i++) {
             Element x;
-            for (DType type : m_.inputs) x.push_back(number(type));
+            for (size_t n = 0; n < m_.inputs.size(); n++) x.push_back(number(m_.inputs[n], i + 2 * n));
             inputs_.push_back(x);
         }
         elements_.push_back(identity_);
