@@ -304,6 +304,15 @@ TEST_CASE("reductions") {
 
 TEST_CASE("monoids") {
     fails([](Algorithm &a) { reduce(a).monoid.parts.clear(); }, "monoid]: mlp.y: the monoid 'dot' has no parts; give at least one.");
+    fails([](Algorithm &a) { reduce(a).monoid.batch[0].monoid = "sums"; },
+          "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' folds by 'sums'; expected one of sum, max, maximum, min, "
+          "product, dot, \"\" for "
+          "a value for each element, or each. Did you mean 'sum'?");
+    fails([](Algorithm &a) { reduce(a).monoid.batch[0].values.pop_back(); },
+          "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' has 1 values; expected 2.");
+    fails([](Algorithm &a) { reduce(a).monoid.batch[0].values[0] = right(0, DType::f32); },
+          "monoid]: mlp.y: pass 'value' of the batch form of the monoid 'dot' uses right.0; it may use input(i), right(k) of passes before "
+          "it and constants.");
     fails([](Algorithm &a) { reduce(a).monoid.lift.clear(); },
           "monoid]: mlp.y: the monoid 'dot' has 1 parts and 0 expressions in lift; give one for each part.");
     fails([](Algorithm &a) { reduce(a).monoid.step[0] = constant(DType::f64, 1); },
