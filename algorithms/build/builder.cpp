@@ -80,6 +80,13 @@ Dim Builder::dim(const Dim &d) {
 Dim Builder::dim(const std::string &name) { return dim(symbolic_dim(name)); }
 Dim Builder::dim(const std::string &name, int64_t value) { return dim(fixed_dim(name, value)); }
 
+Dim Builder::dim_named(const std::string &name) const {
+    if (const Dim *known = algorithm_.find_dim(name)) return *known;
+    const std::vector<std::string> names = names_of(algorithm_.dims);
+    throw UserError("algorithm.unknown-dim", algorithm_.name + ": there is no dim '" + name + "'; the dims are " + join(names) + "." +
+                                                 did_you_mean(name, names) + " dim(\"" + name + "\") declares one.");
+}
+
 Tile Builder::stored(const Tensor &t) const {
     std::vector<Expr> index;
     for (const std::string &d : t.dims) index.push_back(variable(d));
@@ -172,12 +179,53 @@ Tile Builder::materialized(const Tile &tile, const std::string &name) {
     return make_stage(full.substr(prefix_.size()), tile);
 }
 
-std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
-                                const Tile &where) {
+static std::vector<std::string> dims_of_all(const std::vector<Tile> &tiles) {
     std::vector<std::string> all;
-    for (const Tile &t : inputs)
+    for (const Tile &t : tiles)
         for (const std::string &d : t.dims())
             if (!contains(all, d)) all.push_back(d);
+    return all;
+}
+
+// The inputs of a fold over points of `dims`.
+std::vector<Expr> Builder::operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims) {
+    std::vector<Expr> values;
+    for (size_t i = 0; i < std::max(inputs.size(), monoid.inputs.size()); i++) {
+        const bool is_wanted = i < monoid.inputs.size(), is_there = i < inputs.size();
+        if (!is_wanted || !is_there || inputs[i].dtype() != monoid.inputs[i])
+            throw UserError("shape.type", algorithm_.name + ": " + monoid.name + " wants operand " + std::to_string(i) + " as " +
+                                              (is_wanted ? name_of(monoid.inputs[i]) : "nothing") + ", got " +
+                                              (is_there ? name_of(inputs[i].dtype()) + (" " + inputs[i].describe()) : "nothing") +
+                                              (is_wanted && is_there ? "; convert with cast."
+                                                                     : "; it takes " + std::to_string(monoid.inputs.size()) + "."));
+        const bool recomputed = inputs[i].dims().size() < dims.size();
+        values.push_back((recomputed ? materialized(inputs[i], monoid.name + "_operand") : inputs[i]).value());
+    }
+    return values;
+}
+
+// A stage that takes the name of the first tile that is named after it.
+std::vector<Tile> Builder::make_fold(const Stage &stage) {
+    algorithm_.stages.push_back(stage);
+    anonymous_.insert(stage.name);
+    std::vector<Tile> parts;
+    for (const Tensor &t : results_of(stage)) parts.push_back(stored(t));
+    return parts;
+}
+
+// What a function that gives one tile can take.
+static void check_one_part(const std::string &algorithm, const std::string &function, const Monoid &monoid) {
+    if (monoid.parts.size() == 1) return;
+    std::vector<std::string> names;
+    for (const Part &p : monoid.parts) names.push_back(p.name);
+    throw UserError("algorithm.parts", algorithm + ": " + function + " by '" + monoid.name + "': expected a monoid of one part, got " +
+                                           std::to_string(names.size()) + ": " + join(names) + "; " + function +
+                                           "_parts gives a tile for each.");
+}
+
+std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
+                                const Tile &where) {
+    const std::vector<std::string> all = dims_of_all(inputs);
     for (const std::string &d : over)
         if (!contains(all, d) && !inputs.empty())
             throw UserError("shape.fold", algorithm_.name + ": " + monoid.name + " cannot fold over '" + d +
@@ -188,22 +236,8 @@ std::vector<Tile> Builder::fold(const Monoid &monoid, const std::vector<Tile> &i
     std::vector<std::string> dims;
     for (const std::string &d : all)
         if (!contains(over, d) && !contains(extra, d)) dims.push_back(d);
-    std::vector<Expr> values;
-    for (size_t i = 0; i < inputs.size(); i++) {
-        if (i >= monoid.inputs.size() || inputs[i].dtype() != monoid.inputs[i])
-            throw UserError("shape.type", algorithm_.name + ": " + monoid.name + " wants operand " + std::to_string(i) + " as " +
-                                              (i < monoid.inputs.size() ? name_of(monoid.inputs[i]) : "nothing") + ", got " +
-                                              name_of(inputs[i].dtype()) + " " + inputs[i].describe() + "; convert with cast.");
-        bool recomputed = inputs[i].dims().size() < all.size();
-        values.push_back((recomputed ? materialized(inputs[i], monoid.name + "_operand") : inputs[i]).value());
-    }
-    Expr condition = where ? where.value() : Expr();
-    Stage stage{fresh(monoid.name), dims, Reduce{monoid, over, values, condition, {}}};
-    algorithm_.stages.push_back(stage);
-    anonymous_.insert(stage.name);
-    std::vector<Tile> results;
-    for (const Tensor &t : results_of(stage)) results.push_back(stored(t));
-    return results;
+    const std::vector<Expr> values = operands(monoid, inputs, all);
+    return make_fold({fresh(monoid.name), dims, Reduce{monoid, over, values, where ? where.value() : Expr(), {}}});
 }
 
 // Where a segment begins, from the segments' ids: at the first element, and where the id differs from that of the element
@@ -215,44 +249,54 @@ static Expr begins_segment(const Expr &ids, const std::string &along, ScanDirect
     return !inside || ids != read_where(substitute(ids, {{along, before}}), inside);
 }
 
-Tile Builder::scan(const Monoid &monoid, const Tile &tile, const Dim &along, bool inclusive, ScanDirection direction,
-                   const Tile &segments) {
-    if (!contains(tile.dims(), along.name))
-        throw UserError("shape.fold", algorithm_.name + ": a scan along '" + along.name + "' needs that dim; " + tile.describe() + " has " +
-                                          join(tile.dims()) + ".");
+std::vector<Tile> Builder::scan_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along, bool inclusive,
+                                      ScanDirection direction, const Tile &segments) {
+    const std::vector<std::string> dims = dims_of_all(inputs);
+    const std::string scanned = inputs.empty() ? "nothing" : inputs[0].describe();
+    if (!contains(dims, along.name))
+        throw UserError("shape.fold",
+                        algorithm_.name + ": a scan along '" + along.name + "' needs that dim; " + scanned + " has " + join(dims) + ".");
     Scan scan;
-    scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.inputs = {tile.value()};
-    scan.direction = direction;
+    scan.monoid = monoid, scan.dim = along.name, scan.inclusive = inclusive, scan.direction = direction;
+    scan.inputs = operands(monoid, inputs, dims);
     if (segments) {
         const Expr where = segments.value();
         for (const std::string &d : segments.dims())
-            if (!contains(tile.dims(), d))
+            if (!contains(dims, d))
                 throw UserError("shape.scan", algorithm_.name + ": the segments " + segments.describe() + " of a scan have the dim '" + d +
-                                                  "', which " + tile.describe() + " lacks; broadcast the scanned tile.");
+                                                  "', which " + scanned + " lacks; broadcast the scanned tile.");
         if (is_float(where.type()))
             throw UserError("shape.type", algorithm_.name + ": the segments " + segments.describe() + " of a scan are " +
                                               name_of(where.type()) +
                                               "; give bool (an element begins a segment) or integers (its segment's id).");
         scan.segments = where.type() == DType::boolean ? where : begins_segment(where, along.name, direction);
     }
-    Stage stage{fresh("scan"), tile.dims(), scan};
-    algorithm_.stages.push_back(stage);
-    anonymous_.insert(stage.name);
-    return stored(results_of(stage)[0]);
+    return make_fold({fresh("scan"), dims, scan});
+}
+
+Tile Builder::scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive, ScanDirection direction,
+                   const Tile &segments) {
+    check_one_part(algorithm_.name, "scan", monoid);
+    return scan_parts(monoid, {input}, along, inclusive, direction, segments)[0];
+}
+
+std::vector<Tile> Builder::scatter_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<Tile> &at,
+                                         const std::vector<Dim> &dims) {
+    for (const Dim &d : dims) dim(d);
+    if (at.size() != dims.size())
+        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + (inputs.empty() ? "nothing" : inputs[0].describe()) +
+                                                 " has " + std::to_string(at.size()) + " positions for a result of " +
+                                                 std::to_string(dims.size()) + " dims; expected one for each of " + join(names_of(dims)) +
+                                                 ".");
+    const std::vector<std::string> points = dims_of_all(inputs);
+    Reduce reduce{monoid, points, operands(monoid, inputs, points), {}, {}};
+    for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
+    return make_fold({fresh("scatter"), names_of(dims), reduce});
 }
 
 Tile Builder::scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims) {
-    for (const Dim &d : dims) dim(d);
-    if (at.size() != dims.size())
-        throw UserError("algorithm.scatter", algorithm_.name + ": scatter of " + input.describe() + " has " + std::to_string(at.size()) +
-                                                 " positions for a result of " + std::to_string(dims.size()) +
-                                                 " dims; expected one for each of " + join(names_of(dims)) + ".");
-    Reduce reduce{monoid, input.dims(), {input.value()}, {}, {}};
-    for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
-    Stage stage{fresh("scatter"), names_of(dims), reduce};
-    algorithm_.stages.push_back(stage);
-    anonymous_.insert(stage.name);
-    return stored(results_of(stage)[0]);
+    check_one_part(algorithm_.name, "scatter", monoid);
+    return scatter_parts(monoid, {input}, at, dims)[0];
 }
 
 void Builder::update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value) {

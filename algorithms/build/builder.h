@@ -55,6 +55,8 @@ public:
     Dim dim(const std::string &name);                 // symbolic
     Dim dim(const std::string &name, int64_t value);  // fixed
     Dim dim(const Dim &description);                  // with constraints, ragged, counted, derived
+    // One that was declared, here or by a tile function: conv2d's "P". UserError algorithm.unknown-dim.
+    Dim dim_named(const std::string &name) const;
 
     // Tensors, in the policy's storage type unless one is given; their tiles have the compute type.
     Tile input(const std::string &name, const std::vector<Dim> &dims, std::optional<DType> dtype = {});
@@ -74,12 +76,19 @@ public:
     // Folds. `inputs` are combined over `over`; the result is one tile for each part of the monoid. `where` may be undefined.
     std::vector<Tile> fold(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &over,
                            const Tile &where = {});
-    // Prefix folds along a dim. `segments`, if given, has only dims of `input`. It is a bool tile, true at each element where a
-    // fold begins anew, or an integer tile of ids: a fold begins wherever an id differs from the one before.
+    // Prefix folds along a dim. `segments`, if given, has only dims of the inputs. It is a bool tile, true at each element where a
+    // fold begins anew, or an integer tile of ids: a fold begins wherever an id differs from the one before. The second takes several
+    // inputs, which have the dims of all of them, and gives one tile for each part; the first is for monoids of one part (UserError
+    // algorithm.parts).
     Tile scan(const Monoid &monoid, const Tile &input, const Dim &along, bool inclusive = true,
               ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
-    // result[at…] accumulates input; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
+    std::vector<Tile> scan_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along, bool inclusive = true,
+                                 ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
+    // result[at…] accumulates the inputs; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
+    // One input and part, or several, as above.
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
+    std::vector<Tile> scatter_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<Tile> &at,
+                                    const std::vector<Dim> &dims);
     // state[index…] = value, for every point of the value's dims. An unnamed tile of the state is only an expression: used after
     // the update, it reads what the update wrote. One that was `named` before the update keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
@@ -112,6 +121,8 @@ private:
     Tile stored(const Tensor &tensor) const;
     Tile rename_stage(const std::string &from, const std::string &to);
     Tile materialized(const Tile &tile, const std::string &name);
+    std::vector<Expr> operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims);
+    std::vector<Tile> make_fold(const Stage &stage);
 };
 
 class Builder::Scope {

@@ -72,11 +72,12 @@ Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &
     return x.at({{padded.name, at}}, dims);
 }
 
-Tile windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside) {
-    Dim HP = padded_dim("HP", H, window), WP = padded_dim("WP", W, window);
-    Tile padded = pad(x, {H, W}, {HP, WP}, window, outside).named("padded");
-    Tile rows = windows(padded, HP, positions_dim("P", H, R, window), R, window);
-    return windows(rows, WP, positions_dim("Q", W, S, window), S, window);
+Windows2d windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside) {
+    const Dim HP = padded_dim("HP", H, window), WP = padded_dim("WP", W, window);
+    const Dim P = positions_dim("P", H, R, window), Q = positions_dim("Q", W, S, window);
+    const Tile padded = pad(x, {H, W}, {HP, WP}, window, outside).named("padded");
+    const Tile rows = windows(padded, HP, P, R, window);
+    return {windows(rows, WP, Q, S, window), HP, WP, P, Q};
 }
 
 static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &channels) {
@@ -86,7 +87,7 @@ static std::vector<Dim> joined(std::vector<Dim> taps, const std::vector<Dim> &ch
 
 Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,
             const Window &window) {
-    return dot(windows2d(x, H, W, R, S, window), w, joined({R, S}, channels));
+    return dot(windows2d(x, H, W, R, S, window).tile, w, joined({R, S}, channels));
 }
 
 Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window) {
@@ -100,11 +101,11 @@ static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S
 }
 
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    return pool(nan_max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY), R, S);
+    return pool(nan_max_monoid(x.dtype()), windows2d(x, H, W, R, S, window, -INFINITY).tile, R, S);
 }
 
 Tile average_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window) {
-    Tile taken = windows2d(x, H, W, R, S, window);
+    Tile taken = windows2d(x, H, W, R, S, window).tile;
     Tile taps(&x.builder(), cast(x.dtype(), extent(R.name) * extent(S.name)), {});
     return pool(sum_monoid(x.dtype()), taken, R, S) / taps;
 }

@@ -31,9 +31,14 @@ Tile pad(const Tile &x, const std::vector<Dim> &from, const std::vector<Dim> &to
 // x[…, padded, …] read through a window: (…, positions, …, taps).
 Tile windows(const Tile &x, const Dim &padded, const Dim &positions, const Dim &taps, const Window &window);
 
-// The windows of a convolution or pool over two dims: x with H and W padded in a stage named "padded" and read through
-// R x S taps. Declares HP, WP, P and Q; (…, P, Q, …, R, S).
-Tile windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside = 0);
+// The windows of a convolution or pool over two dims, with the dims that they declare.
+struct Windows2d {
+    Tile tile;         // (…, P, Q, …, R, S)
+    Dim HP, WP, P, Q;  // padded, and the positions
+};
+// x with H and W padded in a stage named "padded" and read through R x S taps. What declares dims by itself, as this and those below,
+// names them HP, WP, P and Q, or LP and P; Builder::dim_named gives them.
+Windows2d windows2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window, double outside = 0);
 // Sum over R, S and C of x's windows times w: x[N, H, W, C], w[R, S, C, O] or in any other order of dims. Gives the dims of x
 // that are not summed, P and Q for H and W, then those that w adds.
 Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const std::vector<Dim> &channels,

@@ -31,6 +31,12 @@ static Tile binary(Op op, const Tile &a, const Tile &b) {
     return Tile(builder_of(a, b), operation(op, {a.value(), b.value()}), both(a, b));
 }
 
+// a > b is b < a, with the dims in the order of a > b.
+static Tile compared(Op op, const Tile &a, const Tile &b) {
+    const Tile reversed = binary(op, b, a);
+    return Tile(&a.builder(), reversed.value(), both(a, b));
+}
+
 static Tile like(const Tile &a, Expr value) { return Tile(&a.builder(), std::move(value), a.dims()); }
 static Tile number(const Tile &a, double v) { return Tile(&a.builder(), constant(a.dtype(), v), {}); }
 
@@ -38,16 +44,38 @@ Tile operator+(const Tile &a, const Tile &b) { return binary(Op::add, a, b); }
 Tile operator-(const Tile &a, const Tile &b) { return binary(Op::sub, a, b); }
 Tile operator*(const Tile &a, const Tile &b) { return binary(Op::mul, a, b); }
 Tile operator/(const Tile &a, const Tile &b) { return binary(Op::div, a, b); }
+Tile operator%(const Tile &a, const Tile &b) { return binary(Op::mod, a, b); }
 Tile operator-(const Tile &a) { return like(a, -a.value()); }
 Tile operator+(const Tile &a, double b) { return a + number(a, b); }
 Tile operator-(const Tile &a, double b) { return a - number(a, b); }
 Tile operator*(const Tile &a, double b) { return a * number(a, b); }
 Tile operator/(const Tile &a, double b) { return a / number(a, b); }
+Tile operator+(double a, const Tile &b) { return number(b, a) + b; }
+Tile operator-(double a, const Tile &b) { return number(b, a) - b; }
+Tile operator*(double a, const Tile &b) { return number(b, a) * b; }
+Tile operator/(double a, const Tile &b) { return number(b, a) / b; }
 Tile operator<(const Tile &a, const Tile &b) { return binary(Op::lt, a, b); }
 Tile operator<=(const Tile &a, const Tile &b) { return binary(Op::le, a, b); }
+Tile operator>(const Tile &a, const Tile &b) { return compared(Op::lt, a, b); }
+Tile operator>=(const Tile &a, const Tile &b) { return compared(Op::le, a, b); }
 Tile operator==(const Tile &a, const Tile &b) { return binary(Op::eq, a, b); }
+Tile operator!=(const Tile &a, const Tile &b) { return binary(Op::ne, a, b); }
+Tile operator<(const Tile &a, double b) { return a < number(a, b); }
+Tile operator<=(const Tile &a, double b) { return a <= number(a, b); }
+Tile operator>(const Tile &a, double b) { return a > number(a, b); }
+Tile operator>=(const Tile &a, double b) { return a >= number(a, b); }
+Tile operator==(const Tile &a, double b) { return a == number(a, b); }
+Tile operator!=(const Tile &a, double b) { return a != number(a, b); }
+Tile operator&&(const Tile &a, const Tile &b) { return binary(Op::bit_and, a, b); }
+Tile operator||(const Tile &a, const Tile &b) { return binary(Op::bit_or, a, b); }
+Tile operator!(const Tile &a) { return like(a, !a.value()); }
+Tile operator^(const Tile &a, const Tile &b) { return binary(Op::bit_xor, a, b); }
+Tile operator<<(const Tile &a, const Tile &b) { return binary(Op::shl, a, b); }
+Tile operator>>(const Tile &a, const Tile &b) { return binary(Op::shr, a, b); }
 Tile min(const Tile &a, const Tile &b) { return binary(Op::min, a, b); }
 Tile max(const Tile &a, const Tile &b) { return binary(Op::max, a, b); }
+Tile min(const Tile &a, double b) { return min(a, number(a, b)); }
+Tile max(const Tile &a, double b) { return max(a, number(a, b)); }
 
 Tile fma(const Tile &a, const Tile &b, const Tile &c) {
     Tile ab = a * b, dims = ab + c;
@@ -61,7 +89,23 @@ Tile select(const Tile &condition, const Tile &a, const Tile &b) {
 }
 
 Tile cast(DType type, const Tile &a, Rounding rounding, bool saturate) { return like(a, cast(type, a.value(), rounding, saturate)); }
+Tile bitcast(DType type, const Tile &a) { return like(a, bitcast(type, a.value())); }
+Tile bounded(const Tile &position, const Expr &lo, const Expr &hi) { return like(position, bounded(position.value(), lo, hi)); }
+Tile abs(const Tile &x) { return like(x, abs(x.value())); }
+Tile floor(const Tile &x) { return like(x, floor(x.value())); }
+Tile ceil(const Tile &x) { return like(x, operation(Op::ceil, {x.value()})); }
+Tile round(const Tile &x) { return like(x, round(x.value())); }
+Tile trunc(const Tile &x) { return like(x, operation(Op::trunc, {x.value()})); }
 Tile exp(const Tile &x) { return like(x, exp(x.value())); }
+Tile exp_nonpositive(const Tile &x) { return like(x, exp_nonpositive(x.value())); }
+
+Tile pow(const Tile &x, const Tile &y) {
+    const Tile joined = x * y;  // its dims, and that both are of one type
+    return like(joined, pow(x.value(), y.value()));
+}
+
+Tile pow(const Tile &x, double y) { return pow(x, number(x, y)); }
+Tile pow(const Tile &x, int n) { return like(x, pow(x.value(), n)); }
 Tile log(const Tile &x) { return like(x, log(x.value())); }
 Tile erf(const Tile &x) { return like(x, erf(x.value())); }
 Tile tanh(const Tile &x) { return like(x, tanh(x.value())); }

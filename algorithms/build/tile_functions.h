@@ -5,27 +5,62 @@
 
 namespace tessera {
 
-// Element-wise, broadcasting by dim name.
+// Element-wise, broadcasting by dim name; a number stands for a tile of the other's type that is constant. All operations that
+// expressions have (op.h): division and % of integers round down, && and || are of bool tiles and bits of integers.
 Tile operator+(const Tile &a, const Tile &b);
 Tile operator-(const Tile &a, const Tile &b);
 Tile operator*(const Tile &a, const Tile &b);
 Tile operator/(const Tile &a, const Tile &b);
+Tile operator%(const Tile &a, const Tile &b);
 Tile operator-(const Tile &a);
 Tile operator+(const Tile &a, double b);
 Tile operator-(const Tile &a, double b);
 Tile operator*(const Tile &a, double b);
 Tile operator/(const Tile &a, double b);
+Tile operator+(double a, const Tile &b);
+Tile operator-(double a, const Tile &b);
+Tile operator*(double a, const Tile &b);
+Tile operator/(double a, const Tile &b);
 Tile operator<(const Tile &a, const Tile &b);
 Tile operator<=(const Tile &a, const Tile &b);
+Tile operator>(const Tile &a, const Tile &b);
+Tile operator>=(const Tile &a, const Tile &b);
 Tile operator==(const Tile &a, const Tile &b);
+Tile operator!=(const Tile &a, const Tile &b);
+Tile operator<(const Tile &a, double b);
+Tile operator<=(const Tile &a, double b);
+Tile operator>(const Tile &a, double b);
+Tile operator>=(const Tile &a, double b);
+Tile operator==(const Tile &a, double b);
+Tile operator!=(const Tile &a, double b);
+Tile operator&&(const Tile &a, const Tile &b);  // both are computed
+Tile operator||(const Tile &a, const Tile &b);
+Tile operator!(const Tile &a);
+Tile operator^(const Tile &a, const Tile &b);
+Tile operator<<(const Tile &a, const Tile &b);
+Tile operator>>(const Tile &a, const Tile &b);
 Tile min(const Tile &a, const Tile &b);
 Tile max(const Tile &a, const Tile &b);
+Tile min(const Tile &a, double b);
+Tile max(const Tile &a, double b);
 Tile fma(const Tile &a, const Tile &b, const Tile &c);  // a * b + c, rounded once
 Tile select(const Tile &condition, const Tile &a, const Tile &b);
+Tile abs(const Tile &x);
+Tile floor(const Tile &x);
+Tile ceil(const Tile &x);
+Tile round(const Tile &x);  // to nearest, ties to even
+Tile trunc(const Tile &x);
 Tile cast(DType type, const Tile &a, Rounding rounding = Rounding::nearest_even, bool saturate = false);
+Tile bitcast(DType type, const Tile &a);
+// Integers as positions lo ..= hi - 1, at which a tensor may be read: x.at({{"V", bounded(id, 0, extent("V")).value()}}, …).
+Tile bounded(const Tile &position, const Expr &lo, const Expr &hi);
 
 // Element-wise functions of functions.h, which states their accuracy.
 Tile exp(const Tile &x);
+Tile exp_nonpositive(const Tile &x);
+Tile pow(const Tile &x, const Tile &y);
+Tile pow(const Tile &x, double y);
+Tile pow(const Tile &x, int n);
 Tile log(const Tile &x);
 Tile erf(const Tile &x);
 Tile tanh(const Tile &x);

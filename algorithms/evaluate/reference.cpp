@@ -80,9 +80,11 @@ void ExtentSolver::solve(const Dim &dim, int64_t value) {
 }
 
 void ExtentSolver::check(const Dim &dim, int64_t value) const {
-    if (dim.kind == DimKind::symbolic && (value < dim.min || value > dim.max || value % dim.multiple_of))
-        fail(dim.name, "expected a multiple of " + std::to_string(dim.multiple_of) + " in " + std::to_string(dim.min) +
-                           "..=" + std::to_string(dim.max) + ", got " + std::to_string(value) + ".");
+    if (dim.kind != DimKind::symbolic) return;
+    auto refuse = [&](const std::string &rule) { fail(dim.name, "expected " + rule + ", got " + std::to_string(value) + "."); };
+    if (value < dim.min) refuse("at least " + std::to_string(dim.min));
+    if (value > dim.max) refuse("at most " + std::to_string(dim.max));
+    if (value % dim.multiple_of) refuse("a multiple of " + std::to_string(dim.multiple_of));
 }
 
 Extents ExtentSolver::find(const std::map<std::string, Array> &arrays) {
@@ -113,6 +115,23 @@ Extents ExtentSolver::find(const std::map<std::string, Array> &arrays) {
     return extents_;
 }
 
+// What is of the box; `whole` is what was computed.
+Array cut(const Array &array, Box whole, const Box &box) {
+    whole.resize(box.size());  // a part's extra dims are whole
+    std::vector<int64_t> extents;
+    for (const Interval &axis : box) extents.push_back(axis.hi - axis.lo + 1);
+    Array result(array.dtype, extents);
+    for (int64_t i = 0; i < result.size(); i++) {
+        int64_t rest = i, position = 0, stride = 1;
+        for (size_t axis = box.size(); axis-- > 0;) {
+            position += (rest % extents[axis] + box[axis].lo - std::max<int64_t>(whole[axis].lo, 0)) * stride;
+            rest /= extents[axis], stride *= array.extents[axis];
+        }
+        result.set(i, array.get(position));
+    }
+    return result;
+}
+
 }  // namespace
 
 std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::string, Array> tensors,
@@ -132,12 +151,22 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
     for (const Tensor &t : a.tensors)
         if (t.role == Role::constant) runner.add_constant(t);
     runner.check_shapes();
+    std::map<std::string, Box> computed;
+    if (!options.boxes.empty()) {
+        require(!a.updates_state, "points by themselves are of an algorithm that updates no state");
+        computed = needed_boxes(a, options.extents, options.boxes);
+        runner.limit(computed);
+    }
     for (const Stage &stage : a.stages) runner.run(stage);
 
     std::map<std::string, Array> results;
     for (auto &[name, array] : runner.take()) {
         const Tensor *t = a.find_tensor(name);
         bool output = std::find(a.outputs.begin(), a.outputs.end(), name) != a.outputs.end();
+        if (const auto box = options.boxes.find(name); !options.boxes.empty()) {
+            if (box != options.boxes.end()) results[name] = cut(array, computed.at(defining_stage(a, name)->name), box->second);
+            continue;
+        }
         if (output || (t ? t->role == Role::state : options.every_stage)) results[name] = std::move(array);
     }
     return results;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "algorithms/evaluate/array.h"
+#include "algorithms/evaluate/needed_boxes.h"
 #include "algorithms/ir/algorithm.h"
 #include "algorithms/ir/extents.h"
 
@@ -16,6 +17,9 @@ struct EvaluationOptions {
     Precision precision = Precision::policy;
     Extents extents;           // of symbolic dims that no given tensor has
     bool every_stage = false;  // also return the results of all stages
+    // Of outputs: only these points, and what they need, are computed, and a result has the extents of its box. Then no other output is
+    // given. Empty: all. The algorithm updates no state, and `extents` has those of all dims that no data decides.
+    std::map<std::string, Box> boxes = {};
 };
 
 // Gives the outputs, and every state as it is at the end. `tensors` gives inputs and states, `parameters` all parameters.

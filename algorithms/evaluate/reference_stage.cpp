@@ -80,6 +80,24 @@ StageRunner::Loops StageRunner::loops_of(const std::vector<std::string> &dims) {
     return loops;
 }
 
+StageRunner::Loops StageRunner::points_of(const Stage &stage, const std::string &but) {
+    Loops loops;
+    const auto box = boxes_.find(stage.name);
+    for (size_t i = 0; i < stage.dims.size(); i++) {
+        if (stage.dims[i] == but) continue;
+        loops.push_back(loops_of({stage.dims[i]})[0]);
+        if (box != boxes_.end()) loops.back().only = box->second[i];
+    }
+    return loops;
+}
+
+Interval StageRunner::range_of(const Loop &loop) const {
+    const int64_t extent = frame_[static_cast<size_t>(loop.extent)].integer;
+    return {std::max<int64_t>(loop.only.lo, 0), std::min(loop.only.hi, extent - 1)};
+}
+
+void StageRunner::limit(std::map<std::string, Box> boxes) { is_limited_ = true, boxes_ = std::move(boxes); }
+
 int64_t StageRunner::enter(const Loop &loop) {
     Register &extent = frame_[static_cast<size_t>(loop.extent)];
     if (loop.size >= 0) {
@@ -93,8 +111,9 @@ int64_t StageRunner::enter(const Loop &loop) {
 template <typename Body>
 void StageRunner::each(const Loops &loops, size_t depth, const Body &body) {
     if (depth == loops.size()) return body();
-    int64_t extent = enter(loops[depth]);
-    for (int64_t i = 0; i < extent; i++) {
+    enter(loops[depth]);
+    const Interval range = range_of(loops[depth]);
+    for (int64_t i = range.lo; i <= range.hi; i++) {
         frame_[static_cast<size_t>(loops[depth].index)].integer = i;
         each(loops, depth + 1, body);
     }
@@ -102,7 +121,10 @@ void StageRunner::each(const Loops &loops, size_t depth, const Body &body) {
 
 int64_t StageRunner::position(const Loops &loops) {
     int64_t p = 0;
-    for (const Loop &l : loops) p = p * frame_[static_cast<size_t>(l.extent)].integer + frame_[static_cast<size_t>(l.index)].integer;
+    for (const Loop &l : loops) {
+        const Interval range = range_of(l);
+        p = p * (range.hi - range.lo + 1) + frame_[static_cast<size_t>(l.index)].integer - range.lo;
+    }
     return p;
 }
 
@@ -216,7 +238,7 @@ void StageRunner::run(const Stage &stage, const Map &map) {
     Tape tape = compile({map.value});
     Array &result = *results_[0];
     std::byte *next = result.data.data();
-    each(loops_of(stage.dims), 0, [&] {
+    each(points_of(stage), 0, [&] {
         tape.run(frame_.data(), views_.data());
         store_register(result.dtype, next, frame_[static_cast<size_t>(tape.result(0))]);
         next += size_of(result.dtype);
@@ -228,7 +250,7 @@ void StageRunner::run(const Stage &stage, const Reduce &reduce) {
     if (reduce.where.defined()) tests.push_back(reduce.where);
     Tape where = compile(tests), at = compile(reduce.at);
     Fold fold = make_fold(reduce.monoid, reduce.inputs);
-    Loops outer = loops_of(stage.dims), inner = loops_of(reduce.dims);
+    Loops outer = points_of(stage), inner = loops_of(reduce.dims);
     auto holds = [&] {
         if (tests.empty()) return true;
         where.run(frame_.data(), views_.data());
@@ -267,10 +289,8 @@ void StageRunner::run(const Stage &stage, const Scan &scan) {
     if (scan.segments.defined()) tests.push_back(scan.segments);
     Tape begins = compile(tests);
     Fold fold = make_fold(scan.monoid, scan.inputs);
-    std::vector<std::string> others = stage.dims;
-    others.erase(std::remove(others.begin(), others.end(), scan.dim), others.end());
-    Loops all = loops_of(stage.dims), along = loops_of({scan.dim});
-    each(loops_of(others), 0, [&] {
+    Loops all = points_of(stage), along = loops_of({scan.dim});
+    each(points_of(stage, scan.dim), 0, [&] {
         reset(fold, 1);
         int64_t extent = enter(along[0]);
         for (int64_t i = 0; i < extent; i++) {
@@ -303,13 +323,27 @@ void StageRunner::run(const Stage &stage, const Update &update) {
     seen.data = target.data;
 }
 
+// The memory is of its box; the view shows all of it, as if the rest were there.
+void StageRunner::add_result(const Stage &stage, const Tensor &result) {
+    const Loops points = points_of(stage);
+    std::vector<int64_t> extents, first, end;
+    for (size_t i = 0; i < result.dims.size(); i++) {
+        const Interval range = i < points.size() ? range_of(points[i]) : Interval{0, this->points({result.dims[i]}) - 1};
+        first.push_back(range.lo), end.push_back(range.hi + 1), extents.push_back(std::max<int64_t>(range.hi - range.lo + 1, 0));
+    }
+    add(result.name, Array(result.dtype, extents));
+    if (!is_limited_) return;
+    TensorView &view = views_.back();
+    for (size_t i = 0; i < first.size(); i++) view.data -= first[i] * view.strides[i] * size_of(result.dtype);
+    view.extents = end;
+}
+
 void StageRunner::run(const Stage &stage) {
     evaluate_sizes();
     results_.clear();
+    if (is_limited_ && !boxes_.count(stage.name)) return;
     for (const Tensor &t : results_of(stage)) {
-        std::vector<int64_t> extents;
-        for (const std::string &d : t.dims) extents.push_back(points({d}));
-        add(t.name, Array(t.dtype, extents));
+        add_result(stage, t);
         results_.push_back(&arrays_.at(t.name));
     }
     std::visit([&](const auto &body) { run(stage, body); }, stage.body);

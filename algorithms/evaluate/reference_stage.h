@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/evaluate/array.h"
+#include "algorithms/evaluate/needed_boxes.h"
 #include "algorithms/ir/algorithm.h"
 #include "algorithms/ir/extents.h"
 
@@ -16,15 +17,17 @@ public:
     StageRunner(const Algorithm &algorithm, const Extents &extents, const std::map<std::string, Scalar> &parameters);
     void add(const std::string &name, Array array);
     void add_constant(const Tensor &tensor);
-    void check_shapes();                  // of the arrays, along derived dims: UserError reference.extent
-    void run(const Stage &stage);         // its results join the arrays
-    std::map<std::string, Array> take();  // all arrays
+    void check_shapes();                           // of the arrays, along derived dims: UserError reference.extent
+    void limit(std::map<std::string, Box> boxes);  // only these boxes of the dims of stages are computed, and no other stage
+    void run(const Stage &stage);                  // its results join the arrays
+    std::map<std::string, Array> take();           // all arrays
 
 private:
     // Nested loops over some dims. A derived extent is evaluated when its loop is entered, so it may use outer indices.
     struct Loop {
-        int index, extent;  // registers
-        int size = -1;      // position in sizes_, when derived
+        int index, extent;   // registers
+        int size = -1;       // position in sizes_, when derived
+        Interval only = {};  // of the indices
     };
     using Loops = std::vector<Loop>;
 
@@ -43,6 +46,9 @@ private:
 
     Tape compile(const std::vector<Expr> &roots);
     Loops loops_of(const std::vector<std::string> &dims);
+    Loops points_of(const Stage &stage, const std::string &but = "");  // over its box, without one dim
+    Interval range_of(const Loop &loop) const;                         // of its indices, once it is entered; hi < lo: none
+    void add_result(const Stage &stage, const Tensor &result);
     int64_t enter(const Loop &loop);
     template <typename Body>
     void each(const Loops &loops, size_t depth, const Body &body);
@@ -69,9 +75,11 @@ private:
     std::map<std::string, int> ids_;
     std::vector<TensorView> views_;
     std::map<std::string, size_t> size_of_dim_;
-    std::vector<Tape> sizes_;         // of derived dims
-    std::vector<Array *> results_;    // of the running stage, by part
-    const Monoid *monoid_ = nullptr;  // of the running stage
+    std::vector<Tape> sizes_;       // of derived dims
+    std::vector<Array *> results_;  // of the running stage, by part
+    bool is_limited_ = false;
+    std::map<std::string, Box> boxes_;  // by stage
+    const Monoid *monoid_ = nullptr;    // of the running stage
 };
 
 }  // namespace tessera

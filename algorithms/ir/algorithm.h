@@ -81,7 +81,7 @@ struct BatchPass {
 };
 
 // A fold over elements: `combine` is associative with `identity`; `step` absorbs one element and equals combine(left,
-// lift(inputs)); both are property-tested. `commutative` permits reordering. The batch form folds a whole chunk by plain passes;
+// lift(inputs)): laws that monoid_laws.h tests. `commutative` permits reordering. The batch form folds a whole chunk by plain passes;
 // `batch_parts` says which pass gives each part. Splitting a reduction online uses it for each chunk.
 struct Monoid {
     std::string name;
@@ -225,7 +225,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps);
 Monoid segmented_monoid(const Monoid &monoid);
 
 // Monoids of the standard vocabulary.
-Monoid sum_monoid(DType type);
+Monoid sum_monoid(DType type);  // from +0.0, as dot: so the sum of nothing is, and that of -0.0 alone
 Monoid product_monoid(DType type);
 Monoid max_monoid(DType type);
 Monoid nan_max_monoid(DType type);  // "maximum" in documents: a NaN anywhere is the result (IEEE 754-2019 maximum, but -0 == 0)

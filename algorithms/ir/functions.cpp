@@ -389,4 +389,25 @@ Expr silu(Expr x) {
     return y * r.numerator / r.denominator;
 }
 
+Expr pow(Expr x, Expr y) {
+    Arithmetic k{format_of("pow", x)};
+    const Expr power = exp(y * log(x));
+    return select(y == k(0), select(x != x, x, k(1)), power);
+}
+
+Expr pow(Expr x, int n) {
+    const bool is_whole = is_integer(x.type()) && x.type() != DType::index;
+    if (!is_whole) format_of("pow", x);
+    if (is_whole && n < 0)
+        throw UserError("functions.type", std::string("pow of ") + name_of(x.type()) + " by " + std::to_string(n) +
+                                              ": expected a power of at least 0, whose result is an integer. Cast to f32 or f64.");
+    Expr result = constant(x.type(), 1), square = x;
+    bool is_one = true;
+    for (int64_t left = std::abs(static_cast<int64_t>(n)); left > 0; left /= 2) {
+        if (left % 2) result = is_one ? square : square * result, is_one = false;
+        if (left > 1) square = square * square;
+    }
+    return n < 0 ? constant(x.type(), 1) / result : result;
+}
+
 }  // namespace tessera

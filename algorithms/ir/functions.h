@@ -20,6 +20,15 @@ Expr exp_nonpositive(Expr x);
 // f32 0.886 ULP, f64 0.81. 0 and -0 -> -inf, below 0 -> NaN, inf -> inf.
 Expr log(Expr x);
 
+// x^y as exp(y log(x)), for x >= 0; below, and where either is NaN, NaN. An error of log(x) is one of y log(x) units: within
+// 2 + 1.7 |y log(x)| ULP in f32 and in f64, so 67 where the result is near 2^55. y = 0 -> 1, x = 0 -> 0 or inf by y's sign,
+// and 1 -> 1 for finite y. A whole power of any sign is the second's.
+Expr pow(Expr x, Expr y);
+
+// x^n by repeated squaring, 2 log2(|n|) products at most, each rounded: x * x for 2, (x * x) * x for 3; for n < 0 the reciprocal of that.
+// n = 0 -> 1. Also of i32 and i64, which wrap (UserError functions.type for n < 0 there).
+Expr pow(Expr x, int n);
+
 // f32 1.184 ULP, f64 1.23. Odd, so erf(-0) = -0; +-1 at and near +-inf, never beyond.
 Expr erf(Expr x);
 

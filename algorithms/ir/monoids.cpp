@@ -67,7 +67,7 @@ Monoid segmented_monoid(const Monoid &m) {
     return result;
 }
 
-Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, is_float(type) ? -0.0 : 0)); }
+Monoid sum_monoid(DType type) { return simple("sum", Op::add, number(type, 0)); }
 Monoid product_monoid(DType type) { return simple("product", Op::mul, number(type, 1)); }
 Monoid max_monoid(DType type) { return simple("max", Op::max, lowest(type)); }
 
@@ -86,7 +86,6 @@ Monoid min_monoid(DType type) { return simple("min", Op::min, highest(type)); }
 Monoid dot_monoid(DType type) {
     Monoid m = sum_monoid(type);
     m.name = "dot";
-    m.parts[0].identity = number(type, 0);
     m.inputs = {type, type};
     m.lift = {input(0, type) * input(1, type)};
     m.step = {fma(input(0, type), input(1, type), left(0, type))};

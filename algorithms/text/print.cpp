@@ -86,10 +86,12 @@ std::string dim_text(const Dim &d) {
         return line.finish("  ", "dim " + d.name + " = " + line(d.size));
     }
     std::vector<std::string> facts;
-    if (d.kind == DimKind::symbolic && d.multiple_of != 1) facts.push_back("multiple of " + std::to_string(d.multiple_of));
-    if (d.kind == DimKind::symbolic && (d.min != Dim().min || d.max != Dim().max))
-        facts.push_back("in " + std::to_string(d.min) + " ..= " + std::to_string(d.max));
-    if (!d.equals.empty()) facts.push_back("== " + d.equals);
+    if (d.kind == DimKind::symbolic) {
+        if (d.multiple_of != 1) facts.push_back("a multiple of " + std::to_string(d.multiple_of));
+        if (d.min != Dim().min) facts.push_back("at least " + std::to_string(d.min));
+        if (d.max != Dim().max) facts.push_back("at most " + std::to_string(d.max));
+    }
+    if (!d.equals.empty()) facts.push_back("equal to " + d.equals);
     std::string fixed = d.kind == DimKind::fixed ? " = " + std::to_string(d.value) : "";
     return "  dim " + d.name + fixed + (facts.empty() ? "" : ": " + join(facts)) + "\n";
 }

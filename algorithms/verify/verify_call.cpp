@@ -67,8 +67,10 @@ void CallChecker::check_dim(const Dim &wanted) const {
     if (wanted.kind != DimKind::symbolic) return;
     if (!prove(n % Expr(wanted.multiple_of) == Expr(0), facts))
         fail(pair + "which is not known to be a multiple of " + std::to_string(wanted.multiple_of) + "; constrain it.");
-    if (!prove(Expr(wanted.min) <= n, facts) || !prove(n <= Expr(wanted.max), facts))
-        fail(pair + "which is not known to be in " + std::to_string(wanted.min) + "..=" + std::to_string(wanted.max) + "; constrain it.");
+    if (!prove(Expr(wanted.min) <= n, facts))
+        fail(pair + "which is not known to be at least " + std::to_string(wanted.min) + "; constrain it.");
+    if (!prove(n <= Expr(wanted.max), facts))
+        fail(pair + "which is not known to be at most " + std::to_string(wanted.max) + "; constrain it.");
     auto other = call_.dims.find(wanted.equals);
     if (other != call_.dims.end() && !prove(n == extent(other->second), facts))
         fail(pair + "and '" + wanted.equals + "', which has the same extent, to '" + other->second +

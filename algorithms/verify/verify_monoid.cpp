@@ -1,4 +1,6 @@
 // A monoid's definition: one lift, combine and step for each part, over the right operands.
+#include <algorithm>
+
 #include "algorithms/verify/verify_scope.h"
 #include "support/text/error.h"
 
@@ -50,6 +52,40 @@ void verify_definition(const VerifyScope &scope, const std::string &subject, con
     }
 }
 
+void verify_pass(const VerifyScope &scope, const std::string &subject, const Monoid &m, size_t position) {
+    const BatchPass &pass = m.batch[position];
+    const std::string where = "pass '" + pass.name + "' of the batch form of the monoid '" + m.name + "' ";
+    std::vector<std::string> folds;
+    for (const StandardMonoid &standard : standard_monoids)
+        if (find_pass_monoid(standard.name)) folds.push_back(standard.name);
+    const bool maps = pass.monoid.empty() || pass.monoid == "each";
+    if (!maps && !find_pass_monoid(pass.monoid))
+        scope.fail("monoid", subject,
+                   where + "folds by '" + pass.monoid + "'; expected one of " + join(folds) +
+                       ", \"\" for a value for each element, or each." + did_you_mean(pass.monoid, folds));
+    const size_t wanted = pass.monoid == "dot" ? 2 : 1;
+    if (pass.values.size() != wanted)
+        scope.fail("monoid", subject,
+                   where + "has " + std::to_string(pass.values.size()) + " values; expected " + std::to_string(wanted) + ".");
+    for (const Expr &value : pass.values) {
+        if (!value.defined()) scope.fail("monoid", subject, where + "has a value that is missing.");
+        walk(value, [&](const Expr &e) {
+            const bool is_input = e.kind() == ExprKind::input, is_right = e.kind() == ExprKind::right;
+            const size_t count = is_input ? m.inputs.size() : position;
+            if (is_input || is_right ? e->number < 0 || static_cast<size_t>(e->number) >= count
+                                     : e.kind() == ExprKind::load || (e->args.empty() && e.kind() != ExprKind::constant))
+                scope.fail("monoid", subject,
+                           where + "uses " + brief(e) + "; it may use input(i), right(k) of passes before it and constants.");
+            const DType type = is_input   ? m.inputs[static_cast<size_t>(e->number)]
+                               : is_right ? m.batch[static_cast<size_t>(e->number)].values[0].type()
+                                          : e.type();
+            if (e.type() != type)
+                scope.fail("monoid", subject,
+                           where + "uses " + brief(e) + " as " + name_of(e.type()) + ", but it is " + name_of(type) + ".");
+        });
+    }
+}
+
 }  // namespace
 
 void verify_monoid(const VerifyScope &scope, const std::string &subject, const Monoid &m) {
@@ -71,21 +107,13 @@ void verify_monoid(const VerifyScope &scope, const std::string &subject, const M
     verify_definition(scope, subject, m, {"combine", m.combine, true, true, false});
     verify_definition(scope, subject, m, {"step", m.step, true, false, true});
     if (m.batch.empty()) return;
-    for (const BatchPass &pass : m.batch) {
-        if (pass.monoid.empty() || pass.monoid == "each" || find_pass_monoid(pass.monoid)) continue;
-        std::vector<std::string> known;
-        for (const StandardMonoid &standard : standard_monoids)
-            if (find_pass_monoid(standard.name)) known.push_back(standard.name);
-        scope.fail("monoid", subject,
-                   "the pass '" + pass.name + "' of the monoid '" + m.name + "' folds by '" + pass.monoid + "'; a pass folds by one of " +
-                       join(known) + ", or maps: 'each' without the folded dims, '' with them.");
-    }
     bool total = m.batch_parts.size() == m.parts.size();
     for (int pass : m.batch_parts) total &= pass >= 0 && static_cast<size_t>(pass) < m.batch.size();
     if (!total)
         scope.fail("monoid", subject,
                    "the batch form of the monoid '" + m.name + "' must name one of its " + std::to_string(m.batch.size()) +
                        " passes for each of the " + std::to_string(m.parts.size()) + " parts in batch_parts.");
+    for (size_t i = 0; i < m.batch.size(); i++) verify_pass(scope, subject, m, i);
 }
 
 }  // namespace tessera

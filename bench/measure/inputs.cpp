@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/rewrite/given_extents.h"
 #include "schedules/knobs/condition.h"
 #include "support/text/error.h"
 
@@ -32,36 +33,29 @@ Extents all_extents(const TileProgram &program, const Extents &extents) {
     return all;
 }
 
-Extents all_extents(const Algorithm &algorithm, const Extents &symbolic) {
-    Extents extents;
-    std::vector<std::string> names;
+// A dim may be declared equal to one that follows from others.
+static void check_equal_to_derived(const Algorithm &algorithm, const Extents &extents) {
     for (const Dim &d : algorithm.dims) {
-        if (d.kind == DimKind::fixed) extents[d.name] = d.value;
-        if (d.kind != DimKind::symbolic) continue;
-        names.push_back(d.name);
-        auto given = symbolic.find(d.name);
-        if (given == symbolic.end() && !d.equals.empty()) given = symbolic.find(d.equals);
-        if (given == symbolic.end())
+        if (d.equals.empty() || !extents.count(d.equals) || extents.at(d.equals) == extents.at(d.name)) continue;
+        throw UserError("shape.constraint", algorithm.name + ": dim " + d.name + " = " + std::to_string(extents.at(d.name)) +
+                                                " must be equal to " + d.equals + ", which is " + std::to_string(extents.at(d.equals)) +
+                                                ".");
+    }
+}
+
+Extents all_extents(const Algorithm &algorithm, const Extents &symbolic) {
+    Extents extents = given_extents(algorithm, symbolic);
+    add_derived(algorithm.dims, extents);
+    for (size_t chain = 0; chain < algorithm.dims.size(); chain++)  // those that are equal to a derived one
+        for (const Dim &d : algorithm.dims)
+            if (!d.equals.empty() && extents.count(d.equals)) extents.emplace(d.name, extents.at(d.equals));
+    for (const Dim &d : algorithm.dims)
+        if (d.kind == DimKind::symbolic && !extents.count(d.name))
             throw UserError("command.extents",
                             algorithm.name + ": dim " + d.name +
                                 " has no extent; give one with --shape, which fixes it in the kernel, or --extents, which does not.");
-        if (!is_allowed(d, given->second))
-            throw UserError("command.extents", algorithm.name + ": dim " + d.name + " = " + std::to_string(given->second) +
-                                                   "; expected a multiple of " + std::to_string(d.multiple_of) + " in " +
-                                                   std::to_string(d.min) + " ..= " + std::to_string(d.max) + ".");
-        extents[d.name] = given->second;
-    }
-    for (const auto &[name, extent] : symbolic) {
-        const Dim *dim = algorithm.find_dim(name);
-        if (dim && dim->kind == DimKind::fixed && dim->value != extent)
-            throw UserError("command.extents", algorithm.name + ": dim " + name + " is fixed at " + std::to_string(dim->value) + ", got " +
-                                                   std::to_string(extent) + ". Leave it out, or give one extent only.");
-        if (!extents.count(name))
-            throw UserError("command.extents", algorithm.name + ": there is no symbolic dim '" + name +
-                                                   "' to give an extent; the symbolic dims are " + join(names) + "." +
-                                                   did_you_mean(name, names));
-    }
     add_derived(algorithm.dims, extents);
+    check_equal_to_derived(algorithm, extents);
     return extents;
 }
 
@@ -82,7 +76,7 @@ std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint6
     constexpr double max_points = 1 << 22;
     std::vector<Dim> dims;
     for (const Dim &d : algorithm.dims)
-        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
+        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(with_constraints_of_equals(algorithm, d));
     RandomNumbers random(seed);
     std::vector<Extents> shapes;
     std::set<Extents> seen;
@@ -133,14 +127,16 @@ std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::v
         std::set<std::string> chosen;
         for (const Condition &c : variants[variant])
             if (shape.count(c.dim) && chosen.insert(c.dim).second) {
-                std::vector<int64_t> extents = extents_that_meet(variants[variant], algorithm.dim(c.dim));
+                std::vector<int64_t> extents =
+                    extents_that_meet(variants[variant], with_constraints_of_equals(algorithm, algorithm.dim(c.dim)));
                 std::erase(extents, 0);
                 if (extents.empty()) return {};
                 shape[c.dim] = extents[std::min(extents.size() - 1, static_cast<size_t>(tries))];
             }
         tries++;
         for (auto &[dim, extent] : shape)
-            if (!chosen.count(dim)) extent = allowed(algorithm.dim(dim), std::min(extent, max_others));
+            if (!chosen.count(dim))
+                extent = allowed(with_constraints_of_equals(algorithm, algorithm.dim(dim)), std::min(extent, max_others));
         bool first = runs(variant, shape) && !is_empty(algorithm, shape);
         for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
         if (first) return shape;

@@ -27,8 +27,8 @@ private:
     uint64_t seed_, made_ = 0;
 };
 
-// The extents of all dims except those whose size depends on data, from the extents of the symbolic dims. UserError
-// command.extents: a symbolic dim has none, or one that its constraints forbid.
+// The extents of all dims except those whose size depends on data, from the extents of the symbolic dims; a dim that is declared equal
+// to another needs none of its own. UserError command.extents: a symbolic dim has none. Those of given_extents.
 Extents all_extents(const Algorithm &algorithm, const Extents &symbolic);
 
 // Whether a dim has no points.

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-// Replaces symbolic dims by fixed ones. UserError shape.unknown-dim, shape.constraint, shape.too-large.
+// Replaces symbolic dims by fixed ones, those that are declared equal to them too. UserErrors of given_extents, shape.too-large.
 Algorithm bind_extents(const Algorithm &algorithm, const Extents &extents);
 
 }  // namespace tessera

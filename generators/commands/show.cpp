@@ -95,6 +95,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     line.option("--what", options->what, meaning).one_of(all).shows_default();
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
+                targets_named(options->kernel.target,
+                              [&](const std::string &named) { return registry.target(named); });  // or refused first
                 check_effects(line, options->what, registry);
                 std::cout << text(registry, options->kernel, options->what, options->limits);
                 return exit_ok;

@@ -61,7 +61,8 @@ Shapes shapes_of(const PreparedKernel &p, const VerifyOptions &options) {
 }
 
 ordered_json json_of(const Comparison &c) {
-    return {{"extents", c.extents}, {"difference", c.difference}, {"error", c.error}, {"declared_error", c.declared_error}};
+    return {{"extents", c.extents}, {"difference", c.difference}, {"error", c.error},           {"declared_error", c.declared_error},
+            {"output", c.output},   {"largest", c.largest},       {"near_zero", c.is_near_zero}};
 }
 
 // In a process of its own, since a wrong kernel may crash.
@@ -83,6 +84,7 @@ ordered_json results(const PreparedKernel &p, const VerifyOptions &options) {
 }
 
 int report(const PreparedKernel &p, const VerifyOptions &options) {
+    if (!options.extents.empty()) all_extents(p.bound, parse_shape(options.extents, "--extents"));  // refused before anything is compiled
     const ordered_json found = results(p, options), &all = found["shapes"];
     const auto empty = found["empty"].get<size_t>();
     const auto idle = found["variants_not_run"].get<std::vector<std::string>>();
@@ -117,6 +119,18 @@ int report(const PreparedKernel &p, const VerifyOptions &options) {
         std::cout << fmt::format("; equal to the tile program bit by bit; relative error at most {:.2g} (as declared: {:.2g})", error,
                                  declared);
     std::cout << "\n";
+    const auto worst_of = std::max_element(all.begin(), all.end(), [](const ordered_json &a, const ordered_json &b) {
+        return a["error"].get<double>() < b["error"].get<double>();
+    });
+    if (!failures && worst_of != all.end() && (*worst_of)["near_zero"].get<bool>()) {
+        const ordered_json &worst = *worst_of;
+        std::cout << fmt::format(
+            "note: at {} the largest element of '{}' is {:.2g}: sums of either sign cancel there, and the rounding of what they are made "
+            "of "
+            "is large beside so small a result; errors are relative to it, and the declared order of operations errs by {:.2g} of it too\n",
+            to_string(worst["extents"].get<Extents>()), worst["output"].get<std::string>(), worst["largest"].get<double>(),
+            worst["declared_error"].get<double>());
+    }
     for (const std::string &variant : idle)
         std::cout << "note: no shape was tried for the variant where " << variant << "; give one by --extents\n";
     return failures ? exit_check_failed : exit_ok;

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "algorithms/evaluate/reference.h"
+#include "autotune/measure/sampled.h"
 #include "compiler/interpret/interpret.h"
 #include "support/text/error.h"
 
@@ -59,11 +62,13 @@ Arrays before(const TileProgram &program, const Inputs &inputs, const Extents &e
     return arrays;
 }
 
-Arrays interpreted(const TileProgram &program, const Inputs &inputs, const Extents &extents) {
+Arrays interpreted(const TileProgram &program, const Inputs &inputs, const Extents &extents, bool checked = true) {
     Arrays arrays = before(program, inputs, extents);
     std::map<std::string, TensorView> views;
     for (auto &[name, array] : arrays) views[name] = array.view(name);
-    interpret(program, views, extents, inputs.parameters);
+    InterpretOptions options;
+    options.checked = checked;
+    interpret(program, views, extents, inputs.parameters, options);
     return arrays;
 }
 
@@ -139,8 +144,11 @@ std::string first_difference(const Arrays &expected, const Arrays &got, const st
 // Of integers, that of f32, in which they are compared.
 double epsilon(DType type) { return std::ldexp(1.0, -traits_of(is_float(type) ? type : DType::f32).mantissa); }
 
-// Judges one result against the algorithm in double and in its own types.
-void judge(const std::string &name, const Array &got, const Array &exact, const Array &declared, Comparison &comparison) {
+using PlaceText = std::function<std::string(size_t)>;  // of the element at that position of the arrays: "[1, 5]"
+
+// Judges one result of `what`, such as "the kernel", against the algorithm in double and in its own types.
+void judge(const std::string &name, const std::string &what, const Array &got, const Array &exact, const Array &declared,
+           const PlaceText &place, Comparison &comparison) {
     const std::vector<double> values = got.values(), truth = exact.values(), own = declared.values();
     double largest = 0, far = 0, own_far = 0;
     size_t worst = 0;
@@ -150,9 +158,7 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
         const bool alike =
             finite ? std::isfinite(values[i]) : std::isnan(own[i]) == std::isnan(values[i]) && std::isinf(own[i]) == std::isinf(values[i]);
         if (!alike || (!is_float(got.dtype) && values[i] != own[i])) {
-            if (wrong.empty())
-                wrong = fmt::format("{}{}: the algorithm gives {:.9g}, the kernel {:.9g}", name,
-                                    position_text(static_cast<int64_t>(i), got.extents), own[i], values[i]);
+            if (wrong.empty()) wrong = fmt::format("{}{}: the algorithm gives {:.9g}, {} {:.9g}", name, place(i), own[i], what, values[i]);
             continue;
         }
         if (!finite) continue;
@@ -161,12 +167,13 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
         if (std::abs(values[i] - truth[i]) > far) far = std::abs(values[i] - truth[i]), worst = i;
     }
     if (wrong.empty() && far > 8 * own_far + 4 * epsilon(got.dtype) * largest)
-        wrong = fmt::format(
-            "{}{}: the exact result is {:.9g}, the kernel gives {:.9g}; the declared order of operations errs by at most {:.3g}", name,
-            position_text(static_cast<int64_t>(worst), got.extents), truth[worst], values[worst], own_far);
+        wrong = fmt::format("{}{}: the exact result is {:.9g}, {} gives {:.9g}; the declared order of operations errs by at most {:.3g}",
+                            name, place(worst), truth[worst], what, values[worst], own_far);
     if (comparison.difference.empty()) comparison.difference = wrong;
     if (largest == 0) return;
-    comparison.error = std::max(comparison.error, far / largest);
+    if (far / largest > comparison.error || comparison.output.empty())
+        comparison.error = std::max(comparison.error, far / largest), comparison.output = name, comparison.largest = largest,
+        comparison.is_near_zero = far / largest > std::max(1e-3, 16 * epsilon(got.dtype));
     comparison.declared_error = std::max(comparison.declared_error, own_far / largest);
 }
 
@@ -174,7 +181,7 @@ void judge(const std::string &name, const Array &got, const Array &exact, const 
 
 Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &symbolic, uint64_t seed,
                    const std::vector<int32_t> &threads) {
-    Comparison result{symbolic, "", 0, 0};
+    Comparison result{symbolic, "", 0, 0, "", 0, false};
     const Extents extents = all_extents(p.bound, symbolic);
     const TileProgram &program = variant_for(p.kernel, extents).program;
     const Inputs inputs = random_inputs(program, extents, seed);
@@ -205,8 +212,118 @@ Comparison compare(const PreparedKernel &p, const LoadedKernels &loaded, const E
     const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own),
                  truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
     for (const Argument &a : program.arguments)
-        if (a.written) judge(a.tensor.name, expected.at(a.tensor.name), truth.at(a.tensor.name), declared.at(a.tensor.name), result);
+        if (const std::string &name = a.tensor.name; a.written) {
+            const Array &got = expected.at(name);
+            const auto place = [&](size_t i) { return position_text(static_cast<int64_t>(i), got.extents); };
+            judge(name, "the kernel", got, truth.at(name), declared.at(name), place, result);
+        }
     return result;
+}
+
+namespace {
+
+constexpr double most_steps = 3e8;    // of an interpreter: seconds
+constexpr double few_steps = 1e6;     // where all points are looked at
+constexpr size_t enough_points = 16;  // for the errors of the declared order to show how large they are
+constexpr int most_rounds = 16;
+
+// Points of one output, and what each side gives there.
+struct ComparedPoints {
+    DType dtype = DType::f32;
+    std::vector<Scalar> got, exact, declared;
+    std::vector<std::string> places;
+};
+
+bool is_untouched(const Array &array, int64_t position) {
+    const auto size = static_cast<size_t>(size_of(array.dtype));
+    const auto at = array.data.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(position) * size);
+    return std::all_of(at, at + static_cast<ptrdiff_t>(size), [](std::byte b) { return b == poison; });
+}
+
+std::vector<int64_t> index_at(int64_t position, const std::vector<int64_t> &shape) {
+    std::vector<int64_t> index(shape.size());
+    for (size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) index[axis] = position % shape[axis];
+    return index;
+}
+
+// Some neighbours from an element on that a sampled program wrote; nothing where it wrote none.
+std::optional<Box> written_box(const Array &array, RandomNumbers &random) {
+    std::vector<int64_t> written;
+    for (int64_t i = 0; i < array.size(); i++)
+        if (!is_untouched(array, i)) written.push_back(i);
+    if (written.empty()) return std::nullopt;
+    const std::vector<int64_t> first =
+        index_at(written[static_cast<size_t>(random.below(static_cast<int64_t>(written.size())))], array.extents);
+    Box box(first.size());
+    int64_t left = 2 * static_cast<int64_t>(enough_points);
+    for (size_t axis = box.size(); axis-- > 0;) {
+        const int64_t side = std::min(array.extents[axis] - first[axis], left);
+        box[axis] = {first[axis], first[axis] + side - 1};
+        left = std::max<int64_t>(left / side, 1);
+    }
+    return box;
+}
+
+// Adds the elements of the box that were written.
+void add_points(const Array &got, const Array &exact, const Array &declared, const Box &box, ComparedPoints &points) {
+    points.dtype = got.dtype;
+    for (int64_t i = 0; i < declared.size(); i++) {
+        const std::vector<int64_t> inside = index_at(i, declared.extents);
+        int64_t position = 0;
+        for (size_t axis = 0; axis < box.size(); axis++) position = position * got.extents[axis] + inside[axis] + box[axis].lo;
+        if (is_untouched(got, position)) continue;
+        points.got.push_back(got.get(position)), points.exact.push_back(exact.get(i)), points.declared.push_back(declared.get(i));
+        points.places.push_back(position_text(position, got.extents));
+    }
+}
+
+}  // namespace
+
+std::string difference_from_algorithm(const PreparedKernel &p, const Extents &symbolic) {
+    const Extents extents = all_extents(p.bound, symbolic);
+    const TileProgram &program = variant_for(p.kernel, extents).program;
+    const bool is_whole = p.bound.updates_state || steps_of(program, extents) <= few_steps;
+    std::map<std::string, ComparedPoints> all;
+    auto has_enough = [&] {
+        return !all.empty() && std::all_of(all.begin(), all.end(), [](const auto &one) { return one.second.got.size() >= enough_points; });
+    };
+    for (int round = 0; round < most_rounds && !has_enough(); round++) {
+        const auto seed = static_cast<uint64_t>(round) + 1;
+        RandomNumbers random(seed);
+        const TileProgram some = is_whole ? program : sampled(program, extents, seed);
+        if (steps_of(some, extents) > most_steps) return "";
+        const Inputs inputs = random_inputs(program, extents, seed);
+        Inputs given = inputs;  // and what is packed of them
+        for (const Kernel &packing : p.packings) {
+            const std::string &name = packing.general().arguments.back().tensor.name;
+            given.tensors.emplace(name, interpreted(packing.general(), given, extents, false).at(name));
+        }
+        const Arrays got = interpreted(some, given, extents, false);
+        EvaluationOptions own{Precision::policy, extents, false}, exact{Precision::f64, extents, false};
+        for (const Argument &a : program.arguments)
+            if (a.written && !is_whole)
+                if (const auto box = written_box(got.at(a.tensor.name), random)) own.boxes.emplace(a.tensor.name, *box);
+        if (!is_whole && own.boxes.empty()) return "";
+        exact.boxes = own.boxes;
+        const Arrays declared = evaluate(p.bound, inputs.tensors, inputs.parameters, own),
+                     truth = evaluate(p.bound, inputs.tensors, inputs.parameters, exact);
+        for (const Argument &a : program.arguments) {
+            const std::string &name = a.tensor.name;
+            if (!a.written || !declared.count(name)) continue;
+            const auto box = own.boxes.find(name);
+            add_points(got.at(name), truth.at(name), declared.at(name),
+                       box == own.boxes.end() ? Box(got.at(name).extents.size(), Interval{0, 0}) : box->second, all[name]);
+        }
+    }
+    Comparison result{symbolic, "", 0, 0, "", 0, false};
+    for (const auto &[name, points] : all) {
+        if (points.got.empty()) continue;
+        const std::vector<int64_t> shape = {static_cast<int64_t>(points.got.size())};
+        const auto place = [&places = points.places](size_t i) { return places[i]; };
+        judge(name, "the tile program", Array::of(shape, points.got), Array::of(shape, points.exact), Array::of(shape, points.declared),
+              place, result);
+    }
+    return result.difference;
 }
 
 std::string to_string(const Extents &extents) {

@@ -14,6 +14,9 @@ struct Comparison {
     std::string difference;     // "" when all is equal; otherwise where, expected and got
     double error = 0;           // largest distance from the exact result, relative to its largest element
     double declared_error = 0;  // the same of the declared order of operations in the policy's types
+    std::string output;         // the one of that error
+    double largest = 0;         // its largest element
+    bool is_near_zero = false;  // that is so small that the rounding of what it is made of shows in the error
 };
 
 // Runs the kernel once for each thread count, with poisoned outputs between guard zones, and compares:
@@ -22,6 +25,10 @@ struct Comparison {
 //                                         last place of the largest element; integers equal; NaN and Inf alike
 Comparison compare(const PreparedKernel &prepared, const LoadedKernels &loaded, const Extents &extents, uint64_t seed,
                    const std::vector<int32_t> &threads);
+
+// The same of the tile program alone, which nothing compiles or runs: how its results differ from those of the algorithm at some points,
+// for extents of any size. "" where they agree within the bounds above, and where no interpreter can say within seconds.
+std::string difference_from_algorithm(const PreparedKernel &prepared, const Extents &extents);
 
 // "M=7 N=33"
 std::string to_string(const Extents &extents);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/evaluate/monoid_laws.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/options.h"
 #include "schedules/target/target_file.h"
@@ -202,6 +203,7 @@ Algorithm Registry::make(const std::string &name, const Numerics &numerics, cons
     if (algorithm.name != name)
         throw UserError("generator.name", "algorithm '" + name + "': expected it to carry the name that it is registered by; got '" +
                                               algorithm.name + "'. Register it by that name, or build it with the other.");
+    check_monoid_laws(algorithm);
     return algorithm;
 }
 

@@ -72,8 +72,8 @@ public:
     void check() const;
     // UserError generator.unknown-algorithm.
     const Entry &find(const std::string &name) const;
-    // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when the
-    // algorithm calls itself otherwise, generator.builder when what builds it throws something else, and those of the algorithm itself.
+    // The algorithm in this policy, with these options. UserError as find and complete_options, generator.name when it calls itself
+    // otherwise, generator.builder when what builds it throws something else, those of the algorithm and of its monoids (monoid_laws.h).
     Algorithm make(const std::string &name, const Numerics &numerics, const Options &options = {}) const;
     // Sorted by name.
     std::vector<Entry> entries() const;

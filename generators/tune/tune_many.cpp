@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/search/trial_allocation.h"
+#include "compiler/rewrite/given_extents.h"
 #include "generators/commands/command.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
@@ -36,14 +37,15 @@ TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
 // A file says extents in fields, not in options.
 void check_extents(const Registry &registry, const TuneOptions &options, const CampaignEntry &entry) {
     const Algorithm declared = load_algorithm(registry, options.kernel);
-    for (const Dim &d : declared.dims) {
-        auto is_given = [&](const std::string &dim) { return entry.task.fixed.count(dim) || entry.task.extents.count(dim); };
-        if (d.kind == DimKind::symbolic && !is_given(d.name) && (d.equals.empty() || !is_given(d.equals)))
+    Extents given = entry.task.fixed;
+    given.insert(entry.task.extents.begin(), entry.task.extents.end());
+    const Extents all = given_extents(declared, given);
+    for (const Dim &d : declared.dims)
+        if (d.kind == DimKind::symbolic && !all.count(d.name))
             throw UserError("campaign.extents",
                             declared.name + ": dim " + d.name +
                                 " has no extent; give one in \"fixed\", which fixes it in the kernel, or in \"extents\", "
                                 "which does not.");
-    }
 }
 
 // One kernel's part of it.
@@ -116,7 +118,12 @@ public:
             if (!part.campaign) continue;
             part.result = part.campaign->finish();
             part.campaign.reset();
-            part.written = write_artifact(*part.run, part.result, artifact_of(*part.run, part.result));
+            try {
+                part.written = write_artifact(*part.run, part.result, artifact_of(*part.run, part.result));
+            } catch (const UserError &error) {
+                if (error.id() != "tune.wrong") throw;
+                part.refusal = error.what();
+            }
         }
     }
 

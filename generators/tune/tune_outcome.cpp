@@ -11,6 +11,7 @@
 #include "autotune/search/shape_cases.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
+#include "generators/kernel/comparison.h"
 #include "generators/kernel/program_record.h"
 #include "generators/tune/tune_progress.h"
 #include "schedules/artifact/explain.h"
@@ -117,11 +118,23 @@ static ordered_json choice_json(const TuneRun &run, const CampaignResult &r) {
     return choice;
 }
 
+// Candidates are compared with their tile programs; only this compares one with what was declared.
+static void check_computes_algorithm(const PreparedKernel &tuned, const Extents &extents) {
+    const std::string difference = difference_from_algorithm(tuned, extents);
+    if (!difference.empty())
+        throw UserError("tune.wrong", fmt::format("{}: the schedule that was found computes something else than the algorithm, and no "
+                                                  "artifact is written: {}. A schedule that splits a fold uses the combine of its monoid "
+                                                  "beside its step: make them agree.",
+                                                  tuned.declared.name, difference));
+}
+
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r) {
     if (!r.improved) return std::nullopt;
     const Schedule tuned = schedule_of(run, r.best.stages);
     Judge judge(*run.registry, run.options.model);
-    const Provenance provenance = provenance_of(prepared_with(tuned, run), run.extents, run.options.threads, judge);
+    const PreparedKernel prepared = prepared_with(tuned, run);
+    check_computes_algorithm(prepared, run.extents);
+    const Provenance provenance = provenance_of(prepared, run.extents, run.options.threads, judge);
     require(provenance.resolved == r.best.resolved, "an artifact resolves to the program that was measured");
     ordered_json measured = json_of(provenance);
     measured.update(choice_json(run, r));
@@ -175,6 +188,7 @@ std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::
             unreached.push_back(s.run->extents);
             continue;
         }
+        check_computes_algorithm(prepared, s.run->extents);
         require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) ==
                     (s.existing ? s.existing->resolved : winner_of(*s.result).resolved),
                 "an artifact resolves to the programs that were measured");

@@ -8,6 +8,7 @@
 namespace tessera {
 
 // The winner as an artifact, with where and how it was measured, or what the model said; none where nothing surely faster was found.
+// UserError tune.wrong where it computes something else than the algorithm (comparison.h).
 std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &result);
 
 // One of the shapes that one kernel is tuned for; no result where it was not reached, or could not be tuned.

@@ -8,6 +8,7 @@
 
 #include "algorithms/text/hash.h"
 #include "bench/measure/machine.h"
+#include "compiler/rewrite/given_extents.h"
 #include "costmodel/model/counted_samples.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/devices.h"
@@ -234,7 +235,7 @@ std::unique_ptr<TuneRun> prepare_run(const Registry &registry, const TuneOptions
     TuneOptions &options = run->options;
     options.kernel.family_only = true;  // what was tuned before is a seed, not a parent
     run->prepared = prepare_schedule(registry, options.kernel);
-    run->extents = parse_shape(options.extents, "--extents");
+    run->extents = given_extents(run->prepared.bound, parse_shape(options.extents, "--extents"));
     check_not_empty(run->prepared, run->extents);
     Goal &goal = options.campaign.goal;
     if (goal.metric == Metric::throughput) goal.callers = options.threads;
@@ -263,6 +264,7 @@ PreparedKernel prepared_with(const Schedule &tuned, const TuneRun &run) {
     PreparedKernel p = run.prepared;
     take_schedule(p, tuned, run.library, run.options.kernel.family_only);
     p.kernel = lower_variants(p.declared.name, p.resolved, p.bound, p.target);
+    p.packings = lower_packings_of(p.kernel, p.resolved, p.bound, p.target);
     return p;
 }
 

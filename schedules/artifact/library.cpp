@@ -1,6 +1,7 @@
 #include "schedules/artifact/library.h"
 
 #include <algorithm>
+#include <set>
 
 #include "schedules/knobs/notation.h"
 #include "support/files/untrusted_file.h"
@@ -88,14 +89,23 @@ Schedule Library::find(const std::string &name) const {
 
 std::vector<std::string> Library::names() const {
     std::vector<std::string> names;
-    for (const auto &[name, schedule] : registered_) names.push_back(name);
-    for (const fs::path &folder : folders_)
+    std::set<std::string> known;
+    auto add = [&](std::vector<std::string> those) {
+        std::sort(those.begin(), those.end());
+        for (const std::string &name : those)
+            if (known.insert(name).second) names.push_back(name);
+    };
+    std::vector<std::string> registered;
+    for (const auto &[name, schedule] : registered_) registered.push_back(name);
+    add(registered);
+    for (const fs::path &folder : folders_) {
+        std::vector<std::string> files;
         for (const fs::path &file : schedule_files(folder)) {
             const std::string name = file.lexically_relative(folder).replace_extension().generic_string();
-            if (is_schedule_name(name)) names.push_back(name);
+            if (is_schedule_name(name)) files.push_back(name);
         }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+        add(files);
+    }
     return names;
 }
 

@@ -24,7 +24,7 @@ public:
     // Registered schedules come before files. UserError schedule.outside, schedule.missing, schedule.file,
     // schedule.too-large, schedule.name-mismatch, and those of Schedule::parse.
     Schedule find(const std::string &name) const;
-    // All names that can be found, sorted.
+    // All names that can be found: those registered, then folder by folder; of each sorted.
     std::vector<std::string> names() const;
 
     // The schedule, its parent, and so on to the one that extends nothing. UserError as find, and schedule.missing-parent,

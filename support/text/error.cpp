@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "support/text/printable.h"
 #include "support/text/shortened.h"
@@ -25,24 +24,26 @@ void exhausted(const std::string &what, int error) {
                         ". Let less run at a time (--jobs, fewer --runner), or raise the limits (ulimit -n, ulimit -u).");
 }
 
+// In halves: a letter in the other case is half an edit, and two that changed places are one (Damerau 1964).
 static size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
+    auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    std::vector<size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); j++) row[j] = 2 * j;
     for (size_t i = 1; i <= a.size(); i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
+        next[0] = 2 * i;
         for (size_t j = 1; j <= b.size(); j++) {
-            size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-            diagonal = above;
+            const size_t change = a[i - 1] == b[j - 1] ? 0 : lower(a[i - 1]) == lower(b[j - 1]) ? 1 : 2;
+            next[j] = std::min({row[j] + 2, next[j - 1] + 2, row[j - 1] + change});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) next[j] = std::min(next[j], before[j - 2] + 2);
         }
+        before.swap(row), row.swap(next);
     }
     return row[b.size()];
 }
 
 std::string did_you_mean(std::string_view got, const std::vector<std::string> &candidates) {
     const std::string *best = nullptr;
-    size_t least = std::max<size_t>(1, got.size() / 3) + 1;
+    size_t least = 2 * std::max<size_t>(1, got.size() / 3) + 1;
     for (const std::string &candidate : candidates) {
         size_t distance = edit_distance(got, candidate);
         if (distance < least) best = &candidate, least = distance;

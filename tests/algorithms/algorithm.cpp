@@ -117,13 +117,28 @@ TEST_CASE("algorithm: monoids obey their laws") {
 
 TEST_CASE("algorithm: the identity is exact, down to the sign of zero and for infinities") {
     for (double value : {-0.0, 0.0, 3.5, static_cast<double>(INFINITY), -static_cast<double>(INFINITY)}) {
-        for (const Monoid &m : {sum_monoid(DType::f32), product_monoid(DType::f32), max_monoid(DType::f32), min_monoid(DType::f32)}) {
+        for (const Monoid &m : {product_monoid(DType::f32), max_monoid(DType::f32), min_monoid(DType::f32)}) {
             INFO(m.name << " " << value);
             Element a = {Scalar::of_real(DType::f32, value)};
             CHECK(combine(m, identity(m), a) == a);
             CHECK(combine(m, a, identity(m)) == a);
         }
+        // Of sums, which are never -0.0 since they begin at +0.0.
+        for (const Monoid &m : {sum_monoid(DType::f32), dot_monoid(DType::f32)}) {
+            const Element a = combine(m, identity(m), {Scalar::of_real(DType::f32, value)});
+            INFO(m.name << " " << value);
+            CHECK(a[0].real == value);
+            CHECK_FALSE((value == 0 && std::signbit(a[0].real)));
+            CHECK(combine(m, identity(m), a) == a);
+            CHECK(combine(m, a, identity(m)) == a);
+        }
     }
+}
+
+TEST_CASE("algorithm: the sum of nothing is +0.0, by every fold that adds") {
+    for (DType type : {DType::f32, DType::f64})
+        for (const Monoid &m : {sum_monoid(type), dot_monoid(type), welford_monoid(type), online_softmax_monoid(type, "V")})
+            for (const Part &p : m.parts) CHECK_FALSE((p.identity.real == 0 && std::signbit(p.identity.real)));
 }
 
 TEST_CASE("algorithm: folds of nothing, and of masked scores, are not NaN") {
@@ -258,7 +273,8 @@ TEST_CASE("algorithm: numerics are found by name") {
     CHECK(numerics_named("bf16").accumulate == DType::f32);
     CHECK(join(numerics_names()) == "f32, f64, bf16, f16");
     CHECK_THROWS_WITH(numerics_named("bf61"),
-                      "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16.");
+                      "error[numerics.unknown]: there is no numerics policy 'bf61'; the policies are f32, f64, bf16, f16. Did "
+                      "you mean 'bf16'?");
 }
 
 TEST_CASE("algorithm: inlining replaces calls by stages in the caller's names") {

@@ -132,4 +132,47 @@ TEST_CASE("builder: a tile that is read at other indices keeps them when it gets
         }
 }
 
+TEST_CASE("builder: a scan and a scatter by a monoid of several parts give all of them, or are refused") {
+    const Monoid best = argmax_monoid(DType::f32);
+    Builder f("f");
+    const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    const Tile x = f.input("x", {M, N}), position = cast(DType::i64, f.index(N)), to = f.input("to", {M, N}, DType::i32);
+    const std::vector<Tile> parts = f.scan_parts(best, {x, position}, N), kept = f.scatter_parts(best, {x, position}, {to}, {K});
+    REQUIRE(parts.size() == 2);
+    REQUIRE(kept.size() == 2);
+    f.output("value", parts[0]).output("position", parts[1], DType::i64);
+    f.output("kept", kept[0]).output("from", kept[1], DType::i64);
+    const Algorithm algorithm = f.build();
+    const auto results =
+        evaluate(algorithm, {{"x", Array(DType::f32, {1, 5}, {1, 3, 2, 3, 4})}, {"to", Array(DType::i32, {1, 5}, {1, 0, 1, 0, 5})}}, {},
+                 EvaluationOptions{Precision::policy, {{"K", 2}}, false});
+    CHECK(results.at("value").values() == std::vector<double>{1, 3, 3, 3, 4});
+    CHECK(results.at("position").values() == std::vector<double>{0, 1, 1, 1, 4});
+    CHECK(results.at("kept").values() == std::vector<double>{3, 2});
+    CHECK(results.at("from").values() == std::vector<double>{1, 2});
+
+    Monoid pair = sum_monoid(DType::f32);
+    pair.name = "pair", pair.parts.push_back(pair.parts[0]), pair.parts[1].name = "again";
+    for (auto *list : {&pair.lift, &pair.combine, &pair.step}) list->push_back((*list)[0]);
+    CHECK(
+        words([&] { f.scan(pair, x, N); }) ==
+        "error[algorithm.parts]: f: scan by 'pair': expected a monoid of one part, got 2: value, again; scan_parts gives a tile for each.");
+    CHECK(
+        words([&] { f.scatter(pair, x, {to}, {K}); }) ==
+        "error[algorithm.parts]: f: scatter by 'pair': expected a monoid of one part, got 2: value, again; scatter_parts gives a tile for "
+        "each.");
+    CHECK(words([&] { f.scan_parts(best, {x}, N); }) == "error[shape.type]: f: argmax wants operand 1 as i64, got nothing; it takes 2.");
+    CHECK(words([&] {
+              f.scan_parts(sum_monoid(DType::f32), {x, x}, N);
+          }) == "error[shape.type]: f: sum wants operand 1 as nothing, got f32 x[M, N]; it takes 1.");
+}
+
+TEST_CASE("builder: a dim is found by its name") {
+    Builder f("f");
+    const Dim M = f.dim("M", 4);
+    CHECK(f.dim_named("M").value == 4);
+    CHECK(words([&] { f.dim_named("MM"); }) ==
+          "error[algorithm.unknown-dim]: f: there is no dim 'MM'; the dims are M. Did you mean 'M'? dim(\"MM\") declares one.");
+}
+
 }  // namespace tessera::test_builder

@@ -53,6 +53,16 @@ TEST_CASE("convolution: pools count what lies outside as -inf and as 0") {
     CHECK(evaluate(library::average_pool2d_nhwc({}, options), {{"x", x}}).at("y").values() == std::vector<double>{-0.25, -1.25, -1, -2.75});
 }
 
+TEST_CASE("convolution: windows give the dims that they declare, which are found by name too") {
+    Builder f("f");
+    const Dim H = f.dim("H", 9), W = f.dim("W", 7), R = f.dim("R", 3), S = f.dim("S", 2);
+    const Windows2d seen = windows2d(f.input("x", {H, W}), H, W, R, S, {2, 1, 1});
+    CHECK(seen.tile.dims() == std::vector<std::string>{"P", "Q", "R", "S"});
+    for (const Dim &d : {seen.HP, seen.WP, seen.P, seen.Q}) CHECK(equal(f.dim_named(d.name).size, d.size));
+    f.output("y", max(max(max(seen.tile, S), R), seen.Q));
+    CHECK(evaluate(f.build(), {{"x", Array(DType::f32, {9, 7})}}).at("y").extents == std::vector<int64_t>{5});
+}
+
 TEST_CASE("convolution: a window that does not fit has no positions") {
     Options options{{"stride", 2}, {"padding", 0}, {"dilation", 3}};
     Array x(DType::f32, {1, 6, 6, 1}), w(DType::f32, {3, 3, 1, 1});

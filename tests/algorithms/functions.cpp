@@ -297,4 +297,51 @@ TEST_CASE("functions: a type without arithmetic of its own is refused") {
     for (const Case &c : cases) CHECK_THROWS_AS(c.build(input(0, DType::index)), UserError);
 }
 
+// What an expression over input 0 and 1 gives; constants fold.
+static Scalar value_at(const Expr &e, double x, double y) {
+    const Expr folded = rewrite(
+        e, [&](const Expr &n) -> Expr { return n.kind() == ExprKind::input ? constant(n.type(), n->number == 0 ? x : y) : Expr(); });
+    REQUIRE(folded.is_constant());
+    return folded->value;
+}
+
+TEST_CASE("functions: pow is within its stated error") {
+    std::mt19937_64 random(5);
+    auto unit = [&] { return std::ldexp(static_cast<double>(random() >> 11), -53); };
+    for (DType type : {DType::f32, DType::f64}) {
+        const Expr power = pow(input(0, type), input(1, type));
+        const int mantissa = traits_of(type).mantissa;
+        double worst = 0;
+        for (int i = 0; i < 20000; i++) {
+            const double x = Scalar::of_real(type, std::exp2(40 * unit() - 20)).real, y = Scalar::of_real(type, 12 * unit() - 6).real;
+            const long double exact = std::pow(static_cast<long double>(x), static_cast<long double>(y));
+            const long double exponent = std::fabs(static_cast<long double>(y) * std::log(static_cast<long double>(x)));
+            if (exponent > 80) continue;
+            const long double ulp = std::ldexp(1.0L, std::ilogb(exact) - mantissa);
+            const double ulps = static_cast<double>(std::fabs(value_at(power, x, y).real - exact) / ulp);
+            worst = std::max(worst, ulps / static_cast<double>(2 + 1.7L * exponent));
+        }
+        INFO(name_of(type) << ": " << worst << " of what is stated");
+        CHECK(worst <= 1);
+        CHECK(worst > 0.2);
+        CHECK(value_at(power, 0, 2).real == 0);
+        CHECK(value_at(power, 0, -2).real == INFINITY);
+        CHECK(value_at(power, 7, 0).real == 1);
+        CHECK(value_at(power, 1, 123).real == 1);
+        CHECK(std::isnan(value_at(power, -2, 2).real));
+        CHECK(std::isnan(value_at(power, NAN, 0).real));
+        const Expr cube = pow(input(0, type), 3), inverse = pow(input(0, type), -2);
+        CHECK(value_at(cube, -3, 0).real == -27);
+        CHECK(value_at(inverse, -4, 0).real == 0.0625);
+        CHECK(value_at(pow(input(0, type), 0), NAN, 0).real == 1);
+    }
+    const Expr x = input(0, DType::f32);
+    CHECK(equal(pow(x, 2), x * x));
+    CHECK(equal(pow(x, 3), (x * x) * x));
+    CHECK(value_at(pow(input(0, DType::i32), 5), -2, 0).integer == -32);
+    CHECK_THROWS_WITH(
+        pow(input(0, DType::i32), -1),
+        "error[functions.type]: pow of i32 by -1: expected a power of at least 0, whose result is an integer. Cast to f32 or f64.");
+}
+
 }  // namespace tessera::test_functions

@@ -17,8 +17,8 @@ TEST_CASE("print: a matmul reads like its declaration") {
     std::string relu_text = to_string(std::get<Map>(a.stages[1].body).value);
     std::string text = to_text(a);
     std::string head = R"(algorithm matmul: f32 (storage f32, compute f32, accumulate f32, nearest_even)
-  dim M: in 1 ..= 4096
-  dim N: multiple of 16
+  dim M: at least 1, at most 4096
+  dim N: a multiple of 16
   dim K = 768
   input x[M, K]: f32
   input w[K, N]: f32
@@ -58,7 +58,7 @@ TEST_CASE("print: every body has its form") {
     CHECK(ring.find("\n  append[B, D]: cache[(index($position) + B)%|L|, D] := row[B, D]\n") != std::string::npos);
     CHECK(ring.find("\n  effects memory\n") != std::string::npos);
     CHECK(to_text(argmax()).find("\n  best[M]: (value: f32, position: i64) = argmax over N of (x[M, N], i64(N))\n") != std::string::npos);
-    CHECK(to_text(argmax()).find("\n  dim N: == M\n") != std::string::npos);
+    CHECK(to_text(argmax()).find("\n  dim N: equal to M\n") != std::string::npos);
     CHECK(to_text(attention())
               .find("\n  o[Q]: (m: f32, l: f32, acc[V]: f32) = online_softmax over S of (load_or(scores[Q, S], S <= Q, -inf:f32), v[S, "
                     "V])\n") != std::string::npos);
@@ -88,7 +88,7 @@ TEST_CASE("print: a monoid that is not standard is defined once") {
     a.stages.back().name = "again";
     std::string text = to_text(a), definition = R"(  outputs y
   monoid squares(f32), not commutative
-    value: f32 from -0.0
+    value: f32 from 0.0
       lift in.0*in.0
       combine left.0 + right.0
       step fma(in.0, in.0, left.0)

@@ -192,7 +192,7 @@ TEST_CASE("cumulative sums, inclusive and exclusive, along an outer dim") {
         w.a.stages.push_back({"y", {"T", "C"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T"), v("C")})}}});
         auto y = evaluate(w.outputs({"y"}), {{"x", Array(f32, {4, 3}, x)}}).at("y").values();
         for (size_t c = 0; c < 3; c++) {
-            float sum = -0.0f;
+            float sum = 0;
             for (size_t t = 0; t < 4; t++) {
                 if (!inclusive) CHECK(y[t * 3 + c] == static_cast<double>(sum));
                 sum += f(x[t * 3 + c]);
@@ -239,7 +239,7 @@ TEST_CASE("a segmented sum over a ragged dim") {
     Arrays out = evaluate(a, in, {}, options);
     CHECK(out.at("y").values() == std::vector<double>{3, 0, 28, 0});
     CHECK(out.at("size").values() == std::vector<double>{6, 0, 56, 0});
-    CHECK(std::signbit(out.at("y").get(1).real));
+    CHECK_FALSE(std::signbit(out.at("y").get(1).real));  // the sum of nothing
 }
 
 TEST_CASE("an extent is found from a derived one, and derived ones are checked") {
@@ -380,7 +380,7 @@ TEST_CASE("errors of the reference interpreter name what is wanted") {
     Algorithm a = matmul();
     a.dims[0].multiple_of = 4;
     CHECK_THROWS_WITH(evaluate(a, {{"x", x}, {"w", Array(f32, {3, 5})}}),
-                      "error[reference.extent]: matmul.M: expected a multiple of 4 in 0..=2147483647, got 2.");
+                      "error[reference.extent]: matmul.M: expected a multiple of 4, got 2.");
     a = matmul();
     a.parameters = {{"scale", f32}};
     Arrays good{{"x", x}, {"w", Array(f32, {3, 5})}};

@@ -38,7 +38,7 @@ TEST_CASE("extents that do not fit") {
         [&] {
             bind_extents(a, {{"Z", 4}});
         },
-        {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Z' to fix; the symbolic dims are M, N, K."});
+        {"error[shape.unknown-dim]: matmul: there is no dim 'Z' to give an extent; the symbolic dims are M, N, K."});
     CHECK_THROWS_WITH(bind_extents(a, {{"Q", 1}}), !Catch::Contains("Did you mean"));
     CHECK_THROWS_WITH(bind_extents(a, {{"n", 1}}), Catch::Contains("Did you mean 'N'?"));
     check_words(
@@ -46,13 +46,13 @@ TEST_CASE("extents that do not fit") {
             bind_extents(library::conv2d_nhwc({}, {{"stride", 1}, {"padding", 0}}), {{"P", 3}});
         },
         {"error[shape.unknown-dim]: conv2d_nhwc: dim P is derived, as ", "|H|",
-         "; the symbolic dims are N, H, W, C, R, S, O. Fix those that it is derived of."});
+         "; the symbolic dims are N, H, W, C, R, S, O. Give extents to those that it is derived of."});
     check_words(
         [] {
             bind_extents(bind_extents(library::matmul({}), {{"N", 16}}), {{"N", 7}});
         },
-        {"error[shape.unknown-dim]: matmul: dim N is fixed at 16 by the algorithm's declaration and options, got 7; the symbolic dims are "
-         "M, K. Leave it out, or choose other options."});
+        {"error[shape.constraint]: matmul: dim N is fixed at 16, by its declaration and options or by --shape, got 7; the symbolic dims "
+         "are M, K. Leave it out."});
     a.dims[0].min = 4, a.dims[0].max = 64, a.dims[0].multiple_of = 4;
     check_words([&] { bind_extents(a, {{"M", 2}}); }, {"error[shape.constraint]: matmul: dim M = 2 must be at least 4."});
     check_words(
@@ -64,7 +64,7 @@ TEST_CASE("extents that do not fit") {
     check_words([&] { bind_extents(a, {{"M", 68}}); }, {"dim M = 68 must be at most 64."});
     check_words([&] { bind_extents(a, {{"M", 10}}); }, {"dim M = 10 must be a multiple of 4."});
     a.dims[1].equals = "M";
-    check_words([&] { bind_extents(a, {{"M", 8}, {"N", 12}}); }, {"dim N = 12 must equal M = 8."});
+    check_words([&] { bind_extents(a, {{"M", 8}, {"N", 12}}); }, {"dim N = 12 must be equal to M, which is 8."});
 }
 
 TEST_CASE("knobs that a CPU does not have") {

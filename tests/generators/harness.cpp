@@ -4,6 +4,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
 #include "generators/generator.h"
 #include "support/text/error.h"
@@ -27,6 +28,26 @@ std::vector<std::string> odd_names() {
 }
 
 Schedule slow_matmul() { return Schedule("matmul/slow").stage("y", StageKnobs().micro({{"M", 1}, {"N", 1}})); }
+
+Registry miscounting_registry(double wrong_at) {
+    auto count = [wrong_at](const Numerics &numerics) {
+        const DType type = DType::f32;
+        const Expr one = select(constant(type, -2) < input(0, type), constant(type, 1), constant(type, 0));
+        Monoid m = sum_monoid(type);
+        m.name = "count", m.batch.clear(), m.batch_parts.clear();
+        m.lift = {one}, m.step = {left(0, type) + one};
+        m.combine = {left(0, type) + right(0, type) +
+                     select(right(0, type) == constant(type, wrong_at), constant(type, 1), constant(type, 0))};
+        Builder f("count", numerics);
+        const Dim M = f.dim("M"), K = f.dim("K");
+        return f.output("count", f.fold(m, {f.input("x", {M, K})}, {K.name})[0]).build();  // (M)
+    };
+    Registry registry;
+    registry.add("count", "count[M] = elements of x[M, K] above -2", count).add_schedule([] {
+        return Schedule("count/plain").stage("count", StageKnobs().micro({{"M", 1}}));
+    });
+    return registry;
+}
 
 namespace {
 

@@ -24,6 +24,10 @@ std::vector<std::string> odd_names();
 // that whatever else the machine is doing, a few trials find something that is surely faster.
 Schedule slow_matmul();
 
+// count[M] = how many elements of x[M, K] are above -2, by a monoid whose combine is wrong where its right operand is `wrong_at`, which no
+// law meets; "count/plain" is one element at a time.
+Registry miscounting_registry(double wrong_at);
+
 // The command fails with this code, and stderr has each of the parts.
 void check_refused(const std::vector<std::string> &arguments, const std::vector<std::string> &parts, int code = 2,
                    const Registry &registry = sample_registry());

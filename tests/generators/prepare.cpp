@@ -63,7 +63,7 @@ TEST_CASE("the steps' errors") {
     options.numerics = "f31";
     refuse(options, {"error[numerics.unknown]", "f31"});
     options = matmul(), options.shape = {"Q=3"};
-    refuse(options, {"error[shape.unknown-dim]: matmul: there is no symbolic dim 'Q' to fix; the symbolic dims are M, N, K."});
+    refuse(options, {"error[shape.unknown-dim]: matmul: there is no dim 'Q' to give an extent; the symbolic dims are M, N, K."});
     options = matmul(), options.target = "avx5122";
     refuse(options, {"error[target.unknown]", "avx5122", "Did you mean 'avx512'?"});
     refuse(matmul("matmul/nowhere"), {"error[schedule.missing]: there is no schedule 'matmul/nowhere'"});

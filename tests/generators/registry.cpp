@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/build/builder.h"
 #include "algorithms/build/convolution.h"
 #include "algorithms/library/library.h"
 #include "algorithms/text/hash.h"
@@ -73,6 +74,27 @@ static Target laptop() {
     Target target = target_named("avx2");
     target.l2_bytes = 256 << 10;
     return target;
+}
+
+TEST_CASE("a monoid that breaks a law is refused by every command, with the values that break it") {
+    Registry registry;
+    registry.add("doubled", "y[M] = sums, of which combine knows nothing", [](const Numerics &numerics) {
+        Monoid m = sum_monoid(DType::f32);
+        m.name = "doubled", m.step = {fma(input(0, DType::f32), constant(DType::f32, 2), left(0, DType::f32))};
+        m.batch.clear(), m.batch_parts.clear();
+        Builder f("doubled", numerics);
+        const Dim M = f.dim("M"), K = f.dim("K");
+        return f.output("y", f.fold(m, {f.input("x", {M, K})}, {K.name})[0]).build();
+    });
+    for (const std::vector<std::string> command :
+         {std::vector<std::string>{"show"}, {"verify"}, {"bench"}, {"tune"}, {"generate", "--out", "none"}}) {
+        std::vector<std::string> line = {command[0], "doubled"};
+        line.insert(line.end(), command.begin() + 1, command.end());
+        check_refused(line,
+                      {"error[algorithm.monoid-law]: doubled.y: the monoid 'doubled': step is not combine after lift: for a = 0.0, x = "
+                       "0.75, step(a, x) is 1.5, and combine(a, lift(x)) is 0.75."},
+                      2, registry);
+    }
 }
 
 TEST_CASE("a registered target stands wherever one is named, as the one whose code it has") {

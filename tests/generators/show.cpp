@@ -108,4 +108,9 @@ TEST_CASE("the schedules that are taken unasked fit fixed extents, strides and w
         }
 }
 
+TEST_CASE("show checks its target before anything else, whatever it prints") {
+    for (const char *what : {"algorithm", "schedule", "tiles"})
+        check_refused({"show", "matmul", "--target", "avx1024", "--what", what}, {"error[target.unknown]", "'avx1024'"});
+}
+
 }  // namespace tessera::test_show

@@ -343,6 +343,28 @@ TEST_CASE("what a dry run lists may be asked for, also what samples rarely have"
     }
 }
 
+TEST_CASE("tune does not write an artifact that computes something else than the algorithm") {
+    const TemporaryFolder folder;
+    auto chosen = [&](double wrong_at) {
+        return generator({"tune", "count", "--target", "avx2", "--deterministic", "--trials", "8", "--quiet", "--schedule", "count/plain",
+                          "--space", "split.K=lanes:8", "--shape", "M=64", "K=296", "--out", (folder.path() / "out").string()},
+                         miscounting_registry(wrong_at));
+    };
+    const Outcome wrong = chosen(37);
+    INFO(wrong.out << wrong.err);
+    CHECK(wrong.code == 2);
+    CHECK_THAT(wrong.err,
+               Catch::Contains("error[tune.wrong]: count: the schedule that was found computes something else than the algorithm, "
+                               "and no artifact is written: count[") &&
+                   Catch::Contains("the exact result is 296, the tile program gives ") &&
+                   Catch::Contains("A schedule that splits a fold uses the combine of its monoid beside its step: make them agree."));
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "out/count"));
+    const Outcome right = chosen(1000);
+    INFO(right.out << right.err);
+    CHECK(right.code == 0);
+    CHECK(std::filesystem::exists(folder.path() / "out/count"));
+}
+
 TEST_CASE("mistakes of tune's are refused with words") {
     const TemporaryFolder folder;
     const std::vector<std::string> shape = {"--shape", "M=48", "N=64", "K=32"};

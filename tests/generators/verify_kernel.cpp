@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/build/tile_functions.h"
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
 
@@ -68,6 +69,75 @@ TEST_CASE("verify and bench pack what a kernel takes packed") {
     REQUIRE(timed.code == 0);
     CHECK(nlohmann::json::parse(timed.out)["operations"] == 2.0 * 8 * 12 * 8);
     CHECK(nlohmann::json::parse(timed.out)["bytes"] == 4.0 * (8 * 8 + 16 * 8 + 8 * 12));
+}
+
+TEST_CASE("extents are refused alike by all commands that take them") {
+    Registry registry;
+    registry.add("scaled", "y[N] = x[N] w[N2], N2 == N", [](const Numerics &numerics) {
+        Builder f("scaled", numerics);
+        Dim N = symbolic_dim("N"), N2 = symbolic_dim("N2"), J = symbolic_dim("J");
+        N.min = 2, N2.equals = "N", N2.multiple_of = 4, J.max = 9;
+        N = f.dim(N), N2 = f.dim(N2), J = f.dim(J);
+        const Tile x = f.input("x", {N, J}), w = f.input("w", {N2});
+        return f.output("y", x * w.at({{"N2", variable("N")}}, {"N"})).build();  // (N, J)
+    });
+    const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+        {{"N=8", "N2=4", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 4 must be equal to N, which is 8."},
+        {{"N=1", "J=1"}, "error[shape.constraint]: scaled: dim N = 1 must be at least 2."},
+        {{"N=10", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 10 (equal to N) must be a multiple of 4."},
+        {{"N2=10", "J=1"}, "error[shape.constraint]: scaled: dim N2 = 10 must be a multiple of 4."},
+        {{"N2=8", "J=10"}, "error[shape.constraint]: scaled: dim J = 10 must be at most 9."},
+        {{"N=8", "j=512"},
+         "error[shape.unknown-dim]: scaled: there is no dim 'j' to give an extent; the symbolic dims are N, N2, J. Did you "
+         "mean 'J'?"},
+    };
+    const TemporaryFolder folder;
+    const std::vector<std::vector<std::string>> commands = {{"verify", "scaled", "--extents"},
+                                                            {"bench", "scaled", "--extents"},
+                                                            {"tune", "scaled", "--extents"},
+                                                            {"verify", "scaled", "--shape"},
+                                                            {"bench", "scaled", "--shape"},
+                                                            {"tune", "scaled", "--shape"},
+                                                            {"generate", "scaled", "--out", (folder.path() / "out").string(), "--shape"},
+                                                            {"show", "scaled", "--shape"},
+                                                            {"show", "scaled", "--what", "tiles", "--shape"}};
+    for (const auto &[extents, words] : mistakes)
+        for (std::vector<std::string> line : commands) {
+            line.insert(line.begin() + 2, {"--target", "x86-64"});
+            if (line[0] == "show" && line.size() == 5) line.erase(line.begin() + 2, line.begin() + 4);
+            line.insert(line.end(), extents.begin(), extents.end());
+            check_refused(line, {words}, 2, registry);
+        }
+    // Either dim says both.
+    for (const char *given : {"N=8", "N2=8"}) {
+        const Outcome timed =
+            generator({"bench", "scaled", "--target", "x86-64", "--quiet", "--seconds", "0.01", "--extents", given, "J=3"}, registry);
+        INFO(timed.err);
+        CHECK(timed.code == 0);
+        CHECK_THAT(generator({"show", "scaled", "--shape", given}, registry).out,
+                   Catch::Contains("dim N = 8") && Catch::Contains("dim N2 = 8"));
+    }
+    const Outcome verified = generator({"verify", "scaled", "--target", "x86-64", "--quiet", "--shapes", "6"}, registry);
+    INFO(verified.out << verified.err);
+    CHECK(verified.code == 0);
+}
+
+TEST_CASE("verify explains an error that is large beside results near zero") {
+    Registry registry;
+    registry.add("cancelled", "y[M] = 1.1 x[M] - x[M] - 0.1 x[M]", [](const Numerics &numerics) {
+        Builder f("cancelled", numerics);
+        const Dim M = f.dim("M");
+        const Tile x = f.input("x", {M});
+        const Tile y = x * 1.1;
+        return f.output("y", y - x - x * 0.1).build();  // (M)
+    });
+    const Outcome outcome = generator({"verify", "cancelled", "--target", "x86-64", "--quiet", "--schedule", "none"}, registry);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.out, Catch::Contains("note: at M=") && Catch::Contains("the largest element of 'y' is ") &&
+                                Catch::Contains("errors are relative to it, and the declared order of operations errs by "));
+    const Outcome plain = generator({"verify", "matmul", "--target", "x86-64", "--quiet", "--schedule", "none", "--numerics", "bf16"});
+    CHECK_THAT(plain.out, !Catch::Contains("near") && !Catch::Contains("the largest element"));
 }
 
 TEST_CASE("verify's errors") {

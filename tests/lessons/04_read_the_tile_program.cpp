@@ -52,7 +52,7 @@ int main() {
     //   in registers     a buffer, with its space; it lives for the lines below it, up to the end of its block
     //   k.o.safe = ...   a value that gets a name: the pieces of 4 that lie inside K entirely
     //   for, unrolled, vector, parallel   the kinds of loops
-    //   -0.0             the identity of addition: 0.0 would turn a sum of -0.0 into 0.0
+    //   0.0              what a sum begins with, so that the sum of nothing is 0.0
     //   the second loop  what is left of K: load_or reads only where its condition holds, and select keeps a lane that has
     //                    run out of elements as it was
     std::printf("%s\n", to_text(lanes).c_str());
@@ -76,7 +76,7 @@ int main() {
     // The tree says the bits. Here it is once more, by hand: four sums, then the fold over the lanes from 0 upwards.
     Array x(DType::f32, {1, 1001});
     for (int64_t i = 0; i < x.size(); i++) x.set(i, Scalar::of_real(DType::f32, 1.0 / static_cast<double>(i + 1)));
-    float lane[4] = {-0.0f, -0.0f, -0.0f, -0.0f}, by_hand = -0.0f, left_to_right = -0.0f;
+    float lane[4] = {}, by_hand = 0, left_to_right = 0;
     for (int64_t i = 0; i < x.size(); i++) lane[i % 4] += static_cast<float>(x.values()[i]);
     for (float partial : lane) by_hand += partial;
     for (int64_t i = 0; i < x.size(); i++) left_to_right += static_cast<float>(x.values()[i]);
@@ -100,7 +100,7 @@ int main() {
 //     y.partial.tile[1, 4]: f32 in stack
 //     y.partial.acc[4]: f32 in registers
 //     vector K.i.lane < 4
-//       y.partial.acc[K.i.lane] = -0.0
+//       y.partial.acc[K.i.lane] = 0.0
 //     k.o.safe = |K|/4
 //     for k.o2 < k.o.safe
 //       vector K.i.lane2 < 4
@@ -112,7 +112,7 @@ int main() {
 //     vector K.i.lane4 < 4
 //       y.partial.tile[0, K.i.lane4] = y.partial.acc[K.i.lane4]
 //     y.acc[1]: f32 in registers
-//     y.acc[0] = -0.0
+//     y.acc[0] = 0.0
 //     for k.i < 4
 //       y.acc[0] = y.acc[0] + y.partial.tile[0, k.i]
 //     y[m] = y.acc[0]

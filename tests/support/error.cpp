@@ -25,6 +25,8 @@ TEST_CASE("error: an internal error asks for a report") {
 
 TEST_CASE("error: the nearest candidate is suggested") {
     CHECK(did_you_mean("blok", {"pack", "block", "micro"}) == " Did you mean 'block'?");
+    CHECK(did_you_mean("mirco", {"pack", "block", "micro"}) == " Did you mean 'micro'?");  // letters that changed places are one edit
+    CHECK(did_you_mean("j", {"M", "J"}) == " Did you mean 'J'?");                          // the other case is less than one
     CHECK(did_you_mean("vectr", {"vector", "victor"}) == " Did you mean 'vector'?");
     CHECK(did_you_mean("accumulate", {"acc", "scores"}).empty());
     CHECK(did_you_mean("x", {}).empty());

@@ -30,24 +30,6 @@ Dim at_least(Builder &f, const std::string &name, int64_t least) {
 // The row of a table that data names: clamped into it.
 Expr row(const Tile &number, const Dim &of) { return bounded(cast(DType::index, number.value()), Expr(0), extent(of.name)); }
 
-// A scan of several inputs with all of its parts: a callee whose only stage is the scan. Inputs have the same dims.
-std::vector<Tile> scan_parts(Builder &f, const std::string &name, const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along) {
-    Algorithm a;
-    a.name = name, a.numerics = f.numerics();
-    Scan scan{.monoid = monoid, .dim = along.name, .inclusive = true, .inputs = {}};
-    std::vector<Expr> index;
-    for (const std::string &d : inputs[0].dims()) a.dims.push_back(symbolic_dim(d)), index.push_back(variable(d));
-    for (const Tile &tile : inputs) {
-        Tensor t;
-        t.name = "x" + std::to_string(a.tensors.size()), t.dtype = tile.dtype(), t.dims = inputs[0].dims();
-        scan.inputs.push_back(load(t.name, t.dtype, Operands(index.begin(), index.end())));
-        a.tensors.push_back(t);
-    }
-    a.stages = {{"scan", inputs[0].dims(), scan}};
-    for (const Tensor &t : results_of(a.stages[0])) a.outputs.push_back(t.name);
-    return f.call(name, a, inputs);
-}
-
 // Products of a semiring, and distances: every pair of a row of x and a column or row of the other operand.
 
 Algorithm max_plus(const Numerics &n) {
@@ -177,8 +159,8 @@ Algorithm linear_recurrence(const Numerics &n) {
     Builder f("linear_recurrence", n);
     Dim T = f.dim("T"), C = f.dim("C");
     Tile a = f.input("a", {T, C}), x = f.input("x", {T, C}), q = f.input("q", {T, C});
-    Tile h = scan_parts(f, "state", recurrence(), {a, x}, T)[0];  // (T, C)
-    return f.output("y", dot(h, q, {C})).build();                 // (T)
+    Tile h = f.scan_parts(recurrence(), {a, x}, T)[0];  // (T, C)
+    return f.output("y", dot(h, q, {C})).build();       // (T)
 }
 
 // h[T, C, S] = exp(dt[T, C] a[C, S]) h[T - 1, C, S] + dt[T, C] x[T, C] b[T, S]
@@ -187,9 +169,9 @@ Algorithm selective_scan(const Numerics &n) {
     Dim T = f.dim("T"), C = f.dim("C"), S = f.dim("S");
     Tile x = f.input("x", {T, C}), dt = f.input("dt", {T, C}), a = f.input("a", {C, S});
     Tile b = f.input("b", {T, S}), c = f.input("c", {T, S});
-    Tile decay = exp(dt * a), more = dt * x * b;                         // (T, C, S)
-    Tile h = scan_parts(f, "state", recurrence(), {decay, more}, T)[0];  // (T, C, S)
-    return f.output("y", dot(h, c, {S})).build();                        // (T, C)
+    Tile decay = exp(dt * a), more = dt * x * b;               // (T, C, S)
+    Tile h = f.scan_parts(recurrence(), {decay, more}, T)[0];  // (T, C, S)
+    return f.output("y", dot(h, c, {S})).build();              // (T, C)
 }
 
 // Each channel normalized by the mean and variance of what it was until now.
@@ -197,7 +179,7 @@ Algorithm running_moments(const Numerics &n) {
     Builder f("running_moments", n);
     Dim T = f.dim("T"), C = f.dim("C");
     Tile x = f.input("x", {T, C});
-    std::vector<Tile> seen = scan_parts(f, "seen", welford_monoid(f32), {x}, T);    // n, mean, m2: (T, C) each
+    std::vector<Tile> seen = f.scan_parts(welford_monoid(f32), {x}, T);             // n, mean, m2: (T, C) each
     return f.output("y", (x - seen[1]) * rsqrt(seen[2] / seen[0] + 1e-5)).build();  // (T, C)
 }
 

@@ -1,0 +1,15 @@
+// Extents that somebody gives for the dims of an algorithm, in --shape, in --extents or in a file: the one check of them.
+#pragma once
+#include "algorithms/ir/algorithm.h"
+#include "algorithms/ir/extents.h"
+
+namespace tessera {
+
+// The given extents, and those that follow from them for symbolic dims that are declared equal to a given or to a fixed one. A dim that
+// is fixed may be given as it is. UserError shape.unknown-dim, shape.constraint.
+Extents given_extents(const Algorithm &algorithm, const Extents &given);
+
+// The symbolic dim with the constraints of all dims that are declared equal to it, or to which it is.
+Dim with_constraints_of_equals(const Algorithm &algorithm, const Dim &dim);
+
+}  // namespace tessera
