@@ -15,7 +15,7 @@
 #include "generators/commands/show.h"
 #include "generators/commands/verify_kernel.h"
 #include "generators/doctor/doctor.h"
-#include "generators/kernel/manifest.h"
+#include "generators/kernel/versions.h"
 #include "generators/tune/records_command.h"
 #include "generators/tune/tune.h"
 #include "support/text/error.h"

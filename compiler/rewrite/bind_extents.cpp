@@ -1,6 +1,10 @@
 #include "compiler/rewrite/bind_extents.h"
 
+#include <algorithm>
+
 #include "compiler/rewrite/given_extents.h"
+#include "schedules/knobs/schedule.h"
+#include "support/text/error.h"
 
 namespace tessera {
 

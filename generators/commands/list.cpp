@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/commands/kernel_line.h"
-#include "generators/kernel/manifest.h"
 #include "generators/kernel/options.h"
+#include "generators/kernel/versions.h"
 #include "schedules/target/target.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"

@@ -11,7 +11,7 @@
 #include "generators/kernel/devices.h"
 #include "generators/kernel/installed_program.h"
 #include "generators/kernel/loaded_kernel.h"
-#include "generators/kernel/manifest.h"
+#include "generators/kernel/versions.h"
 #include "support/text/error.h"
 
 namespace tessera {

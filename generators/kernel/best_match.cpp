@@ -86,7 +86,8 @@ struct Anchor {
     }
 };
 
-// What was tuned for this algorithm on this target: the measured first, nearest shape first. `passed_over` gets others that come near, with why.
+// What was tuned for this algorithm on this target: the measured first, nearest shape first. `passed_over` gets others that come near, with
+// why they do not apply.
 std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, const Extents &fixed, const std::string &target,
                             const Library &library, const std::vector<std::string> &names, std::vector<std::string> &passed_over) {
     const std::string folder = declared.name + "/" + declared.numerics.name + "/" + target + "/";

@@ -4,7 +4,7 @@
 
 #include "algorithms/text/hash.h"
 #include "compiler/emit/emit_source.h"
-#include "generators/kernel/manifest.h"
+#include "generators/kernel/versions.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -1,4 +1,5 @@
 #include "generators/kernel/manifest.h"
+#include "generators/kernel/versions.h"
 
 #include <filesystem>
 #include <set>
@@ -20,9 +21,6 @@
 namespace tessera {
 
 using nlohmann::ordered_json;
-
-const char *tessera_version() { return TESSERA_VERSION; }
-const char *halide_version() { return TESSERA_HALIDE_VERSION; }
 
 static ordered_json schedule_json(const PreparedKernel &p) {
     if (!p.schedule) return nullptr;

@@ -35,7 +35,4 @@ enum class Emit { library, c };
 std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
                         const std::map<std::string, std::string> &files);
 
-const char *tessera_version();
-const char *halide_version();
-
 }  // namespace tessera

@@ -5,8 +5,8 @@
 #include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/counted_samples.h"
-#include "generators/kernel/manifest.h"
 #include "generators/kernel/model_choice.h"
+#include "generators/kernel/versions.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 

@@ -13,7 +13,7 @@
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/devices.h"
 #include "generators/kernel/loaded_kernel.h"
-#include "generators/kernel/manifest.h"
+#include "generators/kernel/versions.h"
 #include "generators/tune/tune_space.h"
 #include "generators/tune/warm_starts.h"
 #include "schedules/target/target_file.h"
