@@ -100,8 +100,8 @@ TEST_CASE("what a callee packs is scheduled in its own names too") {
     stages["down.y"].loops = {"micro.D", "tile.M"}, stages["down.y"].vector = {{"D", 8}};
     const TileProgram once = lowered("k", library::feed_forward({}), stages, target_named("avx2"));
     REQUIRE(once.programs.size() == 3);
-    Stages own;
-    for (const auto &[name, k] : take_callees(library::feed_forward({}), stages).at(1).stages) own[name] = k;
+    const auto callees = take_callees(library::feed_forward({}), stages);
+    const Stages own(callees.at(1).stages.begin(), callees.at(1).stages.end());
     CHECK(own.count("acc.w.packed") == 1);
     CHECK(own.at("acc.w.packed").place == Place{Place::Kind::at, "y", "micro.N"});
 }
