@@ -181,7 +181,7 @@ void find_base(CheckedArtifact &a, const PreparedKernel &p, const Library &libra
     if (!a.tuned || !a.tuned->base || *a.tuned->base == own_base(p, library)) return;
     const std::vector<std::string> known = library.names();
     if (a.tuned->base->empty()) a.base = "none";
-    else if (std::binary_search(known.begin(), known.end(), *a.tuned->base)) a.base = *a.tuned->base;
+    else if (std::find(known.begin(), known.end(), *a.tuned->base) != known.end()) a.base = *a.tuned->base;
     else a.lost_base = *a.tuned->base;
 }
 

@@ -151,7 +151,7 @@ bool fits_stages(const Schedule &schedule, const Algorithm &algorithm, const Tar
 std::optional<Schedule> family_of(const Algorithm &declared, const std::string &target, const Library &library,
                                   const std::vector<std::string> &names) {
     for (const std::string &folder : {declared.name + "/" + declared.numerics.name, declared.name}) {
-        if (!std::binary_search(names.begin(), names.end(), folder + "/" + target)) continue;
+        if (std::find(names.begin(), names.end(), folder + "/" + target) == names.end()) continue;
         Schedule schedule = library.find(folder + "/" + target);
         const bool is_own = declared.numerics.name == "f32" || folder != declared.name;
         if (is_own || fits_stages(schedule, declared, target_named(target), library)) return schedule;
