@@ -115,7 +115,7 @@ program = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE)
 while True:
     line = program.stdout.readline()
     if not line: break
-    data = program.stdout.read(int(line.split()[2])) if line.startswith(b"tensor ") else b""
+    data = program.stdout.read(int(line.split()[1])) if line.startswith(b"part ") else b""
     if line.startswith(b"took "): line = b"took %.9g %s\n" % (float(line.split()[1]) / 10, line.split()[2])
     sys.stdout.buffer.write(line + data)
     sys.stdout.buffer.flush()

@@ -254,7 +254,7 @@ TEST_CASE("a space has the schedules that ship") {
                 Extents large = fitting(k.algorithm, k.extents);
                 for (auto &[dim, extent] : large)
                     if (extent > 3)
-                        extent = large.count("H") && large.count("W") ? 1152 : 1536;  // an image is no larger than a call may have
+                        extent = large.count("H") && large.count("W") ? 768 : 1536;  // an image is no larger than a call may have
                 const ResolvedSchedule schedule =
                     written_out(resolve_program(library.find(name), k.algorithm, {}, library, {}).resolved, k.algorithm);
                 auto is_there = [&](const KnobsByStage &stages, const Extents &extents) {
