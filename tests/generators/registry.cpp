@@ -86,7 +86,7 @@ TEST_CASE("a monoid that breaks a law is refused by every command, with the valu
         const Dim M = f.dim("M"), K = f.dim("K");
         return f.output("y", f.fold(m, {f.input("x", {M, K})}, {K.name})[0]).build();
     });
-    for (const std::vector<std::string> command :
+    for (const std::vector<std::string> &command :
          {std::vector<std::string>{"show"}, {"verify"}, {"bench"}, {"tune"}, {"generate", "--out", "none"}}) {
         std::vector<std::string> line = {command[0], "doubled"};
         line.insert(line.end(), command.begin() + 1, command.end());
