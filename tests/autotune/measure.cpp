@@ -270,7 +270,7 @@ TEST_CASE("confirmed intervals hold from one process to the next") {
     const Measurement wide = confirmed(uneven);
     CHECK(wide.ratio > 1.8);
     CHECK(wide.upper / wide.lower > 3);
-    CHECK(wide.lower < 2);
+    CHECK(wide.lower < wide.ratio / 1.3);
 }
 
 // A gain that the first five processes leave open is looked at in five more.
@@ -391,12 +391,12 @@ TEST_CASE("a ratio that is known badly is measured again") {
         proxy(folder, "noisy", "line.startswith((b'took', b'placed'))",
               "if line == b'placed\\n': open(here + '/places', 'a').write('.')\n"
               "        program.n = getattr(program, 'n', 0) + 1; noise = 0 if os.path.exists(here + '/places') else program.n % 3\n"
-              "        if line != b'placed\\n': line = b'took %g 0.001\\n' % (0.001 * (1 + noise))")};
+              "        if line != b'placed\\n': line = b'took %g 0.001\\n' % (0.001 * (1 + 9 * noise))")};
     options.seconds = 10;
     const Measurement m = measured(s, options, {program(s, 4, 8)})[0];
     CHECK(m.verdict == Verdict::measured);
     CHECK(m.upper == m.lower);
-    CHECK(read_file(folder.path() / "places").size() == 3);  // once more, and as what may be the best in two places more
+    CHECK(read_file(folder.path() / "places").size() >= 2);  // as what may be the best, in two places more
 }
 
 TEST_CASE("time that is spent in the interpreter does not count on a program's limit") {
@@ -443,7 +443,7 @@ TEST_CASE("a trial of large arguments moves little data, and takes its time in t
     for (size_t n; parts >> n;) bytes += n;
     for (size_t n; took >> n;) rounds++;
     CHECK(bytes > 1000);
-    CHECK(bytes < 1000000);  // of 32 MiB
+    CHECK(bytes < (16 << 20));  // of 32 MiB
     CHECK(rounds <= 18);     // of a call of each; with the three runs no more than 40 calls
 }
 

@@ -99,7 +99,7 @@ TEST_CASE("a schedule can be derived where an artifact fits, and for extents tha
     CHECK(cache.files().size() == 2);
     std::vector<std::string> unknown = words;
     unknown.insert(unknown.end(), {"--derive-for", "J=1"});
-    check_refused(unknown, {"error[command.extents]", "'J'"});
+    check_refused(unknown, {"error[shape.unknown-dim]", "'J'"});
 }
 
 TEST_CASE("the manifest says that a schedule was derived") {
