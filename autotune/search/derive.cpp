@@ -125,13 +125,17 @@ std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, con
         return std::none_of(all.begin(), all.end(),
                             [&](const ExpectedWorkload &e) { return e.workload.extents == extents && e.workload.threads == threads; });
     };
+    auto add = [&](const Extents &extents, int threads, const std::vector<Condition> &when) {
+        ExpectedWorkload &one = all.emplace_back();
+        one.workload.extents = extents, one.workload.threads = threads, one.when = when;
+    };
     auto add_general = [&](const Extents &extents, int threads) {
-        if (is_new(extents, threads)) all.push_back({{extents, threads}, {}});
+        if (is_new(extents, threads)) add(extents, threads, {});
     };
     auto add_special = [&](const Extents &extents, const std::vector<std::string> &bounded_dims, int64_t bound) {
         std::vector<Condition> when;
         for (const std::string &d : bounded_dims) when.push_back({d, "", 0, "<=", std::max(bound, extents.at(d))});
-        if (!when.empty() && is_new(extents, 1) && all.size() < max_workloads) all.push_back({{extents, 1}, when});
+        if (!when.empty() && is_new(extents, 1) && all.size() < max_workloads) add(extents, 1, when);
     };
     add_general(usual, 1);
     // Extents that no tile divides: what a tile's rest costs counts.
