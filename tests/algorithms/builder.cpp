@@ -108,11 +108,11 @@ TEST_CASE("builder: a tile that is read at other indices keeps them when it gets
         {"transposed", [](const Tile &t) { return transpose(t); }},
         {"one row",
          [](const Tile &t) {
-             return broadcast(t.at({{"M", Expr(0)}}, {"N"}), {Dim{"M"}, Dim{"N"}});
+             return broadcast(t.at({{"M", Expr(0)}}, {"N"}), {symbolic_dim("M"), symbolic_dim("N")});
          }},
         {"guarded", [](const Tile &t) {
              const Expr v = t.value(), row = variable("M"), at = load(v->name, v.type(), {row, variable("N")});
-             return t.builder().tile(read_where(at, Expr(1) <= row), {Dim{"M"}, Dim{"N"}});
+             return t.builder().tile(read_where(at, Expr(1) <= row), {symbolic_dim("M"), symbolic_dim("N")});
          }}};
     for (const auto &[change, changed] : changes)
         for (bool folded : {false, true}) {
