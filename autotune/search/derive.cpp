@@ -8,7 +8,7 @@
 
 #include "autotune/space/stage_view.h"
 #include "bench/measure/inputs.h"
-#include "compiler/check/verify_tiles.h"
+#include "compiler/rewrite/given_extents.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -30,13 +30,6 @@ std::vector<std::string> free_dims(const Algorithm &algorithm) {
     for (const Dim &d : algorithm.dims)
         if (d.kind == DimKind::symbolic && d.equals.empty()) names.push_back(d.name);
     return names;
-}
-
-// The legal extent nearest to a wished one.
-int64_t legal(const Dim &dim, int64_t wished) {
-    const int64_t unit = std::max<int64_t>(1, dim.multiple_of);
-    const int64_t least = (std::max<int64_t>(1, dim.min) + unit - 1) / unit * unit, most = dim.max / unit * unit;
-    return std::max(least, std::min(most, (wished + unit - 1) / unit * unit));
 }
 
 // The most points that a stage of the algorithm visits.
@@ -96,7 +89,8 @@ public:
     Extents at(int64_t wished) const {
         constexpr int64_t of_window = 3;
         Extents extents = known_;
-        for (const std::string &d : dims_) extents[d] = legal(*algorithm_.find_dim(d), windows_.count(d) ? of_window : wished);
+        for (const std::string &d : dims_)
+            extents[d] = allowed_extent(algorithm_, *algorithm_.find_dim(d), windows_.count(d) ? of_window : wished);
         return extents;
     }
     // The largest of these at which the work is bounded.
@@ -146,7 +140,7 @@ std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, con
     for (const auto &[small, bound] : {std::pair<int64_t, int64_t>{1, 2}, {5, 10}})
         for (const std::string &d : dims) {
             Extents extents = usual;
-            extents[d] = legal(*algorithm.find_dim(d), small);
+            extents[d] = allowed_extent(algorithm, *algorithm.find_dim(d), small);
             if (extents.at(d) <= bound) add_special(extents, {d}, bound);
         }
     return all;

@@ -14,8 +14,6 @@ int64_t RandomNumbers::below(int64_t limit) { return static_cast<int64_t>(next()
 double RandomNumbers::unit() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
 double RandomNumbers::signed_unit() { return static_cast<double>(next() >> 40) / (1 << 23) - 1; }
 
-static bool is_allowed(const Dim &d, int64_t extent) { return extent >= d.min && extent <= d.max && extent % d.multiple_of == 0; }
-
 static void add_derived(const std::vector<Dim> &dims, Extents &extents) {
     for (const Dim &d : dims) {
         if (d.kind == DimKind::fixed) extents[d.name] = d.value;
@@ -59,13 +57,6 @@ Extents all_extents(const Algorithm &algorithm, const Extents &symbolic) {
     return extents;
 }
 
-// The nearest allowed extent that is not below, if there is one.
-static int64_t allowed(const Dim &d, int64_t extent) {
-    extent = std::max(extent, d.min);
-    extent = (extent + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
-    return is_allowed(d, extent) ? extent : (d.min + d.multiple_of - 1) / d.multiple_of * d.multiple_of;
-}
-
 bool is_empty(const Algorithm &algorithm, const Extents &symbolic) {
     const Extents all = all_extents(algorithm, symbolic);
     return std::any_of(all.begin(), all.end(), [](const auto &extent) { return extent.second == 0; });
@@ -76,13 +67,13 @@ std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint6
     constexpr double max_points = 1 << 22;
     std::vector<Dim> dims;
     for (const Dim &d : algorithm.dims)
-        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(with_constraints_of_equals(algorithm, d));
+        if (d.kind == DimKind::symbolic && d.equals.empty()) dims.push_back(d);
     RandomNumbers random(seed);
     std::vector<Extents> shapes;
     std::set<Extents> seen;
     auto add = [&](const std::vector<int64_t> &wanted) {
         Extents shape;
-        for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], wanted[i]);
+        for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed_extent(algorithm, dims[i], wanted[i]);
         if (static_cast<int>(shapes.size()) < count && seen.insert(shape).second) shapes.push_back(shape);
     };
     auto any = [&] {
@@ -98,7 +89,7 @@ std::vector<Extents> awkward_shapes(const Algorithm &algorithm, int count, uint6
         std::vector<int64_t> extents = any();
         for (int tries = 0; tries < 200; tries++, extents = any()) {
             Extents shape;
-            for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed(dims[i], extents[i]);
+            for (size_t i = 0; i < dims.size(); i++) shape[dims[i].name] = allowed_extent(algorithm, dims[i], extents[i]);
             if (!is_empty(algorithm, shape)) break;
         }
         return extents;
@@ -135,8 +126,7 @@ std::optional<Extents> shape_that_meets(const Algorithm &algorithm, const std::v
             }
         tries++;
         for (auto &[dim, extent] : shape)
-            if (!chosen.count(dim))
-                extent = allowed(with_constraints_of_equals(algorithm, algorithm.dim(dim)), std::min(extent, max_others));
+            if (!chosen.count(dim)) extent = allowed_extent(algorithm, algorithm.dim(dim), std::min(extent, max_others));
         bool first = runs(variant, shape) && !is_empty(algorithm, shape);
         for (size_t before = 0; before < variant; before++) first = first && !runs(before, shape);
         if (first) return shape;

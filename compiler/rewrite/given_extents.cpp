@@ -99,4 +99,11 @@ Dim with_constraints_of_equals(const Algorithm &a, const Dim &dim) {
     return all;
 }
 
+int64_t allowed_extent(const Algorithm &a, const Dim &dim, int64_t wished) {
+    const Dim all = with_constraints_of_equals(a, dim);
+    const auto up = [&](int64_t extent) { return (extent + all.multiple_of - 1) / all.multiple_of * all.multiple_of; };
+    const int64_t most = std::min(all.max, max_extent) / all.multiple_of * all.multiple_of;
+    return std::max(up(all.min), std::min(up(wished), most));
+}
+
 }  // namespace tessera

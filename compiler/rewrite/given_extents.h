@@ -9,6 +9,10 @@ namespace tessera {
 // is fixed may be given as it is. UserError shape.unknown-dim, shape.constraint.
 Extents given_extents(const Algorithm &algorithm, const Extents &given);
 
+// The extent that the constraints of the symbolic dim, and of all dims that are equal to it, allow: the next from `wished` on; the most
+// where that is less.
+int64_t allowed_extent(const Algorithm &algorithm, const Dim &dim, int64_t wished);
+
 // The symbolic dim with the constraints of all dims that are declared equal to it, or to which it is.
 Dim with_constraints_of_equals(const Algorithm &algorithm, const Dim &dim);
 

@@ -15,8 +15,8 @@ struct LoopPositions {
 
     // Where data bounds rows, as offsets do, each counts as so long.
     static constexpr int64_t typical = 64;
-    // Whether it is loaded from a list of positions. The list counts as 0, typical, 2 typical, …; other data that an index loads counts as
-    // 0, and so does what is divided by zero.
+    // Whether it is loaded from a list of positions. The list counts as 0, typical, 2 typical and so on; other data that an index loads
+    // counts as 0, and so does what is divided by zero.
     static bool is_position(const Expr &load);
     int64_t value(const Expr &e) const;
 };

@@ -103,8 +103,7 @@ std::vector<Anchor> anchors(const Algorithm &declared, const Options &options, c
             if (!provenance || record->goal.metric != Metric::latency) continue;  // tuned for something else than the speed of one call
             const KernelTask &task = provenance->task;
             const bool same = task.algorithm == declared.name && task.numerics == declared.numerics.name && task.target == target;
-            if (!same || task.options != options) continue;
-            if (!is_near(task, fixed)) continue;
+            if (!same || task.options != options || !is_near(task, fixed)) continue;
             if (const auto dims = fixed_there_alone(task, fixed); !dims.empty()) {
                 if (of_fixed_dims++ == 0)
                     first_of_them = name + ": it is for " + join(dims) + ", which the kernel leaves dynamic; --shape fixes dims";

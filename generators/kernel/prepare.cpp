@@ -102,14 +102,13 @@ static PreparedKernel scheduled(const Registry &registry, const KernelOptions &o
                                       : best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;
         p.watched = looked_at(p.declared, p.match, folders);
-        const std::string derived = p.schedule || options.family_only ? "" : derive_for(p, registry, options);
-        if (!options.quiet) note_match(p, derived);
-    } else if (options.schedule == "derived") {
-        const std::string derived = derive_for(p, registry, options);
-        if (!options.quiet) note_match(p, derived);
-    } else {
+    } else if (options.schedule != "derived") {
         p.schedule = named_schedule(options.schedule, library);
         p.match.how = Match::How::named;
+    }
+    if (p.match.how != Match::How::named) {
+        const std::string derived = p.schedule || options.family_only ? "" : derive_for(p, registry, options);
+        if (!options.quiet) note_match(p, derived);
     }
     if (!p.schedule) return p;
     take_schedule(p, *p.schedule, library, options.family_only);
