@@ -8,7 +8,7 @@
 #pragma once
 #include <vector>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 

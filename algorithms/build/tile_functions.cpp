@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
 namespace tessera {

@@ -1,35 +1,13 @@
 #include "algorithms/evaluate/in_double.h"
 
-#include <algorithm>
 #include <unordered_map>
 
-#include "algorithms/ir/functions.h"
-#include "algorithms/ir/match.h"
+#include "algorithms/expr/function.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
 namespace {
-
-using Function = Expr (*)(Expr);
-constexpr int argument_number = 1 << 20;  // an input that no monoid has
-
-struct Template {
-    Function function;
-    Expr body;  // over input(argument_number)
-};
-
-// The functions whose bodies work on bits; larger ones first, for they hold others' bodies.
-const std::vector<Template> &templates() {
-    static const std::vector<Template> all = [] {
-        std::vector<Template> list;
-        for (Function f : {Function(gelu), Function(gelu_tanh), Function(silu), Function(sigmoid), Function(tanh), Function(erf),
-                           Function(log), Function(exp), Function(exp_nonpositive)})
-            list.push_back({f, f(input(argument_number, DType::f32))});
-        return list;
-    }();
-    return all;
-}
 
 DType widened(DType type) { return is_float(type) ? DType::f64 : type; }
 
@@ -40,7 +18,6 @@ public:
 
 private:
     Expr make(const Expr &e);
-    Expr function(const Expr &e);
     const std::set<std::string> &stored_;
     std::unordered_map<const Expr::Node *, Expr> done_;
 };
@@ -48,18 +25,7 @@ private:
 Expr Widener::operator()(const Expr &e) {
     if (!e.defined()) return e;
     if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
-    Expr made = function(e);
-    return done_[e.get()] = made.defined() ? made : make(e);
-}
-
-Expr Widener::function(const Expr &e) {
-    if (e.type() != DType::f32 || e.kind() == ExprKind::constant) return {};
-    for (const Template &t : templates()) {
-        if (t.body.kind() != e.kind() || t.body->op != e->op) continue;
-        Matcher m;
-        if (m.match(t.body, e)) return t.function((*this)(m.inputs.at(argument_number)));
-    }
-    return {};
+    return done_[e.get()] = make(e);
 }
 
 Expr Widener::make(const Expr &e) {
@@ -75,6 +41,7 @@ Expr Widener::make(const Expr &e) {
     case ExprKind::input: return input(e->number, widened(e.type()));
     case ExprKind::bounded: return bounded(args[0], args[1], args[2]);
     case ExprKind::operation: return operation(e->op, args);
+    case ExprKind::function: return applied(e->function, Operands(args.begin(), args.end()));
     case ExprKind::cast: return cast(widened(e.type()), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: {
         if (e.type() == DType::i32) return bitcast(DType::i32, cast(DType::f32, args[0]));

@@ -51,6 +51,7 @@ Tape StageRunner::compile(const std::vector<Expr> &roots) {
         case ExprKind::load:
         case ExprKind::bounded:
         case ExprKind::operation:
+        case ExprKind::function:
         case ExprKind::bitcast:
         case ExprKind::cast:
         case ExprKind::right:

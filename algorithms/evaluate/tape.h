@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "algorithms/evaluate/elements_on_demand.h"
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 

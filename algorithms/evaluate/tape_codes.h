@@ -1,6 +1,6 @@
 // The instructions of a tape (tape.h): an operation of scalar.h on one kind of register, or one of a few more.
 #pragma once
-#include "algorithms/ir/scalar.h"
+#include "algorithms/expr/scalar.h"
 
 namespace tessera {
 

@@ -1,6 +1,9 @@
 // Tape's constructor: one pass over the expressions, operands first.
+#include <deque>
+
 #include "algorithms/evaluate/tape.h"
 #include "algorithms/evaluate/tape_codes.h"
+#include "algorithms/expr/function.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -21,6 +24,7 @@ private:
     const TapeResolver &resolver_;
     std::unordered_map<const Expr::Node *, int> done_;
     std::vector<const Expr::Node *> order_;  // keys of done_, as they came
+    std::deque<Expr> definitions_;           // put in for functions, whose nodes done_ knows by address
 };
 
 static Kind kind_of(DType type) {
@@ -72,6 +76,7 @@ int Tape::Compiler::emit_new(const Expr &e) {
         return add(code_clamp, x, lo, hi);
     }
     case ExprKind::operation: return emit_operation(e);
+    case ExprKind::function: return emit(definitions_.emplace_back(definition_of(e)));
     case ExprKind::cast: return emit_cast(e);
     case ExprKind::bitcast: {
         int x = emit(e->args[0]);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 #include "support/containers/small_vector.h"
 
 namespace tessera {

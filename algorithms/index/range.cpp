@@ -143,7 +143,8 @@ Interval range_of_atom(const Expr &e, const Bounds &b) {
     case ExprKind::bitcast:
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: break;
+    case ExprKind::input:
+    case ExprKind::function: break;
     }
     return meet(i, b.known(e));
 }

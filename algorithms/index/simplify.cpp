@@ -1,6 +1,7 @@
 // Index arithmetic in canonical form. See prove.h.
 #include <numeric>
 
+#include "algorithms/expr/function.h"
 #include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
@@ -92,7 +93,8 @@ Linear Simplifier::make_form(const Expr &e) {
     case ExprKind::cast:
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: return leaf(make_any(e));
+    case ExprKind::input:
+    case ExprKind::function: return leaf(make_any(e));
     }
     switch (e->op) {
     case Op::add: return recombined(arg(0) + arg(1));
@@ -287,6 +289,7 @@ Expr Simplifier::make_any(const Expr &e) {
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: return bitcast(e.type(), args[0]);
     case ExprKind::operation: return operation(e->op, args);
+    case ExprKind::function: return applied(e->function, args);
     case ExprKind::constant:
     case ExprKind::variable:
     case ExprKind::extent:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/expr/function.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -194,6 +195,13 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
                },
                stage.body);
     return stage;
+}
+
+Algorithm without_functions(Algorithm algorithm) {
+    algorithm = map_expressions(std::move(algorithm), expand_functions);
+    for (Stage &stage : algorithm.stages)
+        stage = map_monoid(std::move(stage), [](const Monoid &m) { return map_expressions(m, expand_functions); });
+    return algorithm;
 }
 
 bool is_fold(const Stage &stage) { return fold_of(stage).monoid; }

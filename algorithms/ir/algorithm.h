@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 
@@ -197,6 +197,9 @@ Monoid map_expressions(Monoid monoid, const ChangeExpr &change);
 Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
 // The stage with its monoid changed, where it has one.
 Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change);
+
+// The algorithm with the definitions of its functions in their place, in monoids too.
+Algorithm without_functions(Algorithm algorithm);
 
 bool is_fold(const Stage &stage);                           // Reduce or Scan
 const Monoid &monoid_of(const Stage &fold);                 // InternalError where it is none

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "algorithms/functions/functions.h"
 #include "algorithms/ir/algorithm.h"
-#include "algorithms/ir/functions.h"
 #include "support/text/error.h"
 
 namespace tessera {

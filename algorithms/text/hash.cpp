@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <unordered_map>
 
+#include "algorithms/expr/function.h"
 #include "algorithms/text/print.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
@@ -210,6 +212,8 @@ private:
         case ExprKind::load: text = std::string(x.guarded ? "load_or " : "load ") + name_of(x.type) + " " + tensor(x.name, versions); break;
         case ExprKind::bounded: text = "bounded"; break;
         case ExprKind::operation: text = name_of(x.op); break;
+        // By what it computes: two that are defined alike are one, whatever they are called.
+        case ExprKind::function: return seen[e.get()] = expr(definitions_.emplace_back(definition_of(e)), versions, seen);
         case ExprKind::bitcast: text = std::string("bitcast ") + name_of(x.type); break;
         case ExprKind::cast: text = std::string("cast ") + name_of(x.type) + " " + name_of(x.rounding) + " " + number(x.saturate); break;
         case ExprKind::left: text = std::string("left ") + name_of(x.type) + " " + number(x.number); break;
@@ -289,6 +293,7 @@ private:
     std::map<char, int64_t> counts_;
     int64_t stages_ = 0;
     std::string lines_;
+    std::deque<Expr> definitions_;  // put in for functions; `Seen` knows their nodes by address
 };
 
 const Semantics &semantics_of(const Algorithm &algorithm, Known &known) {

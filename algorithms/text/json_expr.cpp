@@ -4,7 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
+#include "algorithms/functions/functions.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 
@@ -99,6 +100,7 @@ private:
         case ExprKind::load: open(x.guarded ? "load_or" : "load", x.name, name_of(x.type)); break;
         case ExprKind::bounded: open("bounded"); break;
         case ExprKind::operation: open(name_of(x.op)); break;
+        case ExprKind::function: open_function(x.function, list); break;
         case ExprKind::bitcast: open("bitcast", name_of(x.type)); break;
         case ExprKind::cast: open("cast", name_of(x.type)); break;
         case ExprKind::left: open("left", x.number, name_of(x.type)); break;
@@ -109,6 +111,14 @@ private:
         if (x.kind == ExprKind::cast && x.rounding == Rounding::toward_zero) list.push_back("toward_zero");
         if (x.kind == ExprKind::cast && x.saturate) list.push_back("saturate");
         return list;
+    }
+
+    // Of one that does not ship a document has the definitions, for whoever reads it.
+    static void open_function(const FunctionRef &f, json &list) {
+        const FunctionRef *standard = find_function(f->name);
+        if (standard && *standard == f) return list.push_back(f->name);
+        list.push_back("apply");
+        list.push_back({{"name", f->name}, {"arity", f->arity}, {"f32", to_json(f->in_f32)}, {"f64", to_json(f->in_f64)}});
     }
 
     ValueNumbering table_;
@@ -187,12 +197,34 @@ private:
             Expr value = node(items[2], depth + 1);
             return reader.located([&] { return bitcast(type, value); });
         }
+        if (kind == "apply") return wants(reader, items, 3, SIZE_MAX), checked_function(reader, function_of(items[1]), operands(2));
+        if (const FunctionRef *f = find_function(kind)) return checked_function(reader, *f, operands(1));
         if (kind == "cast") return wants(reader, items, 3, 5), cast_of(items, depth);
         if (is_dtype(kind)) return wants(reader, items, 2, 2), constant(scalar_from_json(dtype_named(kind), items[1]));
         Op op = operation_of(items[0]);
         auto count = static_cast<size_t>(arity(op)) + 1;
         wants(reader, items, count, count);
         return checked(reader, op, operands(1));
+    }
+
+    // Tried on leaves for the reason that `checked` gives.
+    static Expr checked_function(const JsonReader &reader, const FunctionRef &function, const std::vector<Expr> &operands) {
+        reader.located([&] {
+            Operands leaves;
+            for (const Expr &e : operands) leaves.push_back(parameter("operand" + std::to_string(leaves.size()), e.type()));
+            return applied(function, leaves);
+        });
+        return applied(function, Operands(operands.begin(), operands.end()));
+    }
+
+    FunctionRef function_of(const JsonReader &reader) {
+        FunctionRef &known = functions_[reader.value().dump()];
+        if (known) return known;
+        reader.only({"name", "arity", "f32", "f64"});
+        const std::string name = reader.at("name").text();
+        const int arity = static_cast<int>(reader.at("arity").integer(1, max_function_arguments));
+        const Expr in_f32 = expr_from_json(reader.at("f32")), in_f64 = expr_from_json(reader.at("f64"));
+        return known = reader.located([&] { return make_function(name, arity, in_f32, in_f64); });
     }
 
     Expr cast_of(const std::vector<JsonReader> &items, int depth) {
@@ -225,7 +257,8 @@ private:
 
     static Op operation_of(const JsonReader &reader) {
         std::vector<std::string> kinds = {"extent", "parameter", "load",  "load_or", "bounded", "bitcast",
-                                          "cast",   "left",      "right", "input",   "@"};
+                                          "cast",   "left",      "right", "input",   "@",       "apply"};
+        for (const FunctionRef &f : standard_functions()) kinds.push_back(f->name);
         for (const OpRow &row : op_table) {
             if (reader.text() == row.name) return row.op;
             kinds.emplace_back(row.name);
@@ -236,6 +269,7 @@ private:
 
     ValueNumbering table_;
     std::vector<Expr> definitions_;
+    std::map<std::string, FunctionRef> functions_;  // by their text: equal ones are one
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 //
 //   5 · "m" · ["f32", "0x1.8p+0"] · ["i32", -3] · ["bool", true] · ["extent", "M"] · ["parameter", "eps", "f32"]
 //   ["load", "x", "f32", i, j] · ["load_or", "x", "f32", i, j, guard, fill] · ["bounded", e, lo, hi]
-//   ["add", a, b] and so on for every operation · ["bitcast", "i32", a] · ["cast", "i8", a, "toward_zero", "saturate"]
+//   ["add", a, b] and so on for every operation · ["exp", a] and so on for every function of functions.h
+//   ["apply", {"name": "mish", "arity": 1, "f32": e, "f64": e}, a]    a function of somebody's own, with its definitions over inputs
+//   ["bitcast", "i32", a] · ["cast", "i8", a, "toward_zero", "saturate"]
 //   ["left", 0, "f32"] · ["right", 0, "f32"] · ["input", 0, "f32"]
 //   ["let", [d0, d1, …], e]    where ["@", i] in e and in later definitions stands for definition i
 //
@@ -11,7 +13,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 #include "support/files/json_reader.h"
 
 namespace tessera {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 
 namespace tessera {
 

@@ -72,6 +72,11 @@ void verify_constraints(const VerifyScope &scope) {
             scope.fail("dim", d.name,
                        "a derived dim needs a size of type index, got " +
                            (d.size.defined() ? std::string(name_of(d.size.type())) : "none") + "; cast it to index.");
+        if (d.kind == DimKind::derived && d.size->functions)
+            scope.fail("dim", d.name,
+                       "its size " + brief(d.size) +
+                           " uses a function of floats, whose rounding would decide how many elements "
+                           "there are; count with integers.");
     }
     for (const Dim &d : scope.algorithm.dims) verify_equals(scope, d);
     for (const Dim &d : scope.algorithm.dims) {

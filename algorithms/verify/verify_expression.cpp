@@ -114,6 +114,7 @@ void Checker::visit(const Expr &e, Scan &scan) {
                         "use a load, an index, an extent or a parameter.");
     case ExprKind::constant:
     case ExprKind::load:
+    case ExprKind::function:
     case ExprKind::bitcast:
     case ExprKind::cast: return;
     }

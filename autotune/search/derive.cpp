@@ -128,7 +128,11 @@ std::vector<ExpectedWorkload> expected_workloads(const Algorithm &algorithm, con
     };
     auto add_special = [&](const Extents &extents, const std::vector<std::string> &bounded_dims, int64_t bound) {
         std::vector<Condition> when;
-        for (const std::string &d : bounded_dims) when.push_back({d, "", 0, "<=", std::max(bound, extents.at(d))});
+        for (const std::string &d : bounded_dims) {
+            const int64_t most = std::max(bound, extents.at(d));
+            const bool holds_always = allowed_extent(algorithm, *algorithm.find_dim(d), most + 1) <= most;
+            if (!holds_always) when.push_back({d, "", 0, "<=", most});
+        }
         if (!when.empty() && is_new(extents, 1) && all.size() < max_workloads) add(extents, 1, when);
     };
     add_general(usual, 1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/expr/function.h"
 #include "costmodel/features/index_value.h"
 
 namespace tessera {
@@ -25,7 +26,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     if (!results.empty()) view.dtype = results[0].dtype;
     else if (auto *update = std::get_if<Update>(&stage.body)) view.dtype = algorithm.find_tensor(update->state)->dtype;
     for (const Expr &root : expressions_of(stage))
-        walk(root, [&](const Expr &e) {
+        walk(expand_functions(root), [&](const Expr &e) {
             if (e.kind() == ExprKind::operation) view.operations++;
             if (e.kind() != ExprKind::load) return;
             std::vector<Expr> index = e->args;

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 #include "compiler/tile/instruction.h"
 #include "support/containers/alternatives.h"
 
@@ -109,7 +109,7 @@ Work work_of(const Stage &stage, const Extents &extents) {
 Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents) {
     Work work;
     work.operations = 0;
-    for (const Stage &stage : inline_calls(algorithm).stages) {
+    for (const Stage &stage : without_functions(inline_calls(algorithm)).stages) {
         const Work own = work_of(stage, extents);
         if (!own.operations) work.operations.reset();
         if (work.operations) *work.operations += *own.operations;

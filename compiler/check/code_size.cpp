@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 #include "compiler/tile/instruction.h"
 #include "support/containers/address_map.h"
 #include "support/containers/alternatives.h"

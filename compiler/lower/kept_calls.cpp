@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "algorithms/expr/function.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/tile/arguments.h"
 #include "support/text/error.h"
@@ -72,6 +73,7 @@ static std::string add_program(TileProgram &program, TileProgram callee) {
 static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Lowering &lowering,
                      const Scope &scope) {
     Invoke node{name, {}, {}, callee.parameters};
+    for (auto &[parameter, value] : node.parameters) value = expand_functions(value);
     auto refuse = [&](const std::string &what) {
         throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call.");
     };

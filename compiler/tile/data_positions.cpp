@@ -33,7 +33,8 @@ DataPositions::Kind DataPositions::find(const Expr &e) {
     case ExprKind::bitcast:
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: break;
+    case ExprKind::input:
+    case ExprKind::function: break;
     }
     known_.emplace(e.get(), std::pair(e, kind));
     return kind;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "algorithms/ir/match.h"
+#include "algorithms/expr/match.h"
 #include "support/text/error.h"
 
 namespace tessera {

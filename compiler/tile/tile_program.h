@@ -11,7 +11,7 @@
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
 //
-// Expressions are those of algorithms/ir/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
+// Expressions are those of algorithms/expr/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
 // row-major. A loop runs its variable over 0 ..= count - 1. Iterations of vector, parallel, block and thread loops are independent
 // (verify_tiles.h); the interpreter runs them in order. An unrolled loop is a serial one written out.

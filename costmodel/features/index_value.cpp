@@ -29,7 +29,8 @@ int64_t LoopPositions::value(const Expr &e) const {
     case ExprKind::bitcast:
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: return 0;
+    case ExprKind::input:
+    case ExprKind::function: return 0;
     }
     const int64_t a = value(n.args[0]);
     if (n.op == Op::select) return a ? value(n.args[1]) : value(n.args[2]);

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 

@@ -219,7 +219,8 @@ private:
         case ExprKind::bitcast:
         case ExprKind::left:
         case ExprKind::right:
-        case ExprKind::input: return constant(at_.value(e));
+        case ExprKind::input:
+        case ExprKind::function: return constant(at_.value(e));
         }
         return {};
     }

@@ -1,4 +1,4 @@
-#include "algorithms/ir/dtype.h"
+#include "algorithms/expr/dtype.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "algorithms/expr/function.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
 Scalar evaluate(const Expr &e, const Scalar &input) {
+    if (e->functions) return evaluate(expand_functions(e), input);
     std::unordered_map<const Expr::Node *, Scalar> values;
     walk(e, [&](const Expr &n) {
         Scalar args[3];
@@ -28,7 +30,8 @@ Scalar evaluate(const Expr &e, const Scalar &input) {
 
 F32Blocks::F32Blocks(const Expr &e) {
     std::unordered_map<const Expr::Node *, int> places;
-    walk(e, [&](const Expr &n) {
+    const Expr plain = expand_functions(e);
+    walk(plain, [&](const Expr &n) {
         int place = static_cast<int>(blocks_.size());
         places[n.get()] = place;
         Block block{};

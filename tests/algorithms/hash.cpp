@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "algorithms/text/json.h"
 #include "tests/algorithms/samples.h"
 

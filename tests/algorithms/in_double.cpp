@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "algorithms/evaluate/reference.h"
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 
 namespace tessera::test_in_double {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "algorithms/ir/functions.h"
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
+#include "algorithms/functions/functions.h"
 #include "support/files/json_parse.h"
 #include "support/text/error.h"
 #include "tests/algorithms/samples.h"

@@ -1,4 +1,4 @@
-#include "algorithms/ir/match.h"
+#include "algorithms/expr/match.h"
 
 #include <catch2/catch.hpp>
 

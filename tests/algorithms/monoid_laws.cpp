@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "algorithms/build/tile_functions.h"
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
 namespace tessera::test_monoid_laws {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "algorithms/text/json.h"
 #include "tests/algorithms/samples.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
 namespace tessera::test_reference {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "algorithms/ir/functions.h"
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
+#include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
 namespace tessera::test {

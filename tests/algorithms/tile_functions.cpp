@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "algorithms/evaluate/reference.h"
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "support/text/error.h"
 
 namespace tessera::test_tile_functions {

@@ -8,6 +8,7 @@
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
+#include "compiler/rewrite/given_extents.h"
 #include "schedules/knobs/condition.h"
 #include "tests/autotune/kernels.h"
 
@@ -72,6 +73,20 @@ TEST_CASE("workloads keep the dims' constraints, and what is known") {
     const std::vector<ExpectedWorkload> all = expected_workloads(fixed);
     CHECK(all.size() == 2);
     CHECK(all[0].workload.extents.empty());
+}
+
+TEST_CASE("workloads keep the constraints of equal dims, and variants have conditions that some extents break") {
+    Builder f("scaled", {});
+    Dim N = symbolic_dim("N"), N2 = symbolic_dim("N2"), J = symbolic_dim("J");
+    N.min = 2, N2.equals = "N", N2.multiple_of = 4, J.max = 9;
+    N = f.dim(N), N2 = f.dim(N2), J = f.dim(J);
+    const Tile x = f.input("x", {N, J}), w = f.input("w", {N2});
+    const Algorithm a = f.output("y", x * w.at({{"N2", variable("N")}}, {"N"})).build();  // (N, J)
+    for (const ExpectedWorkload &workload : expected_workloads(a)) {
+        CHECK(given_extents(a, workload.workload.extents).at("N2") % 4 == 0);
+        CHECK(workload.workload.extents.at("J") <= 9);
+        for (const Condition &c : workload.when) CHECK((c.dim != "J" || c.bound < 9));
+    }
 }
 
 TEST_CASE("a derived schedule is the same every time, is proved, and is better than the first guess") {

@@ -10,7 +10,7 @@ Tolerances come from the numerics policy (storage f32 or bf16, sums in f32), wit
 - 0 where all is exact: integers, and floats that are small multiples of 1/16, of which no product or sum is rounded. Only what is
   stored is, once (bf16, the scales of qint8), and of an exact value there is one rounding to nearest.
 - A sum of K rounded terms: 2 sqrt(K) u times the sum of their magnitudes, since rounding errors add up like a random walk.
-- An elementary function: the units in the last place that algorithms/ir/functions.h states.
+- An elementary function: the units in the last place that algorithms/functions/functions.h states.
 - One more u for the rounding of what is stored here.
 
 NaN and infinity are in rows of their own, and must come out where PyTorch has them. They are left out where it differs on purpose:

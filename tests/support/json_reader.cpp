@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "algorithms/ir/dtype.h"
+#include "algorithms/expr/dtype.h"
 #include "support/text/error.h"
 
 namespace tessera::test_json_reader {

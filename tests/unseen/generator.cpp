@@ -6,7 +6,7 @@
 #include "algorithms/build/convolution.h"
 #include "algorithms/build/ragged.h"
 #include "algorithms/build/tile_functions.h"
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/functions.h"
 #include "generators/generator.h"
 
 using namespace tessera;

@@ -124,9 +124,10 @@ Run::Value Run::emit_node(const Expr &e) {
     }
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: break;
+    case ExprKind::input:
+    case ExprKind::function: break;
     }
-    throw InternalError("a monoid's operand in a tile program");
+    throw InternalError("a definition's operand or a function in a tile program");
 }
 
 // Positions that go up or down with the lane are compared once for all lanes.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 #include "schedules/knobs/instruction_family.h"
 #include "schedules/target/target.h"
 

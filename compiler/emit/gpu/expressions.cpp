@@ -243,9 +243,10 @@ Expressions::Piece Expressions::node(const Expr &e) {
     }
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: break;
+    case ExprKind::input:
+    case ExprKind::function: break;
     }
-    throw InternalError("a monoid's operand in a tile program");
+    throw InternalError("a definition's operand or a function in a tile program");
 }
 
 static constexpr OpTable<const char *> comparisons(is_comparison, {{Op::eq, " == "}, {Op::ne, " != "}, {Op::lt, " < "}, {Op::le, " <= "}});

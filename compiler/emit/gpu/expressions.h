@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 #include "compiler/emit/gpu/names.h"
 #include "compiler/tile/data_positions.h"
 #include "compiler/tile/tile_program.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 #include "compiler/emit/halide/sharing.h"
 
 namespace tessera::emit {

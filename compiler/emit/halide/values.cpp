@@ -182,9 +182,10 @@ HExpr Values::emit_node(const Expr &e) {
     case ExprKind::bitcast: return H::reinterpret(value_type(e.type()), emit(e->args[0]));
     case ExprKind::left:
     case ExprKind::right:
-    case ExprKind::input: break;
+    case ExprKind::input:
+    case ExprKind::function: break;
     }
-    throw InternalError("a monoid's operand in a tile program");
+    throw InternalError("a definition's operand or a function in a tile program");
 }
 
 // What of a condition is the same for all lanes, and the rest. The former is asked before a load of many lanes: a masked load of nothing

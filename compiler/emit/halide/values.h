@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 #include "compiler/tile/data_positions.h"
 #include "compiler/tile/tile_program.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 

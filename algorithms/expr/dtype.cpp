@@ -1,4 +1,4 @@
-#include "algorithms/ir/dtype.h"
+#include "algorithms/expr/dtype.h"
 
 #include "support/text/error.h"
 

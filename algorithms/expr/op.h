@@ -14,7 +14,7 @@
 #include <cmath>
 #include <string>
 
-#include "algorithms/ir/dtype.h"
+#include "algorithms/expr/dtype.h"
 
 namespace tessera {
 

@@ -1,12 +1,14 @@
-// Elementary functions and activations as expressions over fma: the same bits on every target, with stated accuracy.
-// All take and give f32 or f64 (UserError functions.type otherwise).
+// Elementary functions and activations: the same bits on every target, with stated accuracy. Each is a node with a name (function.h),
+// whose definition is made of fma and bits. All take and give f32 or f64 (UserError functions.type otherwise).
 //
 // Errors are the largest |result - exact| in units in the last place of the exact result (subnormal results: of the
 // smallest subnormal). In f32 they are measured over every one of the 2^32 values against libm in double; in f64, over
 // 280000 random points against libm in long double. NaN gives NaN everywhere, subnormal inputs count in full, and results
 // underflow gradually except where a flush to 0 is stated. No operation traps, and no float is cast to an integer.
 #pragma once
-#include "algorithms/ir/expr.h"
+#include <vector>
+
+#include "algorithms/expr/function.h"
 
 namespace tessera {
 
@@ -55,5 +57,10 @@ Expr gelu_tanh(Expr x);
 
 // x sigmoid(x): f32 2.394 ULP, f64 2.01. -inf -> -0, inf -> inf, -0 -> -0; gradual underflow.
 Expr silu(Expr x);
+
+// All of the above with a definition, in the order of declaration; pow with a whole power is made of products and has none.
+const std::vector<FunctionRef> &standard_functions();
+// The one of that name, or null.
+const FunctionRef *find_function(const std::string &name);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 #include <algorithm>
 #include <array>
@@ -32,10 +32,12 @@ static std::shared_ptr<const Node> described(Node &&node) {
         if (node.kind == ExprKind::variable) node.variables = Node::bit_of(name);
     }
     node.extents = node.kind == ExprKind::extent, node.loads = node.kind == ExprKind::load;
+    node.functions = node.kind == ExprKind::function;
     for (const Expr &arg : node.args) {
         hash = mixed(hash, arg->hash);
         node.height = std::max(node.height, arg->height + 1);
         node.variables |= arg->variables, node.extents |= arg->extents, node.loads |= arg->loads;
+        node.functions |= arg->functions;
     }
     node.hash = hash;
     if (node.height > max_nested)
@@ -235,6 +237,10 @@ int compare(const Expr &a, const Expr &b) {
     auto key = [](const Node &n) { return std::tie(n.kind, n.type, n.op, n.name, n.rounding, n.saturate, n.guarded, n.number); };
     if (int c = order(key(*a.get()), key(*b.get()))) return c;
     if (int c = compare_scalars(a->value, b->value)) return c;
+    if (a->function != b->function) {  // of one name
+        if (int c = compare(a->function->in_f32, b->function->in_f32)) return c;
+        if (int c = compare(a->function->in_f64, b->function->in_f64)) return c;
+    }
     if (int c = order(a->args.size(), b->args.size())) return c;
     for (size_t i = 0; i < a->args.size(); i++)
         if (int c = compare(a->args[i], b->args[i])) return c;
@@ -249,6 +255,7 @@ bool equal(const Expr &a, const Expr &b) {
 Expr rebuild(const Expr &e, Operands args) {
     switch (e.kind()) {
     case ExprKind::operation: return operation(e->op, std::move(args));
+    case ExprKind::function: return applied(e->function, std::move(args));
     case ExprKind::cast: return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: return bitcast(e.type(), args[0]);
     case ExprKind::load:
@@ -332,6 +339,11 @@ Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &val
 Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value) {
     return rewrite_where(
         e, [](const Expr &n) { return n->loads; }, [&](const Expr &n) { return n.kind() == ExprKind::load ? value(n) : Expr(); });
+}
+
+Expr replace_functions(const Expr &e, const std::function<Expr(const Expr &)> &value) {
+    return rewrite_where(
+        e, [](const Expr &n) { return n->functions; }, [&](const Expr &n) { return n.kind() == ExprKind::function ? value(n) : Expr(); });
 }
 
 Expr read_where(const Expr &e, const Expr &guard) {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 
@@ -54,6 +54,7 @@ public:
             write(e->args[rank + 1]);
             return add(")");
         }
+        case ExprKind::function: return list(e->name + "(", e, e->args.size(), ")");
         case ExprKind::operation: break;
         }
         const char *symbol = row_of(e->op).infix;

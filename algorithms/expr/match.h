@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "algorithms/ir/expr.h"
+#include "algorithms/expr/expr.h"
 
 namespace tessera {
 

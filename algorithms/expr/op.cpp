@@ -1,4 +1,4 @@
-#include "algorithms/ir/op.h"
+#include "algorithms/expr/op.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "algorithms/ir/functions.h"
+#include "algorithms/functions/definitions.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "support/text/error.h"
-
-namespace tessera {
+namespace tessera::definitions {
 namespace {
 
 using Coefficients = std::vector<double>;  // constant term first
@@ -178,12 +176,7 @@ const Coefficients mills_denominator_twice = {1,
                                               1.7492008092249359e-05,
                                               5.6216524209084821e-07};
 
-const Format &format_of(const char *function, const Expr &x) {
-    if (x.type() == DType::f32) return single;
-    if (x.type() == DType::f64) return twice;
-    throw UserError("functions.type",
-                    std::string(function) + " takes f32 or f64, got " + name_of(x.type()) + "; cast the operand to f32 or f64 first.");
-}
+const Format &format_of(const Expr &x) { return x.type() == DType::f64 ? twice : single; }
 
 struct Arithmetic {
     const Format &f;
@@ -271,7 +264,7 @@ Expr mills_f64(const Arithmetic &k, const Expr &z) {
 }  // namespace
 
 Expr exp(Expr x) {
-    Arithmetic k{format_of("exp", x)};
+    Arithmetic k{format_of(x)};
     Expr y = k.at_least(k.f.exp_low, k.at_most(k.f.exp_high, x));
     Power p = exp_parts(k, 2 * k.f.bias, Exponent(y));
     Expr half = operation(Op::shr, {p.exponent, k.bits(1)});
@@ -279,12 +272,12 @@ Expr exp(Expr x) {
 }
 
 Expr exp_nonpositive(Expr x) {
-    Arithmetic k{format_of("exp_nonpositive", x)};
+    Arithmetic k{format_of(x)};
     return exp_near(k, Exponent(k.at_least(k.f.exp_flush, x)));
 }
 
 Expr log(Expr x) {
-    Arithmetic k{format_of("log", x)};
+    Arithmetic k{format_of(x)};
     Expr subnormal = x < k(k.f.min_normal);
     Expr bits = bitcast(k.f.bits, select(subnormal, x * k(k.f.subnormal_scale), x));
     Expr e = operation(Op::shr, {bits - k.bits(k.f.sqrt_half_bits), k.bits(k.f.mantissa)});
@@ -297,7 +290,7 @@ Expr log(Expr x) {
 }
 
 Expr erf(Expr x) {
-    Arithmetic k{format_of("erf", x)};
+    Arithmetic k{format_of(x)};
     Expr magnitude = abs(x), z = k.at_most(k.f.erf_high, magnitude);
     Expr square = z * z;
     Expr small = fma(magnitude, k.polynomial(k.f.erf, square), magnitude);
@@ -312,7 +305,7 @@ Expr erf(Expr x) {
 }
 
 Expr tanh(Expr x) {
-    Arithmetic k{format_of("tanh", x)};
+    Arithmetic k{format_of(x)};
     Expr magnitude = abs(x), z = k.at_most(k.f.tanh_high, magnitude);
     Expr square = z * z;
     Expr small = fma(magnitude * square, k.polynomial(k.f.tanh, square), magnitude);
@@ -323,7 +316,7 @@ Expr tanh(Expr x) {
 
 // With e = exp(-|x|), sigmoid is 1 - e / (1 + e), or e times that: the quotient's error counts for at most half.
 Expr sigmoid(Expr x) {
-    Arithmetic k{format_of("sigmoid", x)};
+    Arithmetic k{format_of(x)};
     Expr e = exp(-abs(x));
     Expr factor = select(x < k(0), e, k(1));
     return fma(-factor, e / (k(1) + e), factor);
@@ -331,7 +324,7 @@ Expr sigmoid(Expr x) {
 
 // The square root halves the quotient's error, which it would not as a divisor. Scaling keeps the quotient normal.
 Expr rsqrt(Expr x) {
-    Arithmetic k{format_of("rsqrt", x)};
+    Arithmetic k{format_of(x)};
     Expr large = k(1) <= abs(x);
     double scale = k.f.rsqrt_scale;
     Expr bounded_x = k.at_least(-1, x);  // -inf must give NaN, and its quotient is -0
@@ -340,14 +333,14 @@ Expr rsqrt(Expr x) {
 }
 
 Expr relu(Expr x) {
-    Arithmetic k{format_of("relu", x)};
+    Arithmetic k{format_of(x)};
     return k.at_least(0, x);
 }
 
 // x Phi(x) = max(x, 0) - |x| Phi(-|x|), and Phi(-z) = exp(-z^2 / 2) exp(z^2 / 2) erfc(z / sqrt(2)) / 2: nothing cancels
 // on the negative side.
 Expr gelu(Expr x) {
-    Arithmetic k{format_of("gelu", x)};
+    Arithmetic k{format_of(x)};
     Expr z = k.at_most(k.f.gauss_high, abs(x));
     // z^2 cut short, so that the sums of the exponent's leading parts are exact.
     Expr square = bitcast(k.f.real, operation(Op::bit_and, {bitcast(k.f.bits, z * z), k.bits(-4096)}));
@@ -368,7 +361,7 @@ Expr gelu(Expr x) {
 // x sigmoid(v), v = 2 sqrt(2 / pi) (x + 0.044715 x^3). An error in v is a relative error in the result, so v is carried
 // in two parts.
 Expr gelu_tanh(Expr x) {
-    Arithmetic k{format_of("gelu_tanh", x)};
+    Arithmetic k{format_of(x)};
     Expr y = k.at_least(k.f.gelu_tanh_low, x), z = k.at_most(k.f.gelu_tanh_high, y);
     Expr square = z * z;
     Expr square_low = fma(z, z, -square);
@@ -383,31 +376,16 @@ Expr gelu_tanh(Expr x) {
 }
 
 Expr silu(Expr x) {
-    Arithmetic k{format_of("silu", x)};
+    Arithmetic k{format_of(x)};
     Expr y = k.at_least(k.f.silu_low, x);
     Ratio r = logistic(k, Exponent(k.at_least(-k.f.sigmoid_high, -y)));
     return y * r.numerator / r.denominator;
 }
 
 Expr pow(Expr x, Expr y) {
-    Arithmetic k{format_of("pow", x)};
+    Arithmetic k{format_of(x)};
     const Expr power = exp(y * log(x));
     return select(y == k(0), select(x != x, x, k(1)), power);
 }
 
-Expr pow(Expr x, int n) {
-    const bool is_whole = is_integer(x.type()) && x.type() != DType::index;
-    if (!is_whole) format_of("pow", x);
-    if (is_whole && n < 0)
-        throw UserError("functions.type", std::string("pow of ") + name_of(x.type()) + " by " + std::to_string(n) +
-                                              ": expected a power of at least 0, whose result is an integer. Cast to f32 or f64.");
-    Expr result = constant(x.type(), 1), square = x;
-    bool is_one = true;
-    for (int64_t left = std::abs(static_cast<int64_t>(n)); left > 0; left /= 2) {
-        if (left % 2) result = is_one ? square : square * result, is_one = false;
-        if (left > 1) square = square * square;
-    }
-    return n < 0 ? constant(x.type(), 1) / result : result;
-}
-
-}  // namespace tessera
+}  // namespace tessera::definitions

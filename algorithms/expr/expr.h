@@ -5,25 +5,44 @@
 //         | load(tensor, [Expr]) | load(tensor, [Expr], guard, fill)     the second form reads only where guard holds
 //         | bounded(Expr, lo, hi)                                        a data-dependent index, clamped to lo ..= hi-1
 //         | op(Expr…) | bitcast | cast(dtype, rounding, saturate)
-//         | left(part) | right(part) | input(i)                          operands of a monoid's definition
+//         | function(Expr…)                                              a function with a name (function.h)
+//         | left(part) | right(part) | input(i)                          operands of a monoid's or a function's definition
 //
 // Nodes are immutable and shared; an Expr is a value. Every kind keeps its operands in `args`, so a traversal is total
 // by construction and a new kind cannot be forgotten by one.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "algorithms/ir/scalar.h"
+#include "algorithms/expr/scalar.h"
 #include "support/containers/address_map.h"
 #include "support/containers/small_vector.h"
 
 namespace tessera {
 
-enum class ExprKind : uint8_t { constant, variable, extent, parameter, load, bounded, operation, bitcast, cast, left, right, input };
+struct Function;
+using FunctionRef = std::shared_ptr<const Function>;
+
+enum class ExprKind : uint8_t {
+    constant,
+    variable,
+    extent,
+    parameter,
+    load,
+    bounded,
+    operation,
+    bitcast,
+    cast,
+    left,
+    right,
+    input,
+    function
+};
 
 class Expr {
 public:
@@ -52,24 +71,49 @@ struct Expr::Node {
     ExprKind kind;
     DType type;
     Op op = Op::add;                             // operation
-    std::string name;                            // variable, extent, parameter, load (the tensor)
+    std::string name;                            // variable, extent, parameter, load (the tensor), function
     Scalar value;                                // constant
     Rounding rounding = Rounding::nearest_even;  // cast
     bool saturate = false;                       // cast
     bool guarded = false;                        // load: args ends in guard, fill
     int number = 0;                              // left, right: part; input: position
+    FunctionRef function = {};                   // function
     Operands args;                               // operands; a load's indices
 
     // Facts of the whole tree, filled in when an Expr is made of the node. They tell most expressions apart, and a traversal skips
     // what cannot concern it.
     size_t hash = 0;         // equal expressions have equal ones
     uint64_t variables = 0;  // the bits of the names of its variables
-    bool extents = false, loads = false;
+    bool extents = false, loads = false, functions = false;
     int height = 1;  // nodes on the longest path down
 
     // The bit of a name. Other names may share it; where it is clear, the variable is not in the tree.
     static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
     static uint64_t bit_of(const std::string &name) { return bit_of(std::hash<std::string>()(name)); }
+};
+
+// How results go with the first argument while others stay.
+enum class Course : uint8_t { any, rising, falling };
+
+// What is known of a function beside its definition. Bounds are those of exact results; a computed one may lie a unit in the last place
+// outside.
+struct FunctionFacts {
+    Course course = Course::any;
+    double least = -std::numeric_limits<double>::infinity();  // of results that are numbers
+    double most = std::numeric_limits<double>::infinity();
+    double ulp_f32 = 0, ulp_f64 = 0;  // the largest error where the function's documentation claims one; 0: nothing is claimed
+    // The partial derivative by argument `of`, over the same arguments; it may use functions. Empty: nobody said it.
+    std::function<Expr(const Operands &x, int of)> derivative;
+};
+
+// Immutable. Two functions are the same if name and definitions are.
+struct Function {
+    std::string name;
+    int arity = 1;
+    Expr in_f32, in_f64;  // the definitions, over input(0) .. input(arity - 1)
+    FunctionFacts facts;
+
+    const Expr &definition(DType type) const { return type == DType::f64 ? in_f64 : in_f32; }
 };
 
 inline DType Expr::type() const { return node_->type; }
@@ -98,6 +142,9 @@ Expr operation(Op op, Operands operands);
 // Identity if the types are equal. Rounding and saturation are for integers, into which floats go (UserError expr.cast).
 Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);
 Expr bitcast(DType type, Expr value);
+// f(x, …), of the arguments' common type, f32 or f64 (UserError functions.type). It folds where all are constants.
+Expr applied(const FunctionRef &function, Operands arguments);
+
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
 Expr operator*(Expr a, Expr b);
@@ -133,9 +180,10 @@ Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
 Expr rebuild(const Expr &e, Operands args);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
-// Replaces each extent, or each load, whose operands were rebuilt before; an undefined value keeps it.
+// Replaces each extent, load or function, whose operands were rebuilt before; an undefined value keeps it.
 Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value);
 Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value);
+Expr replace_functions(const Expr &e, const std::function<Expr(const Expr &)> &value);
 // The expression with every load guarded by `guard`, for a place where the expression has a meaning only under it.
 Expr read_where(const Expr &e, const Expr &guard);
 // Calls `visit` on every distinct node, operands first.

@@ -1,4 +1,4 @@
-#include "algorithms/ir/scalar.h"
+#include "algorithms/expr/scalar.h"
 
 #include <bit>
 #include <cmath>

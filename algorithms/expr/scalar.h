@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "algorithms/ir/op.h"
+#include "algorithms/expr/op.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "algorithms/ir/value_numbering.h"
+#include "algorithms/expr/value_numbering.h"
 
 #include <algorithm>
 #include <bit>

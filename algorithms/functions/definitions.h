@@ -1,0 +1,20 @@
+// What the functions of functions.h are made of: fma, bits and comparisons, so the same bits on every target. Arguments are f32 or f64.
+#pragma once
+#include "algorithms/expr/expr.h"
+
+namespace tessera::definitions {
+
+Expr exp(Expr x);
+Expr exp_nonpositive(Expr x);
+Expr log(Expr x);
+Expr pow(Expr x, Expr y);
+Expr erf(Expr x);
+Expr tanh(Expr x);
+Expr sigmoid(Expr x);
+Expr rsqrt(Expr x);
+Expr relu(Expr x);
+Expr gelu(Expr x);
+Expr gelu_tanh(Expr x);
+Expr silu(Expr x);
+
+}  // namespace tessera::definitions

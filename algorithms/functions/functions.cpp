@@ -1,0 +1,127 @@
+#include "algorithms/functions/functions.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "algorithms/functions/definitions.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double infinite = INFINITY;
+
+Expr real(const Expr &like, double value) { return constant(like.type(), value); }
+Expr one(const Expr &like) { return real(like, 1); }
+
+// exp(-x^2) times a factor: what the derivatives of erf and of gelu are made of.
+Expr bell(const Expr &x, double factor) { return real(x, factor) * exp(-(x * x)); }
+
+Expr derivative_of_gelu_tanh(const Expr &x) {
+    const Expr square = x * x, factor = real(x, 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+    const Expr v = factor * (x * (one(x) + real(x, 0.044715) * square)), s = sigmoid(v);
+    return s + x * s * (one(x) - s) * factor * (one(x) + real(x, 3 * 0.044715) * square);
+}
+
+// One argument.
+struct Unary {
+    const char *name;
+    Expr (*define)(Expr);
+    Expr (*derivative)(const Expr &x);
+    Course course;
+    double least, most, ulp_f32, ulp_f64;
+};
+
+const Unary unary_functions[] = {
+    {"exp", definitions::exp, [](const Expr &x) { return exp(x); }, Course::rising, 0, infinite, 0.892, 0.84},
+    {"exp_nonpositive", definitions::exp_nonpositive, [](const Expr &x) { return exp_nonpositive(x); }, Course::rising, 0, infinite, 0.892,
+     0.84},
+    {"log", definitions::log, [](const Expr &x) { return one(x) / x; }, Course::rising, -infinite, infinite, 0.886, 0.81},
+    {"erf", definitions::erf, [](const Expr &x) { return bell(x, 2 * std::numbers::inv_sqrtpi); }, Course::rising, -1, 1, 1.184, 1.23},
+    {"tanh", definitions::tanh, [](const Expr &x) { return one(x) - tanh(x) * tanh(x); }, Course::rising, -1, 1, 1.371, 1.30},
+    {"sigmoid", definitions::sigmoid, [](const Expr &x) { return sigmoid(x) * sigmoid(-x); }, Course::rising, 0, 1, 1.647, 1.56},
+    {"rsqrt", definitions::rsqrt, [](const Expr &x) { return real(x, -0.5) * rsqrt(x) / x; }, Course::any, 0, infinite, 0.850, 0.85},
+    {"relu", definitions::relu, [](const Expr &x) { return select(real(x, 0) < x, one(x), real(x, 0)); }, Course::rising, 0, infinite, 0.5,
+     0.5},
+    {"gelu", definitions::gelu,
+     [](const Expr &x) {
+         const Expr half = real(x, 0.5);
+         return fma(half, erf(x * real(x, 1 / std::numbers::sqrt2)), half) +
+                x * bell(x * real(x, 1 / std::numbers::sqrt2), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+     },
+     Course::any, -0.17, infinite, 0, 0},
+    {"gelu_tanh", definitions::gelu_tanh, derivative_of_gelu_tanh, Course::any, -0.1701, infinite, 2.313, 1.94},
+    {"silu", definitions::silu, [](const Expr &x) { return sigmoid(x) * (one(x) + x * sigmoid(-x)); }, Course::any, -0.2785, infinite,
+     2.394, 2.01},
+};
+
+FunctionRef made(const Unary &f) {
+    const auto define = [&](const Operands &x) { return f.define(x[0]); };
+    const auto derivative = [of = f.derivative](const Operands &x, int) { return of(x[0]); };
+    return make_function(f.name, 1, define, {f.course, f.least, f.most, f.ulp_f32, f.ulp_f64, derivative});
+}
+
+FunctionRef made_pow() {
+    const auto define = [](const Operands &x) { return definitions::pow(x[0], x[1]); };
+    const auto derivative = [](const Operands &x, int of) {
+        return of == 0 ? x[1] * pow(x[0], x[1] - one(x[0])) : pow(x[0], x[1]) * log(x[0]);
+    };
+    return make_function("pow", 2, define, {.derivative = derivative});
+}
+
+Expr applied(const char *name, Operands x) {
+    const FunctionRef *found = find_function(name);
+    require(found, "every function that is declared has its row");
+    return applied(*found, std::move(x));
+}
+
+}  // namespace
+
+const std::vector<FunctionRef> &standard_functions() {
+    static const std::vector<FunctionRef> all = [] {
+        std::vector<FunctionRef> list;
+        for (const Unary &f : unary_functions) list.push_back(made(f));
+        list.push_back(made_pow());
+        return list;
+    }();
+    return all;
+}
+
+const FunctionRef *find_function(const std::string &name) {
+    for (const FunctionRef &f : standard_functions())
+        if (f->name == name) return &f;
+    return nullptr;
+}
+
+Expr exp(Expr x) { return applied("exp", {std::move(x)}); }
+Expr exp_nonpositive(Expr x) { return applied("exp_nonpositive", {std::move(x)}); }
+Expr log(Expr x) { return applied("log", {std::move(x)}); }
+Expr erf(Expr x) { return applied("erf", {std::move(x)}); }
+Expr tanh(Expr x) { return applied("tanh", {std::move(x)}); }
+Expr sigmoid(Expr x) { return applied("sigmoid", {std::move(x)}); }
+Expr rsqrt(Expr x) { return applied("rsqrt", {std::move(x)}); }
+Expr relu(Expr x) { return applied("relu", {std::move(x)}); }
+Expr gelu(Expr x) { return applied("gelu", {std::move(x)}); }
+Expr gelu_tanh(Expr x) { return applied("gelu_tanh", {std::move(x)}); }
+Expr silu(Expr x) { return applied("silu", {std::move(x)}); }
+Expr pow(Expr x, Expr y) { return applied("pow", {std::move(x), std::move(y)}); }
+
+Expr pow(Expr x, int n) {
+    const bool is_whole = is_integer(x.type()) && x.type() != DType::index;
+    if (!is_whole && x.type() != DType::f32 && x.type() != DType::f64)
+        throw UserError("functions.type", std::string("pow takes f32, f64, i32 or i64, got ") + name_of(x.type()) +
+                                              "; cast the operand to one of them first.");
+    if (is_whole && n < 0)
+        throw UserError("functions.type", std::string("pow of ") + name_of(x.type()) + " by " + std::to_string(n) +
+                                              ": expected a power of at least 0, whose result is an integer. Cast to f32 or f64.");
+    Expr result = constant(x.type(), 1), square = x;
+    bool is_one = true;
+    for (int64_t left = std::abs(static_cast<int64_t>(n)); left > 0; left /= 2) {
+        if (left % 2) result = is_one ? square : square * result, is_one = false;
+        if (left > 1) square = square * square;
+    }
+    return n < 0 ? constant(x.type(), 1) / result : result;
+}
+
+}  // namespace tessera
