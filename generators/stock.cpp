@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
              library::fourier_options(), library::rfft)
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
+        .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);
     return tessera::generator_main(argc, argv, registry);
 }

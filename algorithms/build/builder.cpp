@@ -142,7 +142,7 @@ std::string Builder::fresh(const std::string &base) {
 }
 
 Tile Builder::make_stage(const std::string &name, const Tile &tile) {
-    algorithm_.stages.push_back({scoped(name), tile.dims(), Map{tile.value()}});
+    algorithm_.stages.push_back({scoped(name), tile.dims(), Map(tile.value())});
     return stored(results_of(algorithm_.stages.back())[0]);
 }
 
@@ -306,11 +306,9 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     if (!tensor || tensor->role != Role::state)
         throw UserError("algorithm.update",
                         algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
-    Update u;
-    u.state = tensor->name;
-    for (const Tile &t : index) u.index.push_back(cast(DType::index, t.value()));
-    u.value = cast(tensor->dtype, value.value());
-    algorithm_.stages.push_back({scoped(name), value.dims(), u});
+    Write to{tensor->name, {}};
+    for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
+    algorithm_.stages.push_back({scoped(name), value.dims(), Map(std::move(to), cast(tensor->dtype, value.value()))});
     algorithm_.updates_state = true;
 }
 

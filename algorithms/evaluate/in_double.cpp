@@ -80,8 +80,9 @@ Algorithm in_double(const Algorithm &algorithm) {
     Algorithm result = map_expressions(algorithm, [&](const Expr &e) { return widen(e); });
     for (Stage &stage : result.stages) {
         stage = map_monoid(std::move(stage), [&](const Monoid &m) { return widened_monoid(m, widen); });
-        if (auto *update = std::get_if<Update>(&stage.body))
-            update->value = cast(algorithm.find_tensor(update->state)->dtype, update->value);
+        if (auto *map = std::get_if<Map>(&stage.body))
+            for (Value &v : map->values)
+                if (v.to) v.value = cast(algorithm.find_tensor(v.to->state)->dtype, v.value);
     }
     return result;
 }

@@ -235,17 +235,6 @@ void StageRunner::store(const Fold &fold, int64_t place, int64_t row) {
         }
 }
 
-void StageRunner::run(const Stage &stage, const Map &map) {
-    Tape tape = compile({map.value});
-    Array &result = *results_[0];
-    std::byte *next = result.data.data();
-    each(points_of(stage), 0, [&] {
-        tape.run(frame_.data(), views_.data());
-        store_register(result.dtype, next, frame_[static_cast<size_t>(tape.result(0))]);
-        next += size_of(result.dtype);
-    });
-}
-
 void StageRunner::run(const Stage &stage, const Reduce &reduce) {
     std::vector<Expr> tests;
     if (reduce.where.defined()) tests.push_back(reduce.where);
@@ -306,22 +295,48 @@ void StageRunner::run(const Stage &stage, const Scan &scan) {
     });
 }
 
-void StageRunner::run(const Stage &stage, const Update &update) {
-    std::vector<Expr> roots = update.index;
-    roots.push_back(update.value);
-    Tape tape = compile(roots);
-    Array &state = arrays_.at(update.state);
-    TensorView target = state.view(update.state);
-    Array before = state;
-    TensorView &seen = views_[static_cast<size_t>(ids_.at(update.state))];
-    seen.data = before.data.data();
-    std::vector<int64_t> index(update.index.size());
-    each(loops_of(stage.dims), 0, [&] {
-        tape.run(frame_.data(), views_.data());
-        for (size_t i = 0; i < index.size(); i++) index[i] = frame_[static_cast<size_t>(tape.result(i))].integer;
-        store_register(target.dtype, target.address(index.data()), frame_[static_cast<size_t>(tape.result(index.size()))]);
+namespace {
+
+// Where a value of a Map goes: the next element of a result, or an element of a state.
+struct Destination {
+    std::byte *next = nullptr;  // of a result; null: there is none
+    TensorView state;
+    std::vector<int64_t> index;
+};
+
+}  // namespace
+
+void StageRunner::run(const Stage &stage, const Map &map) {
+    const std::vector<std::string> names = names_of_results(stage);
+    std::vector<Tape> tapes;
+    std::vector<Destination> targets(map.values.size());
+    std::map<std::string, Array> before;
+    for (size_t i = 0; i < map.values.size(); i++) {
+        std::vector<Expr> roots = {map.values[i].value};
+        if (const std::optional<Write> &to = map.values[i].to) {
+            roots.insert(roots.end(), to->index.begin(), to->index.end());
+            targets[i].state = arrays_.at(to->state).view(to->state), targets[i].index.resize(to->index.size());
+            before.emplace(to->state, arrays_.at(to->state));
+        } else if (!names[i].empty()) {
+            targets[i].next = arrays_.at(names[i]).data.data();
+        }
+        tapes.push_back(compile(roots));
+    }
+    // What is read of a state is as it was before the first point.
+    for (auto &[state, array] : before) views_[static_cast<size_t>(ids_.at(state))].data = array.data.data();
+    each(points_of(stage), 0, [&] {
+        for (size_t i = 0; i < tapes.size(); i++) {
+            tapes[i].run(frame_.data(), views_.data());
+            const Register value = frame_[static_cast<size_t>(left_) + i] = frame_[static_cast<size_t>(tapes[i].result(0))];
+            Destination &target = targets[i];
+            const DType type = map.values[i].value.type();
+            if (target.next) store_register(type, target.next, value), target.next += size_of(type);
+            if (target.index.empty() && !map.values[i].to) continue;
+            for (size_t d = 0; d < target.index.size(); d++) target.index[d] = frame_[static_cast<size_t>(tapes[i].result(d + 1))].integer;
+            store_register(target.state.dtype, target.state.address(target.index.data()), value);
+        }
     });
-    seen.data = target.data;
+    for (auto &[state, array] : before) views_[static_cast<size_t>(ids_.at(state))].data = arrays_.at(state).view(state).data;
 }
 
 // The memory is of its box; the view shows all of it, as if the rest were there.

@@ -64,7 +64,6 @@ private:
     void run(const Stage &stage, const Map &map);
     void run(const Stage &stage, const Reduce &reduce);
     void run(const Stage &stage, const Scan &scan);
-    void run(const Stage &stage, const Update &update);
 
     const Algorithm &a_;
     std::map<std::string, int> dims_;  // dim -> register of its index; its extent is the next one

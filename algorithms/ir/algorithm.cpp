@@ -89,32 +89,59 @@ const Dim &Algorithm::dim(const std::string &n) const {
     return *d;
 }
 
-static std::vector<Tensor> parts_of(const Stage &stage, const Monoid &monoid) {
-    std::vector<Tensor> results;
-    for (const Part &part : monoid.parts) {
-        Tensor t;
-        t.name = monoid.parts.size() == 1 ? stage.name : stage.name + "." + part.name;
-        t.dtype = part.identity.type;
-        t.dims = stage.dims;
-        t.dims.insert(t.dims.end(), part.dims.begin(), part.dims.end());
-        results.push_back(t);
+std::vector<std::string> names_of_results(const Stage &stage) {
+    if (!stage.results.empty()) return stage.results;
+    std::vector<std::string> names;
+    if (auto *map = std::get_if<Map>(&stage.body)) {
+        for (const Value &v : map->values) names.push_back(v.to || map->values.size() > 1 ? "" : stage.name);
+        return names;
     }
-    return results;
+    const std::vector<Part> &parts = monoid_of(stage).parts;
+    for (const Part &part : parts) names.push_back(parts.size() == 1 ? stage.name : stage.name + "." + part.name);
+    return names;
 }
 
 std::vector<Tensor> results_of(const Stage &stage) {
-    using Tensors = std::vector<Tensor>;
-    return std::visit(Overloaded{
-                          [&](const Map &map) {
-                              Tensor t;
-                              t.name = stage.name, t.dtype = map.value.type(), t.dims = stage.dims;
-                              return Tensors{t};
-                          },
-                          [&](const Reduce &reduce) { return parts_of(stage, reduce.monoid); },
-                          [&](const Scan &scan) { return parts_of(stage, scan.monoid); },
-                          [](const Update &) { return Tensors{}; },
-                      },
-                      stage.body);
+    const std::vector<std::string> names = names_of_results(stage);
+    std::vector<Tensor> results;
+    auto add = [&](size_t i, DType dtype, const std::vector<std::string> &own_dims) {
+        if (i >= names.size() || names[i].empty()) return;
+        Tensor &t = results.emplace_back();
+        t.name = names[i], t.dtype = dtype, t.dims = stage.dims;
+        t.dims.insert(t.dims.end(), own_dims.begin(), own_dims.end());
+    };
+    if (auto *map = std::get_if<Map>(&stage.body)) {
+        for (size_t i = 0; i < map->values.size(); i++)
+            if (!map->values[i].to) add(i, map->values[i].value.type(), {});
+        return results;
+    }
+    const std::vector<Part> &parts = monoid_of(stage).parts;
+    for (size_t i = 0; i < parts.size(); i++) add(i, parts[i].identity.type, parts[i].dims);
+    return results;
+}
+
+std::vector<const Write *> writes_of(const Stage &stage) {
+    std::vector<const Write *> writes;
+    if (auto *map = std::get_if<Map>(&stage.body))
+        for (const Value &v : map->values)
+            if (v.to) writes.push_back(&*v.to);
+    return writes;
+}
+
+bool updates(const Stage &stage) { return !writes_of(stage).empty(); }
+
+std::vector<Expr> values_alone(const Map &map) {
+    std::vector<Expr> values;
+    for (const Value &v : map.values)
+        values.push_back(rewrite(v.value, [&](const Expr &e) -> Expr {
+            return e.kind() == ExprKind::left ? values.at(static_cast<size_t>(e->number)) : Expr();
+        }));
+    return values;
+}
+
+const Expr *only_value(const Stage &stage) {
+    auto *map = std::get_if<Map>(&stage.body);
+    return map && map->values.size() == 1 && !map->values[0].to ? &map->values[0].value : nullptr;
 }
 
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor) {
@@ -133,10 +160,14 @@ void each_of(auto &expressions, const auto &visit) {
 void each_where(auto &condition, const auto &visit) {
     if (condition.defined()) visit(condition);
 }
-void each_expression(Is<Map> auto &b, const auto &visit) { visit(b.value); }
+void each_expression(Is<Map> auto &b, const auto &visit) {
+    for (auto &v : b.values) {
+        if (v.to) each_of(v.to->index, visit);
+        visit(v.value);
+    }
+}
 void each_expression(Is<Reduce> auto &b, const auto &visit) { each_of(b.inputs, visit), each_where(b.where, visit), each_of(b.at, visit); }
 void each_expression(Is<Scan> auto &b, const auto &visit) { each_of(b.inputs, visit), each_where(b.segments, visit); }
-void each_expression(Is<Update> auto &b, const auto &visit) { each_of(b.index, visit), visit(b.value); }
 
 // The monoid and the inputs of a fold, null where the stage is none.
 struct Fold {
@@ -152,7 +183,6 @@ Fold fold_of(const Stage &stage) {
                           [](const Scan &b) {
                               return Fold{&b.monoid, &b.inputs};
                           },
-                          [](const Update &) { return Fold{}; },
                       },
                       stage.body);
 }
@@ -191,7 +221,6 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
                    [](Map &) {},
                    [&](Reduce &b) { b.monoid = change(b.monoid); },
                    [&](Scan &b) { b.monoid = change(b.monoid); },
-                   [](Update &) {},
                },
                stage.body);
     return stage;
@@ -234,7 +263,6 @@ std::vector<std::string> folded_dims(const Stage &stage) {
                           [](const Map &) { return Dims{}; },
                           [](const Reduce &b) { return b.dims; },
                           [](const Scan &b) { return Dims{b.dim}; },
-                          [](const Update &) { return Dims{}; },
                       },
                       stage.body);
 }

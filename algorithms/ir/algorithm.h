@@ -2,7 +2,7 @@
 //
 //   Algorithm := name, dims, parameters, tensors (inputs, states, constants), stages, calls, outputs, numerics
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
-//   Stage     := name, [Dim], Map | Reduce | Scan | Update
+//   Stage     := name, [Dim], Map | Reduce | Scan, names of results
 //   Call      := scope, callee Algorithm, arguments
 //
 // Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
@@ -95,9 +95,26 @@ struct Monoid {
     std::vector<int> batch_parts;  // the pass that gives each part
 };
 
-struct Map {
-    Expr value;
+// Where a value goes in place of a result: an element of a state.
+struct Write {
+    std::string state;
+    std::vector<Expr> index;
 };
+
+struct Value {
+    Expr value;  // may use earlier values of the point, as left(i)
+    std::optional<Write> to = {};
+};
+
+// Values at every point of the stage's dims, in row-major order. All see states as they were before the point. A Map whose one value is
+// written is an update.
+struct Map {
+    std::vector<Value> values;
+    Map() = default;
+    explicit Map(Expr value) { values.push_back({std::move(value)}); }
+    Map(Write to, Expr value) { values.push_back({std::move(value), std::move(to)}); }
+};
+constexpr size_t max_values = 32;  // of a Map
 
 // Folds `inputs` over `dims` where `where` holds (undefined: everywhere). With `at`, the result of the point goes to
 // that position of the stage's dims instead (scatter, histogram); positions outside are dropped.
@@ -123,17 +140,13 @@ struct Scan {
     Expr segments = {};
 };
 
-// Writes `value` to state[index] for every point of the stage's dims, in row-major order.
-struct Update {
-    std::string state;
-    std::vector<Expr> index;
-    Expr value;
-};
-
 struct Stage {
     std::string name;
     std::vector<std::string> dims;  // outermost first; also the storage order of its result
-    std::variant<Map, Reduce, Scan, Update> body;
+    std::variant<Map, Reduce, Scan> body;
+    // The names of its results, one for each value or part: "" where a value is only used by later ones, or written. Empty: a single
+    // result is named like the stage, one of several "<stage>.<part>".
+    std::vector<std::string> results = {};
 };
 
 // How values are stored, computed and accumulated. Casts in the IR make it explicit; the verifier compares.
@@ -169,7 +182,7 @@ struct Algorithm {
     std::vector<Call> calls;    // the results of a call are named scope + "." + the callee's output
     std::vector<std::string> outputs;
     Numerics numerics;
-    bool updates_state = false;  // an Update among its stages or those of its calls: the effect 'memory' of its text
+    bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
 
     const Dim *find_dim(const std::string &name) const;
     const Tensor *find_tensor(const std::string &name) const;
@@ -177,9 +190,17 @@ struct Algorithm {
     const Dim &dim(const std::string &name) const;  // InternalError when missing
 };
 
-// The tensors that a stage defines: its name, or name + "." + part for a monoid of several parts. An Update defines
-// nothing new: it writes its state.
+// The tensors that a stage defines. What is written to a state is none.
 std::vector<Tensor> results_of(const Stage &stage);
+// By value or part, "" where there is no result of it.
+std::vector<std::string> names_of_results(const Stage &stage);
+// What a stage writes to states.
+std::vector<const Write *> writes_of(const Stage &stage);
+bool updates(const Stage &stage);
+// The value of a Map that has one, which is its result; null: it has several, or writes it.
+const Expr *only_value(const Stage &stage);
+// Each value of a Map with those that it uses in their place.
+std::vector<Expr> values_alone(const Map &map);
 // The stage and part that define a tensor, or null.
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor);
 

@@ -52,12 +52,16 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
     for (Stage &stage : callee.stages) {
         stage.name = scoped(stage.name);
+        for (std::string &result : stage.results)
+            if (!result.empty()) result = tensor_names.at(result);
         rename_dims(stage.dims);
         std::visit(Overloaded{
-                       [](Map &) {},
+                       [&](Map &b) {
+                           for (Value &v : b.values)
+                               if (v.to) v.to->state = tensor_names.at(v.to->state);
+                       },
                        [&](Reduce &b) { rename_dims(b.dims), rename_monoid(b.monoid); },
                        [&](Scan &b) { b.dim = dim_names.at(b.dim), rename_monoid(b.monoid); },
-                       [&](Update &b) { b.state = tensor_names.at(b.state); },
                    },
                    stage.body);
     }

@@ -55,6 +55,9 @@ std::vector<Option> fourier_options();
 
 // states.cpp
 Algorithm ring_append(const Numerics &n);  // cache[B, (position + t) mod W, D] = x[B, t, D], in place
+// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = decay w - step m / (scale sqrt(v) + epsilon), in place, all of N.
+// At step t with learning rate r and weight decay d: decay = 1 - r d, step = r / (1 - beta1^t), scale = 1 / sqrt(1 - beta2^t).
+Algorithm adamw(const Numerics &n);
 
 // encoder.cpp
 Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_gelu(x))), by calls of the three

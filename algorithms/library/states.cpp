@@ -18,4 +18,21 @@ Algorithm ring_append(const Numerics &n) {
     return f.build();
 }
 
+// Loshchilov, Hutter, ICLR 2019; the order of operations is PyTorch's. Moments and weights are updates apart, which a schedule joins.
+Algorithm adamw(const Numerics &n) {
+    Builder f("adamw", n);
+    const Dim N = f.dim("N");
+    const Tile m = f.state("m", {N}), v = f.state("v", {N}), w = f.state("w", {N}), g = f.input("g", {N});
+    const auto number = [&](const char *name) { return f.parameter(name, n.compute); };
+    const Tile beta1 = number("beta1"), beta2 = number("beta2"), one = f.scalar(n.compute, 1);
+    const Tile first = (m * beta1 + g * (one - beta1)).named("first");            // (N)
+    const Tile second = (v * beta2 + g * g * (one - beta2)).named("second");      // (N)
+    const Tile length = sqrt(second) * number("scale") + number("epsilon");       // (N)
+    const Tile next = (w * number("decay") - number("step") * (first / length));  // (N)
+    f.update("update_w", w, {f.index(N)}, next);
+    f.update("update_m", m, {f.index(N)}, first);
+    f.update("update_v", v, {f.index(N)}, second);
+    return f.build();
+}
+
 }  // namespace tessera::library

@@ -126,8 +126,9 @@ private:
 
     std::vector<std::string> written_by(const Item &item) const {
         if (item.stage) {
-            auto *update = std::get_if<Update>(&item.stage->body);
-            return update ? std::vector<std::string>{update->state} : std::vector<std::string>{};
+            std::vector<std::string> states;
+            for (const Write *write : writes_of(*item.stage)) states.push_back(write->state);
+            return states;
         }
         std::vector<std::string> states;
         for (const Tensor &t : item.call->callee->tensors)
@@ -174,7 +175,7 @@ private:
         if (auto it = versions.find(name); it != versions.end()) {
             const Item &writer = items_[it->second];
             std::string token = item(it->second);
-            if (writer.stage) return token;
+            if (writer.stage && written_by(writer).size() == 1) return token;
             int64_t position = 0;
             for (const std::string &state : written_by(writer)) {
                 if (state == name) break;
@@ -262,7 +263,14 @@ private:
         std::string text = dim_list(stage.dims);
         return std::visit(
             Overloaded{
-                [&](const Map &m) { return "map" + text + " " + expr(m.value, versions, seen); },
+                [&](const Map &m) {
+                    if (m.values.size() == 1) return map_text(m.values[0], text, versions, seen);
+                    const std::vector<std::string> names = names_of_results(stage);
+                    std::string all = "values";
+                    for (size_t i = 0; i < m.values.size(); i++)
+                        all += (names[i].empty() ? " (" : " (result ") + map_text(m.values[i], text, versions, seen) + ")";
+                    return all;
+                },
                 [&](const Reduce &r) {
                     return "reduce" + text + dim_list(r.dims) + " " + monoid(r.monoid, versions, seen) + exprs(r.inputs, versions, seen) +
                            " where " + expr(r.where, versions, seen) + " at" + exprs(r.at, versions, seen);
@@ -272,12 +280,14 @@ private:
                            " " + number(s.inclusive) + (s.direction == ScanDirection::backward ? " backward" : "") +
                            (s.segments.defined() ? " segments " + expr(s.segments, versions, seen) : "");
                 },
-                [&](const Update &u) {
-                    return "update" + text + " " + tensor(u.state, versions) + exprs(u.index, versions, seen) + " " +
-                           expr(u.value, versions, seen);
-                },
             },
             stage.body);
+    }
+
+    std::string map_text(const Value &v, const std::string &dims, const Versions &versions, Seen &seen) {
+        if (!v.to) return "map" + dims + " " + expr(v.value, versions, seen);
+        return "update" + dims + " " + tensor(v.to->state, versions) + exprs(v.to->index, versions, seen) + " " +
+               expr(v.value, versions, seen);
     }
 
     std::string call_text(const Call &call, const Versions &versions);
@@ -333,11 +343,16 @@ std::string monoid_parts(const Monoid &m) {
 
 std::string surface_of(const Stage &stage) {
     std::string text = "stage " + quoted(stage.name) + quoted(stage.dims);
+    if (!stage.results.empty()) text += " results " + quoted(stage.results);
     return text + std::visit(Overloaded{
-                                 [](const Map &) { return std::string(" map"); },
+                                 [](const Map &m) {
+                                     std::string text = m.values.size() == 1 && m.values[0].to ? "" : " map";
+                                     for (const Value &v : m.values)
+                                         if (v.to) text += " update " + quoted(v.to->state);
+                                     return text;
+                                 },
                                  [](const Reduce &r) { return " reduce " + quoted(r.dims) + monoid_parts(r.monoid); },
                                  [](const Scan &s) { return " scan " + quoted(s.dim) + monoid_parts(s.monoid); },
-                                 [](const Update &u) { return " update " + quoted(u.state); },
                              },
                              stage.body);
 }

@@ -63,10 +63,21 @@ json to_json(const Monoid &m) {
     return j;
 }
 
+static json write(const Value &v) {
+    json j = {{"value", to_json(v.value)}};
+    if (v.to) j["state"] = v.to->state, j["index"] = list(v.to->index);
+    return j;
+}
+
 static json write(const Stage &stage) {
     json j = {{"name", stage.name}, {"dims", stage.dims}};
     std::visit(Overloaded{
-                   [&](const Map &m) { j["map"] = to_json(m.value); },
+                   [&](const Map &m) {
+                       if (const Expr *value = only_value(stage)) j["map"] = to_json(*value);
+                       else if (m.values.size() == 1) j["update"] = write(m.values[0]);
+                       else
+                           for (const Value &v : m.values) j["values"].push_back(write(v));
+                   },
                    [&](const Reduce &r) {
                        json body = {{"monoid", to_json(r.monoid)}, {"dims", r.dims}, {"inputs", list(r.inputs)}};
                        if (r.where.defined()) body["where"] = to_json(r.where);
@@ -79,11 +90,9 @@ static json write(const Stage &stage) {
                        if (s.segments.defined()) body["segments"] = to_json(s.segments);
                        j["scan"] = body;
                    },
-                   [&](const Update &u) {
-                       j["update"] = {{"state", u.state}, {"index", list(u.index)}, {"value", to_json(u.value)}};
-                   },
                },
                stage.body);
+    if (!stage.results.empty()) j["results"] = stage.results;
     return j;
 }
 
@@ -245,22 +254,38 @@ static Scan read_scan(const JsonReader &r) {
     return body;
 }
 
-static Update read_update(const JsonReader &r) {
+static Value read_value(const JsonReader &r) {
     r.only({"state", "index", "value"});
-    return {r.at("state").text(), exprs(r.at("index")), expr_from_json(r.at("value"))};
+    Value v{expr_from_json(r.at("value"))};
+    if (r.find("state") || r.find("index")) v.to = Write{r.at("state").text(), exprs(r.at("index"))};
+    return v;
+}
+
+static Map read_update(const JsonReader &r) {
+    Map map;
+    map.values = {read_value(r)};
+    if (!map.values[0].to) r.fail("json.missing", "an update names the state that it writes.");
+    return map;
 }
 
 static Stage read_stage(const JsonReader &r) {
-    r.only({"name", "dims", "map", "reduce", "scan", "update"});
+    r.only({"name", "dims", "map", "reduce", "scan", "update", "values", "results"});
     Stage stage;
     stage.name = r.at("name").text();
     stage.dims = r.at("dims").texts();
     int bodies = 0;
-    if (auto map = r.find("map")) stage.body = Map{expr_from_json(*map)}, bodies++;
+    if (auto map = r.find("map")) stage.body = Map(expr_from_json(*map)), bodies++;
     if (auto reduce = r.find("reduce")) stage.body = read_reduce(*reduce), bodies++;
     if (auto scan = r.find("scan")) stage.body = read_scan(*scan), bodies++;
     if (auto update = r.find("update")) stage.body = read_update(*update), bodies++;
-    if (bodies != 1) r.fail("json.value", "a stage has one of map, reduce, scan and update, got " + std::to_string(bodies) + " of them.");
+    if (auto values = r.find("values")) {
+        Map map;
+        for (const JsonReader &value : values->items()) map.values.push_back(read_value(value));
+        stage.body = std::move(map), bodies++;
+    }
+    if (auto results = r.find("results")) stage.results = results->texts();
+    if (bodies != 1)
+        r.fail("json.value", "a stage has one of map, values, reduce, scan and update, got " + std::to_string(bodies) + " of them.");
     return stage;
 }
 

@@ -6,7 +6,9 @@
 //     "parameters": [{"name": "eps", "dtype": "f32"}],
 //     "tensors": [{"name": "x", "dtype": "f32", "dims": ["M", "K"], "role": "input"}],
 //     "stages": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
-//                {"name": "y", "dims": ["M", "N"], "map": e}],
+//                {"name": "y", "dims": ["M", "N"], "map": e},
+//                {"name": "put", "dims": ["N"], "update": {"state": "s", "index": [e], "value": e}},
+//                {"name": "both", "dims": ["N"], "values": [{"value": e}, {"state": "s", "index": [e], "value": e}], "results": ["z", ""]}],
 //     "callees": [{"name": …, …}], "calls": [{"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}],
 //     "outputs": ["y"], "numerics": {…}, "effects": ["memory"] }
 #pragma once

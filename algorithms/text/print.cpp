@@ -106,8 +106,9 @@ public:
     std::string stage_text(const Stage &stage) {
         std::vector<Expr> expressions = expressions_of(stage);
         SharedText line(expressions);
-        const std::string head = stage.name + "[" + list(stage.dims) + "]: ";
-        return line.finish("  ", head + std::visit([&](const auto &body) { return body_text(body, line); }, stage.body));
+        const std::string head = stage.name + "[" + list(stage.dims) + "]: ", results = list(stage.results);
+        const std::string body = std::visit([&](const auto &body) { return body_text(body, line); }, stage.body);
+        return line.finish("  ", head + body + (results.empty() ? "" : " as " + results));
     }
 
     std::string call_text(const Call &call) {
@@ -152,7 +153,13 @@ public:
     }
 
 private:
-    std::string body_text(const Map &m, SharedText &line) { return std::string(name_of(m.value.type())) + " = " + line(m.value); }
+    std::string body_text(const Map &m, SharedText &line) {
+        std::vector<std::string> values;
+        for (const Value &v : m.values)
+            values.push_back((v.to ? v.to->state + "[" + line(v.to->index) + "] := " : std::string(name_of(v.value.type())) + " = ") +
+                             line(v.value));
+        return join(values, "; ");
+    }
     std::string body_text(const Reduce &r, SharedText &line) {
         std::string text = parts_text(r.monoid) + " = " + monoid(r.monoid) + " over " + list(r.dims) + " of (" + line(r.inputs) + ")";
         if (r.where.defined()) text += " where " + line(r.where);
@@ -165,7 +172,6 @@ private:
         if (s.segments.defined()) text += " anew where " + line(s.segments);
         return text;
     }
-    std::string body_text(const Update &u, SharedText &line) { return u.state + "[" + line(u.index) + "] := " + line(u.value); }
 
     // The monoid's name, with its definition noted to be printed once.
     std::string monoid(const Monoid &m) {

@@ -86,7 +86,9 @@ void Verifier::check_names() {
     for (const Tensor &t : a_.tensors) add_name(tensors, "a tensor", t.name);
     for (const Stage &s : a_.stages) {
         add_name(tensors, "a stage", s.name);
-        if (auto *map = std::get_if<Map>(&s.body); map && !map->value.defined()) scope_.fail("type", s.name, "its value is missing.");
+        if (auto *map = std::get_if<Map>(&s.body))
+            for (const Value &v : map->values)
+                if (!v.value.defined()) scope_.fail("type", s.name, "its value is missing.");
         for (const Tensor &t : results_of(s))
             if (t.name != s.name) add_name(tensors, "a result", t.name);
     }
@@ -156,8 +158,8 @@ void Verifier::check_stages() {
 }
 
 void Verifier::check_outputs() const {
-    bool updates = std::any_of(a_.stages.begin(), a_.stages.end(), [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
-    if (a_.outputs.empty() && !updates && a_.calls.empty())
+    const bool writes = std::any_of(a_.stages.begin(), a_.stages.end(), updates);
+    if (a_.outputs.empty() && !writes && a_.calls.empty())
         scope_.fail("output", "", "it has no output and updates no state; name the tensors that it computes in outputs.");
     std::set<std::string> seen;
     for (const std::string &name : a_.outputs) {
@@ -171,11 +173,9 @@ void Verifier::check_outputs() const {
 }
 
 void Verifier::check_effects(const Algorithm &flat) const {
-    bool updates =
-        std::any_of(flat.stages.begin(), flat.stages.end(), [](const Stage &s) { return std::holds_alternative<Update>(s.body); });
-    if (updates && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
-    if (!updates && a_.updates_state)
-        scope_.fail("effects", "", "it declares the effect 'memory' and updates no state; remove the effect.");
+    const bool writes = std::any_of(flat.stages.begin(), flat.stages.end(), updates);
+    if (writes && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
+    if (!writes && a_.updates_state) scope_.fail("effects", "", "it declares the effect 'memory' and updates no state; remove the effect.");
 }
 
 void Verifier::verify() {

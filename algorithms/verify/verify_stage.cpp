@@ -30,7 +30,9 @@ private:
     void check_body(const Map &map) const;
     void check_body(const Reduce &reduce) const;
     void check_body(const Scan &scan) const;
-    void check_body(const Update &update) const;
+    void check_value(const Map &map, size_t number) const;
+    void check_write(const Write &write, DType type) const;
+    void check_names_of_results() const;
     void expect(const Expr &e, DType type, const std::string &what) const;
     [[noreturn]] void fail(const std::string &rule, const std::string &message) const { scope_.fail(rule, stage_.name, message); }
 
@@ -40,7 +42,8 @@ private:
 
 void StageChecker::check() {
     check_dims({}, stage_.dims);
-    if (!std::holds_alternative<Update>(stage_.body)) check_axes(stage_.dims);
+    if (!results_of(stage_).empty()) check_axes(stage_.dims);
+    check_names_of_results();
     std::visit([&](const auto &body) { check_body(body); }, stage_.body);
 }
 
@@ -123,10 +126,40 @@ void StageChecker::check_accumulators(const Monoid &monoid) const {
     }
 }
 
+void StageChecker::check_names_of_results() const {
+    if (stage_.results.empty()) return;
+    auto *map = std::get_if<Map>(&stage_.body);
+    const size_t wanted = map ? map->values.size() : monoid_of(stage_).parts.size();
+    if (stage_.results.size() != wanted)
+        fail("results", "it names " + std::to_string(stage_.results.size()) + " results; expected one name, or \"\", for each of its " +
+                            std::to_string(wanted) + (map ? " values." : " parts."));
+    for (size_t i = 0; i < wanted; i++) {
+        if (map && map->values[i].to && !stage_.results[i].empty())
+            fail("results", "'" + stage_.results[i] + "' names a value that is written to '" + map->values[i].to->state +
+                                "'; it has no result, so name it \"\".");
+        if (!map && stage_.results[i].empty()) fail("results", "part " + std::to_string(i) + " has no name; give it one.");
+    }
+}
+
+void StageChecker::check_value(const Map &map, size_t number) const {
+    const Value &v = map.values[number];
+    const std::string which = map.values.size() == 1 ? "its value" : "value " + std::to_string(number);
+    if (!v.value.defined()) fail("type", which + " is missing.");
+    if (v.value.type() == DType::index) fail("type", which + " is of type index, which is never stored; cast it to i32 or i64.");
+    walk(v.value, [&](const Expr &e) {
+        if (e.kind() != ExprKind::left) return;
+        const auto earlier = static_cast<size_t>(e->number);
+        if (earlier >= number || map.values[earlier].value.type() != e.type())
+            fail("expression", which + " uses " + brief(e) + " as " + name_of(e.type()) + ", which is no earlier value of that type.");
+    });
+    verify_expression(scope_, stage_.name, values_alone(map)[number], stage_.dims);
+    if (v.to) check_write(*v.to, v.value.type());
+}
+
 void StageChecker::check_body(const Map &map) const {
-    if (!map.value.defined()) fail("type", "its value is missing.");
-    if (map.value.type() == DType::index) fail("type", "its value is of type index, which is never stored; cast it to i32 or i64.");
-    verify_expression(scope_, stage_.name, map.value, stage_.dims);
+    if (map.values.empty() || map.values.size() > max_values)
+        fail("type", "it has " + std::to_string(map.values.size()) + " values; expected 1 to " + std::to_string(max_values) + ".");
+    for (size_t i = 0; i < map.values.size(); i++) check_value(map, i);
 }
 
 void StageChecker::check_body(const Reduce &reduce) const {
@@ -155,31 +188,31 @@ void StageChecker::check_body(const Scan &scan) const {
     verify_expression(scope_, stage_.name, scan.segments, stage_.dims);
 }
 
-void StageChecker::check_body(const Update &update) const {
+void StageChecker::check_write(const Write &write, DType type) const {
     const Tensor *state = nullptr;
     Names states;
     for (const auto &[name, t] : scope_.tensors) {
         if (t.role == Role::state && scope_.algorithm.find_tensor(name)) states.push_back(name);
-        if (name == update.state) state = &t;
+        if (name == write.state) state = &t;
     }
-    if (!state || !std::count(states.begin(), states.end(), update.state))
-        fail("update", "it updates '" + update.state + "', which is no state; the states are " + join(states) + "." +
-                           did_you_mean(update.state, states));
-    if (update.index.size() != state->dims.size())
-        fail("rank", "it writes '" + state->name + "' by " + std::to_string(update.index.size()) + " indices, but that has the dims " +
+    if (!state || !std::count(states.begin(), states.end(), write.state))
+        fail("update", "it updates '" + write.state + "', which is no state; the states are " + join(states) + "." +
+                           did_you_mean(write.state, states));
+    if (write.index.size() != state->dims.size())
+        fail("rank", "it writes '" + state->name + "' by " + std::to_string(write.index.size()) + " indices, but that has the dims " +
                          join(state->dims) + ".");
-    for (const Expr &e : update.index) {
+    for (const Expr &e : write.index) {
         expect(e, DType::index, "the index of '" + state->name + "'");
         verify_expression(scope_, stage_.name, e, stage_.dims);
     }
-    expect(update.value, state->dtype, "the value for '" + state->name + "'");
-    verify_expression(scope_, stage_.name, update.value, stage_.dims);
-    verify_inside(scope_, stage_.name, *state, update.index, stage_.dims);
+    if (type != state->dtype)
+        fail("type", "the value for '" + state->name + "' is " + name_of(type) + ", but must be " + name_of(state->dtype) + "; cast it.");
+    verify_inside(scope_, stage_.name, *state, write.index, stage_.dims);
     for (const Expr &whole : expressions_of(stage_))
         walk(whole, [&](const Expr &e) {
             if (e.kind() != ExprKind::load || e->name != state->name) return;
-            for (size_t i = 0; i < update.index.size(); i++)
-                if (!equal(simplify(e->args[i], {}), simplify(update.index[i], {})))
+            for (size_t i = 0; i < write.index.size(); i++)
+                if (!equal(simplify(e->args[i], {}), simplify(write.index[i], {})))
                     fail("update", "it reads " + brief(e) + " while it writes other elements of '" + state->name +
                                        "'; read the element it writes, or copy the state in a stage before.");
         });

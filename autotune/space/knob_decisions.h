@@ -9,11 +9,11 @@ namespace tessera {
 
 struct KnobDecisions {
     Knob knob;
-    std::array<const char *, 2> words;  // null: none
+    std::array<const char *, 3> words;  // null: none
 };
 
 inline constexpr std::array knob_decisions = {
-    KnobDecisions{Knob::place, {"inline", "place"}},
+    KnobDecisions{Knob::place, {"inline", "place", "beside"}},
     KnobDecisions{Knob::block, {"block"}},
     KnobDecisions{Knob::k, {"k"}},
     KnobDecisions{Knob::micro, {"micro"}},

@@ -18,7 +18,7 @@ Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algo
             defined_by_[t.name] = position, tensors_[t.name] = t;
             planned.output |= std::find(algorithm.outputs.begin(), algorithm.outputs.end(), t.name) != algorithm.outputs.end();
         }
-        if (std::holds_alternative<Update>(s.body)) planned.output = true;
+        if (updates(s)) planned.output = true;
         for (const Operand &o : planned.view.operands)
             if (auto from = defined_by_.find(o.tensor); from != defined_by_.end() && from->second != position) {
                 std::vector<size_t> &consumers = stages_[from->second].consumers;

@@ -5,6 +5,7 @@
 
 #include "autotune/space/knob_decisions.h"
 #include "compiler/rewrite/inline_stages.h"
+#include "compiler/rewrite/join.h"
 #include "compiler/rewrite/split.h"
 #include "support/text/error.h"
 
@@ -137,6 +138,52 @@ Algorithm Sketch::split(const Algorithm &declared) {
     return algorithm;
 }
 
+// What a schedule may join for its own sake: outputs, updates and folds. A map between two stages is inlined or placed.
+static bool is_joinable(const Stage &stage, const Algorithm &algorithm) {
+    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->at.empty();
+    if (updates(stage) || is_fold(stage)) return true;
+    const std::vector<Tensor> results = results_of(stage);
+    return std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return contains(algorithm.outputs, t.name); });
+}
+
+static bool share_operand(const StageView &a, const StageView &b) {
+    return std::any_of(a.operands.begin(), a.operands.end(), [&](const Operand &x) {
+        return std::any_of(b.operands.begin(), b.operands.end(), [&](const Operand &y) { return x.tensor == y.tensor; });
+    });
+}
+
+// Stages of the same loops may be one, which reads what they share once.
+Algorithm Sketch::join(const Algorithm &algorithm) {
+    KnobsByStage joined;
+    const auto with = [&](const std::string &guest, const std::string &host) {
+        KnobsByStage all = joined;
+        all[guest].place = Place{Place::Kind::beside, host, ""};
+        return all;
+    };
+    const auto can_join = [&](const Stage &guest, const Stage &host) {
+        if (guest.body.index() != host.body.index() || guest.dims.size() != host.dims.size() || !is_joinable(host, algorithm)) return false;
+        KnobsByStage all = with(guest.name, host.name);
+        try {
+            join_stages(algorithm, all, {algorithm, {}});
+            return true;
+        } catch (const UserError &) { return false; }
+    };
+    for (size_t i = 0; i < algorithm.stages.size(); i++) {
+        const Stage &guest = algorithm.stages[i];
+        if (!is_joinable(guest, algorithm)) continue;
+        for (size_t j = i + 1; j < algorithm.stages.size(); j++) {
+            const Stage &host = algorithm.stages[j];
+            if (!can_join(guest, host)) continue;
+            const bool saves_reads = share_operand(view_of(guest, algorithm), view_of(host, algorithm));
+            if (ask(guest.name, "beside", {{"none", 1}, {host.name, saves_reads ? 4.0 : 0.25}}) != "none")
+                joined = with(guest.name, host.name), stages_[guest.name].place = joined[guest.name].place;
+            break;
+        }
+    }
+    if (joined.empty()) return algorithm;
+    return join_stages(algorithm, joined, {algorithm, {}});
+}
+
 // A Map of few operations that is read about as often as it would be stored is cheaper to compute again.
 Algorithm Sketch::inline_maps(const Algorithm &algorithm) {
     const Plan plan(algorithm, space_.extents);
@@ -211,7 +258,7 @@ void Sketch::ask_place(size_t i) {
 
 KnobsByStage Sketch::run() {
     const Algorithm whole = inline_calls(space_.algorithm);
-    plan_ = std::make_unique<Plan>(inline_maps(split(whole)), space_.extents);
+    plan_ = std::make_unique<Plan>(inline_maps(join(split(whole))), space_.extents);
     for (size_t i = plan_->size(); i-- > 0;) {
         ask_place(i);
         ask_tiles(i);

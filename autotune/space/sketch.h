@@ -27,6 +27,7 @@ private:
     std::map<std::string, std::string> splits_;  // by dim
     Algorithm split(const Algorithm &declared);
     void ask_split(const Stage &stage, const Algorithm &algorithm);
+    Algorithm join(const Algorithm &algorithm);
     Algorithm inline_maps(const Algorithm &algorithm);
 
     bool runs_over_pieces(const std::string &dim) const;

@@ -12,7 +12,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     view.stage = &stage;
     view.reduced = reduced_dims(stage);
     view.maps = std::holds_alternative<Map>(stage.body);
-    view.updates = std::holds_alternative<Update>(stage.body);
+    view.updates = updates(stage);
     view.scanned = scanned_dim(stage);
     if (auto *reduce = std::get_if<Reduce>(&stage.body)) view.scatters = !reduce->at.empty(), view.folds = reduce->at.empty();
     for (const std::string &d : stage.dims)
@@ -24,7 +24,7 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
                 std::find(view.extra.begin(), view.extra.end(), d) == view.extra.end())
                 view.extra.push_back(d);
     if (!results.empty()) view.dtype = results[0].dtype;
-    else if (auto *update = std::get_if<Update>(&stage.body)) view.dtype = algorithm.find_tensor(update->state)->dtype;
+    else if (view.updates) view.dtype = algorithm.find_tensor(writes_of(stage)[0]->state)->dtype;
     for (const Expr &root : expressions_of(stage))
         walk(expand_functions(root), [&](const Expr &e) {
             if (e.kind() == ExprKind::operation) view.operations++;

@@ -98,7 +98,6 @@ Work work_of(const Stage &stage, const Extents &extents) {
                    [](const Map &) {},
                    [&](const Reduce &b) { work.fold(b.monoid, b.inputs, set_of(stage.dims), set_of(b.dims), family_of(b)); },
                    [&](const Scan &b) { work.fold(b.monoid, b.inputs, set_of(stage.dims), {b.dim}); },
-                   [](const Update &) {},
                },
                stage.body);
     return work.work();

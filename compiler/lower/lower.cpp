@@ -6,6 +6,7 @@
 #include "compiler/lower/program_frame.h"
 #include "compiler/lower/root_stages.h"
 #include "compiler/rewrite/inline_stages.h"
+#include "compiler/rewrite/join.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/instruction.h"
@@ -56,6 +57,8 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     stages = without_trees(stages, r.kept.algorithm);
     a = apply_splits(r.kept.algorithm, stages);
     show_step(observer, "split reductions and scans", a);
+    a = join_stages(std::move(a), stages, r.kept.inlined);
+    show_step(observer, "join stages beside each other", a);
     stages = with_dims_of(a, stages);
     check_order(a, r.kept.algorithm, stages, writing_calls(r.kept));
     a = inline_stages(std::move(a), stages);

@@ -20,7 +20,6 @@ static Built innermost(const Lowering &lowering, const Cursor &at, const Scope &
                                 [&](const Map &) { return map_body(lowering, at, scope, names); },
                                 [&](const Reduce &) { return fold_body(lowering, at, scope, names); },
                                 [&](const Scan &) { return fold_body(lowering, at, scope, names); },
-                                [&](const Update &) { return update_body(lowering, at, scope, names); },
                             },
                             at.stage().body));
     return body;

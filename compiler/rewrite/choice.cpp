@@ -17,11 +17,11 @@ static int64_t run_of(const Expr &condition) {
 
 Choice choice_of(const Stage &stage, const std::string &dim) {
     Choice choice;
-    auto *map = std::get_if<Map>(&stage.body);
-    if (!map) return choice;
+    const Expr *value = only_value(stage);
+    if (!value) return choice;
     std::set<int64_t> runs;
     const uint64_t bit = Expr::Node::bit_of(dim);
-    walk(map->value, [&](const Expr &n) {
+    walk(*value, [&](const Expr &n) {
         if (!n.is_operation(Op::select) || !(n->args[0]->variables & bit) || has_load(n->args[0]) ||
             variables_in(n->args[0]) != std::set<std::string>{dim})
             return;

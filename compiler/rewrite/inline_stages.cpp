@@ -54,7 +54,7 @@ Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
             const Stage &s = inlined.at(n->name);
             std::map<std::string, Expr> point;
             for (size_t i = 0; i < s.dims.size(); i++) point[s.dims[i]] = n->args[i];
-            Expr value = substitute(std::get<Map>(s.body).value, point);
+            Expr value = substitute(*only_value(s), point);
             if (!n->guarded) return value;
             // What the value loads may be outside of its tensors where the guard fails.
             const Expr &guard = n->args[s.dims.size()];
@@ -69,12 +69,14 @@ Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
             result.stages.push_back(std::move(s));
             continue;
         }
-        bool is_output = std::find(result.outputs.begin(), result.outputs.end(), stage.name) != result.outputs.end();
-        if (!std::holds_alternative<Map>(stage.body) || is_output)
-            throw UserError("schedule.inline", stage.name + ": cannot be inlined: " +
-                                                   (is_output ? "it is an output" : "only a map can be substituted into its consumers") +
-                                                   "; place it at a consumer's loop or at root.");
-        inlined[stage.name] = s, sizes[stage.name] = whole_size(stage, sizes);
+        const std::string tensor = only_value(stage) ? results_of(stage)[0].name : "";
+        const bool is_output = std::find(result.outputs.begin(), result.outputs.end(), tensor) != result.outputs.end();
+        if (!only_value(stage) || is_output)
+            throw UserError("schedule.inline",
+                            stage.name + ": cannot be inlined: " +
+                                (is_output ? "it is an output" : "only a map of one value can be substituted into its consumers") +
+                                "; place it at a consumer's loop or at root.");
+        inlined[tensor] = s, sizes[tensor] = whole_size(stage, sizes);
     }
     return result;
 }

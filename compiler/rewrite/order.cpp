@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-struct Write {
+struct StateWrite {
     std::string state, what;
     size_t position = 0;
 };
@@ -23,8 +23,8 @@ public:
     Order(const Algorithm &algorithm, const Algorithm &declared, const KnobsByStage &stages, const std::vector<WritingCall> &calls)
         : algorithm_(algorithm), knobs_(stages) {
         for (size_t i = 0; i < algorithm.stages.size(); i++)
-            if (auto *update = std::get_if<Update>(&algorithm.stages[i].body))
-                writes_.push_back({update->state, "the update '" + algorithm.stages[i].name + "'", position_of(i)});
+            for (const Write *write : writes_of(algorithm.stages[i]))
+                writes_.push_back({write->state, "the update '" + algorithm.stages[i].name + "'", position_of(i)});
         for (const WritingCall &call : calls) {
             size_t next = 0;
             while (next < algorithm.stages.size() && comes_of(algorithm.stages[next].name, call.before, declared.stages)) next++;
@@ -39,7 +39,7 @@ public:
             const Place *place = place_of(stage.name);
             if (!place || place->kind == Place::Kind::root) continue;
             const std::set<std::string> read = loads_of(stage);
-            for (const Write &write : writes_) {
+            for (const StateWrite &write : writes_) {
                 if (write.position < position_of(i) || !read.count(write.state)) continue;
                 for (size_t at : runs_at(i))
                     if (write.position < position_of(at))
@@ -55,7 +55,7 @@ public:
 private:
     const Algorithm &algorithm_;
     const KnobsByStage &knobs_;
-    std::vector<Write> writes_;
+    std::vector<StateWrite> writes_;
 
     const Place *place_of(const std::string &stage) const {
         auto it = knobs_.find(stage);
@@ -89,8 +89,12 @@ private:
         if (!place || place->kind == Place::Kind::root) return {stage};
         if (place->kind == Place::Kind::at) return runs_at(index_of(place->stage));
         std::set<size_t> all;
-        for (size_t consumer = stage + 1; consumer < algorithm_.stages.size(); consumer++)
-            if (loads_of(algorithm_.stages[consumer]).count(algorithm_.stages[stage].name)) all.merge(runs_at(consumer));
+        const std::vector<Tensor> results = results_of(algorithm_.stages[stage]);
+        for (size_t consumer = stage + 1; consumer < algorithm_.stages.size(); consumer++) {
+            const std::set<std::string> loaded = loads_of(algorithm_.stages[consumer]);
+            if (std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return loaded.count(t.name) > 0; }))
+                all.merge(runs_at(consumer));
+        }
         return all;
     }
 };
@@ -109,19 +113,17 @@ void check_order(const Algorithm &algorithm, const Algorithm &declared, const Kn
 }
 
 void check_updates(const Algorithm &algorithm) {
-    for (const Stage &stage : algorithm.stages) {
-        auto *update = std::get_if<Update>(&stage.body);
-        if (!update) continue;
-        for (const Expr &root : expressions_of(stage))
-            walk(root, [&](const Expr &e) {
-                if (e.kind() != ExprKind::load || e->name != update->state) return;
-                for (size_t i = 0; i < update->index.size(); i++)
-                    if (!equal(simplify(e->args[i], {}), simplify(update->index[i], {})))
-                        throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) +
-                                                              " while it writes other elements of '" + update->state +
-                                                              "'. Place that stage at root.");
-            });
-    }
+    for (const Stage &stage : algorithm.stages)
+        for (const Write *update : writes_of(stage))
+            for (const Expr &root : expressions_of(stage))
+                walk(root, [&](const Expr &e) {
+                    if (e.kind() != ExprKind::load || e->name != update->state) return;
+                    for (size_t i = 0; i < update->index.size(); i++)
+                        if (!equal(simplify(e->args[i], {}), simplify(update->index[i], {})))
+                            throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) +
+                                                                  " while it writes other elements of '" + update->state +
+                                                                  "'. Place that stage at root.");
+                });
 }
 
 }  // namespace tessera

@@ -242,7 +242,7 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
     }
     const Expr value = inside.defined() ? load_or(operand.name, operand.dtype, index, inside, constant(operand.dtype, 0))
                                         : load(operand.name, operand.dtype, index);
-    a.stages = {{input.tensor.name, input.tensor.dims, Map{value}}};
+    a.stages = {{input.tensor.name, input.tensor.dims, Map(value)}};
     a.outputs = {input.tensor.name};
     return a;
 }

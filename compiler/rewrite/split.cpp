@@ -54,7 +54,6 @@ public:
                        [](const Map &) {},
                        [&](const Reduce &reduce) { split_reduce(stage, reduce, dim, split); },
                        [&](const Scan &scan) { split_scan(stage, scan, dim, split); },
-                       [](const Update &) {},
                    },
                    stage.body);
         algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
@@ -193,14 +192,14 @@ private:
                 s.dims.insert(s.dims.end(), reduce.dims.begin(), reduce.dims.end());
                 Expr value = values[0];
                 if (reduce.where.defined()) value = select(reduce.where, value, constant(value.type(), 0));
-                s.body = Map{value};
+                s.body = Map(value);
             } else if (pass.monoid == "each") {
-                s.body = Map{values[0]};
+                s.body = Map(values[0]);
             } else if (pass.monoid == "sum" && values[0].is_constant() && !reduce.where.defined()) {
                 // The sum of a constant is a product; only the count of a Welford fold is one.
                 Expr count = 1;
                 for (const std::string &d : reduce.dims) count = count * extent(d);
-                s.body = Map{values[0] * cast(values[0].type(), count)};
+                s.body = Map(values[0] * cast(values[0].type(), count));
             } else {
                 const StandardMonoid *monoid = find_pass_monoid(pass.monoid);
                 require(monoid, "passes fold by monoids that the verifier knows");
@@ -262,7 +261,7 @@ private:
         // What an exclusive scan folds before an element that begins a segment belongs to another one.
         if (declared.segments.defined() && !declared.inclusive)
             fixed_up = select(declared.segments, constant(declared.monoid.parts[0].identity), fixed_up);
-        stages = {local_stage, total, offset, Stage{stage.name, stage.dims, Map{fixed_up}}};
+        stages = {local_stage, total, offset, Stage{stage.name, stage.dims, Map(fixed_up)}};
     }
 };
 
@@ -324,7 +323,7 @@ Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
                 std::string name = stage.name + "." + operand + ".packed";
                 std::vector<Expr> index;
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));
-                made.push_back({name, tensor->dims, Map{load(operand, tensor->dtype, index)}});
+                made.push_back({name, tensor->dims, Map(load(operand, tensor->dtype, index))});
                 bool used = false;
                 s = map_expressions(std::move(s), [&](const Expr &root) {
                     return rewrite(root, [&](const Expr &n) -> Expr {

@@ -26,6 +26,8 @@ public:
     void run() const {
         if (auto *reduce = std::get_if<Reduce>(&stage_.body); reduce && !reduce->at.empty()) scattered();
         if (k_.place && k_.place->kind == Place::Kind::inlined) nowhere(" is inlined, so it has no loops and no storage of its own");
+        if (k_.place && k_.place->kind == Place::Kind::beside)
+            nowhere(" is beside '" + k_.place->stage + "', so it has that stage's loops and none of its own");
         lanes();
         unrolled();
         tails();
@@ -106,8 +108,8 @@ private:
 
     void layout() const {
         if (k_.layout.empty()) return;
-        if (auto *update = std::get_if<Update>(&stage_.body))
-            refuse(where_ / "layout", " writes the state '" + update->state +
+        if (const auto writes = writes_of(stage_); !writes.empty())
+            refuse(where_ / "layout", " writes the state '" + writes[0]->state +
                                           "', which its caller lays out, and a layout would change nothing. Delete it (null).");
         if (!output_.empty())
             refuse(where_ / "layout", " computes the output '" + output_ +

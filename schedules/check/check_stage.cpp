@@ -82,7 +82,7 @@ public:
         for (const KnobRule &rule : knob_rules) check_knob(rule.knob, stage, k, where / rule.name);
         check_tiles_are_looped(stage, k, where);
         check_register_tile(stage, k, where / "micro");
-        check_effect(stage.stage ? *stage.stage : Stage{name, stage.dims, Map{constant(stage.results[0].dtype, 0)}}, k, algorithm_, where);
+        check_effect(stage.stage ? *stage.stage : Stage{name, stage.dims, Map(constant(stage.results[0].dtype, 0))}, k, algorithm_, where);
     }
 
 private:
@@ -150,6 +150,7 @@ private:
         switch (knob) {
         case Knob::place:
             if (k.place && k.place->kind == Place::Kind::at) check_place(stage, *k.place, at);
+            if (k.place && k.place->kind == Place::Kind::beside) check_beside(stage, *k.place, at);
             break;
         case Knob::block: check_tiles(stage, k.block, at); break;
         case Knob::k: check_tiles(stage, k.k, at); break;
@@ -251,6 +252,12 @@ private:
         static const Knobs none;
         auto knobs = stages_.find(place.stage);
         check_place_in(*consumer, knobs == stages_.end() ? none : knobs->second, place.loop, where);
+    }
+
+    void check_beside(const Addressable &stage, const Place &place, const FieldPlace &where) const {
+        if (!find(place.stage)) unknown_stage(place.stage, "", where);
+        if (place.stage == stage.name)
+            where.fail("schedule.place", subject(stage) + " is beside itself. Name the stage whose loops it shares.");
     }
 
     // What the stage loads, through the stages that are inlined into it as well.

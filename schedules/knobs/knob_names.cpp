@@ -12,8 +12,8 @@ public:
     explicit Renaming(const KnobNames &names) : names_(names) {}
 
     void operator()(std::optional<Place> &place) const {
-        if (!place || place->kind != Place::Kind::at) return;
-        place->loop = names_.loop(place->stage, place->loop);
+        if (!place || place->stage.empty()) return;
+        if (place->kind == Place::Kind::at) place->loop = names_.loop(place->stage, place->loop);
         place->stage = names_.stage(place->stage);
     }
 

@@ -44,6 +44,11 @@ bool is_word(const std::string &text) {
 std::optional<Place> parse_place(const std::string &text, const std::set<std::string> &stages) {
     if (text == "root") return Place{};
     if (text == "inline") return Place{Place::Kind::inlined, "", ""};
+    constexpr std::string_view beside = "beside ";
+    if (text.starts_with(beside)) {
+        const std::string host = text.substr(beside.size());
+        return is_word(host) ? std::optional(Place{Place::Kind::beside, host, ""}) : std::nullopt;
+    }
     std::vector<std::string> parts;
     std::istringstream words(text + ".");
     for (std::string part; std::getline(words, part, '.');) {
@@ -66,6 +71,7 @@ std::optional<Place> parse_place(const std::string &text, const std::set<std::st
 
 std::string to_string(const Place &place) {
     if (place.kind == Place::Kind::root) return "root";
+    if (place.kind == Place::Kind::beside) return "beside " + place.stage;
     return place.kind == Place::Kind::inlined ? "inline" : place.stage + "." + place.loop;
 }
 

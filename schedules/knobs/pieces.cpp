@@ -76,7 +76,6 @@ Algorithm as_addressed(const Algorithm &after_splits) {
                        [](Map &) {},
                        [&](Reduce &b) { all(b.dims), parts_of(b.monoid); },
                        [&](Scan &b) { name(b.dim), parts_of(b.monoid); },
-                       [](Update &) {},
                    },
                    s.body);
     }

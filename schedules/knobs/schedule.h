@@ -29,8 +29,8 @@ constexpr int64_t max_extent = INT32_MAX - max_tile;  // TESS_MAX_ELEMENTS of ru
 // consumer's loop, in the region that the loop's body needs. `loop` is a level ("micro": inside its innermost loop) or a
 // level and a dim ("block.N").
 struct Place {
-    enum class Kind : uint8_t { root, inlined, at } kind = Kind::root;
-    std::string stage, loop;  // at
+    enum class Kind : uint8_t { root, inlined, at, beside } kind = Kind::root;
+    std::string stage, loop;  // at; beside: the stage alone
     friend bool operator==(const Place &, const Place &) = default;
 };
 

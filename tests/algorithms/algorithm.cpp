@@ -265,7 +265,7 @@ TEST_CASE("algorithm: the expressions of an algorithm are the sizes of its dims,
     CHECK(met == 3);
     CHECK(b.dims[1].size.is_constant(1));
     CHECK_FALSE(b.dims[0].size.defined());
-    CHECK(std::get<Map>(b.stages[0].body).value.is_constant());
+    CHECK(std::get<Map>(b.stages[0].body).values[0].value.is_constant());
     CHECK(b.calls[0].parameters.at("scale").is_constant());
 }
 

@@ -57,10 +57,10 @@ TEST_CASE("a monoid widens with its parts; an update keeps its state's type") {
     a.dims = {symbolic_dim("N")};
     a.tensors = {{"x", f32, {"N"}, Role::state, {}}};
     a.stages = {{"s", {}, Reduce{welford_monoid(f32), {"N"}, {x()}, {}, {}}},
-                {"u", {"N"}, Update{"x", {variable("N")}, x() + load("s.mean", f32, {})}}};
+                {"u", {"N"}, Map({"x", {variable("N")}}, x() + load("s.mean", f32, {}))}};
     Algorithm wide = in_double(a);
     for (const Tensor &t : results_of(wide.stages[0])) CHECK(t.dtype == DType::f64);
-    CHECK(std::get<Update>(wide.stages[1].body).value.type() == f32);
+    CHECK(std::get<Map>(wide.stages[1].body).values[0].value.type() == f32);
     CHECK(std::get<Reduce>(wide.stages[0].body).inputs[0].type() == DType::f64);
 }
 

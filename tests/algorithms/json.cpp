@@ -99,7 +99,7 @@ TEST_CASE("json: mistakes are refused with their place") {
           "error[json.value]: algorithm: /stages/0/scan/direction: there is no direction 'backwards'; expected one of forward, backward. "
           "Did you mean 'backward'?");
     json two = with(j, "/stages/1/reduce", j["stages"][0]["reduce"]);
-    CHECK(words(two) == "error[json.value]: algorithm: /stages/1: a stage has one of map, reduce, scan and update, got 2 of them.");
+    CHECK(words(two) == "error[json.value]: algorithm: /stages/1: a stage has one of map, values, reduce, scan and update, got 2 of them.");
     CHECK(words(with(j, "/stages/0/reduce/monoid/lift", json::array())) ==
           "error[json.value]: algorithm: /stages/0/reduce/monoid/lift: expected one expression for each of the 1 parts, got 0.");
     CHECK(words(with(j, "/stages/0/reduce/monoid/batch_parts/0", 7)) ==

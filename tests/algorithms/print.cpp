@@ -14,7 +14,7 @@ using namespace tessera::test;
 TEST_CASE("print: a matmul reads like its declaration") {
     Algorithm a = matmul();
     a.stages[1].body = Map{relu(load("acc", DType::f32, {variable("M"), variable("N")}) + load("b", DType::f32, {variable("N")}))};
-    std::string relu_text = to_string(std::get<Map>(a.stages[1].body).value);
+    std::string relu_text = to_string(std::get<Map>(a.stages[1].body).values[0].value);
     std::string text = to_text(a);
     std::string head = R"(algorithm matmul: f32 (storage f32, compute f32, accumulate f32, nearest_even)
   dim M: at least 1, at most 4096

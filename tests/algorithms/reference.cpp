@@ -262,7 +262,7 @@ TEST_CASE("a ring buffer is updated in stage order, and later stages see the new
     w.a.parameters.push_back({"position", DType::i32});
     Expr slot = (cast(DType::index, parameter("position", DType::i32)) + v("T")) % extent("W");
     w.map("old", {"W"}, at("ring", {v("W")}));
-    w.a.stages.push_back({"append", {"T"}, Update{"ring", {slot}, at("x", {v("T")})}});
+    w.a.stages.push_back({"append", {"T"}, Map({"ring", {slot}}, at("x", {v("T")}))});
     w.map("new", {"W"}, at("ring", {v("W")}));
     Arrays in{{"x", Array(f32, {3}, {1, 2, 3})}, {"ring", Array(f32, {4}, {10, 11, 12, 13})}};
     Arrays out = evaluate(w.outputs({"old", "new"}), in, {{"position", Scalar::of_integer(DType::i32, 3)}});
@@ -275,7 +275,7 @@ TEST_CASE("an update reads its state as it was before") {
     Writer w("shift");
     w.dims({"W"}).tensor("s", f32, {"W"}, Role::state);
     Expr previous = load_or("s", f32, {v("W") - 1}, v("W") >= 1, constant(f32, 7));
-    w.a.stages.push_back({"shift", {"W"}, Update{"s", {v("W")}, previous}});
+    w.a.stages.push_back({"shift", {"W"}, Map({"s", {v("W")}}, previous)});
     CHECK(evaluate(w.outputs({}), {{"s", Array(f32, {3}, {1, 2, 3})}}).at("s").values() == std::vector<double>{7, 1, 2});
 }
 

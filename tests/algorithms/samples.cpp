@@ -116,9 +116,9 @@ Algorithm ring_buffer() {
     a.parameters = {{"position", DType::i32}};
     Expr at = (cast(DType::index, parameter("position", DType::i32)) + v("B")) % extent("L");
     Expr row = load("row", DType::f32, {v("B"), v("D")}), old = load("cache", DType::f32, {v("L"), v("D")});
-    a.stages.push_back({"append", {"B", "D"}, Update{"cache", {at, v("D")}, row}});
+    a.stages.push_back({"append", {"B", "D"}, Map({"cache", {at, v("D")}}, row)});
     a.stages.push_back(reduce("y", {"D"}, sum_monoid(DType::f32), {"L"}, {old}));
-    a.stages.push_back({"decay", {"L", "D"}, Update{"cache", {v("L"), v("D")}, old * constant(DType::f32, 0.5)}});
+    a.stages.push_back({"decay", {"L", "D"}, Map({"cache", {v("L"), v("D")}}, old * constant(DType::f32, 0.5))});
     a.outputs = {"y"};
     a.updates_state = true;
     return a;
@@ -275,7 +275,11 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
         n(s.name), all(s.dims);
         if (auto *r = std::get_if<Reduce>(&s.body)) all(r->dims), monoid(r->monoid);
         if (auto *c = std::get_if<Scan>(&s.body)) n(c->dim), monoid(c->monoid);
-        if (auto *u = std::get_if<Update>(&s.body)) n(u->state);
+        if (auto *m = std::get_if<Map>(&s.body))
+            for (Value &value : m->values)
+                if (value.to) n(value.to->state);
+        for (std::string &result : s.results)
+            if (!result.empty()) n(result);
     }
     for (Call &c : a.calls) {
         Call old = c;
@@ -332,7 +336,11 @@ struct Same {
                (*this)(a.combine, b.combine) && (*this)(a.step, b.step) && a.commutative == b.commutative && (*this)(a.batch, b.batch) &&
                a.batch_parts == b.batch_parts;
     }
-    bool operator()(const Map &a, const Map &b) { return (*this)(a.value, b.value); }
+    bool operator()(const Write &a, const Write &b) { return a.state == b.state && (*this)(a.index, b.index); }
+    bool operator()(const Value &a, const Value &b) {
+        return (*this)(a.value, b.value) && a.to.has_value() == b.to.has_value() && (!a.to || (*this)(*a.to, *b.to));
+    }
+    bool operator()(const Map &a, const Map &b) { return (*this)(a.values, b.values); }
     bool operator()(const Reduce &a, const Reduce &b) {
         return (*this)(a.monoid, b.monoid) && a.dims == b.dims && (*this)(a.inputs, b.inputs) && (*this)(a.where, b.where) &&
                (*this)(a.at, b.at);
@@ -341,11 +349,8 @@ struct Same {
         return (*this)(a.monoid, b.monoid) && a.dim == b.dim && a.inclusive == b.inclusive && (*this)(a.inputs, b.inputs) &&
                a.direction == b.direction && (*this)(a.segments, b.segments);
     }
-    bool operator()(const Update &a, const Update &b) {
-        return a.state == b.state && (*this)(a.index, b.index) && (*this)(a.value, b.value);
-    }
     bool operator()(const Stage &a, const Stage &b) {
-        if (a.name != b.name || a.dims != b.dims || a.body.index() != b.body.index()) return false;
+        if (a.name != b.name || a.dims != b.dims || a.results != b.results || a.body.index() != b.body.index()) return false;
         return std::visit([&](const auto &body) { return (*this)(body, std::get<std::decay_t<decltype(body)>>(b.body)); }, a.body);
     }
     bool operator()(const Call &a, const Call &b) {

@@ -28,7 +28,7 @@ Algorithm legal() {
                  {"c", f32, {"FOUR"}, Role::constant, std::vector<Scalar>(4, Scalar::of_real(f32, 1))}};
     a.stages = {{"y", {"M", "N"}, Reduce{dot_monoid(f32), {"K"}, {at("x", {v("M"), v("K")}), at("w", {v("K"), v("N")})}, {}, {}}},
                 {"z", {"M", "N"}, Map{at("y", {v("M"), v("N")}) * parameter("scale", f32) + at("b", {v("N")})}},
-                {"append", {"M", "N"}, Update{"cache", {v("M"), v("N")}, at("z", {v("M"), v("N")})}}};
+                {"append", {"M", "N"}, Map({"cache", {v("M"), v("N")}}, at("z", {v("M"), v("N")}))}};
     a.outputs = {"z"};
     a.updates_state = true;
     return a;
@@ -40,9 +40,9 @@ void fails(const std::function<void(Algorithm &)> &change, const std::string &me
     CHECK_THROWS_WITH(verify(a), "error[algorithm." + message);
 }
 
-void value(Algorithm &a, const Expr &e) { std::get<Map>(a.stages[1].body).value = e; }
+void value(Algorithm &a, const Expr &e) { std::get<Map>(a.stages[1].body).values[0].value = e; }
 Reduce &reduce(Algorithm &a) { return std::get<Reduce>(a.stages[0].body); }
-Update &update(Algorithm &a) { return std::get<Update>(a.stages[2].body); }
+Value &update(Algorithm &a) { return std::get<Map>(a.stages[2].body).values[0]; }
 
 Algorithm caller() {
     Algorithm a;
@@ -356,12 +356,12 @@ TEST_CASE("monoids") {
 }
 
 TEST_CASE("updates") {
-    fails([](Algorithm &a) { update(a).state = "w"; }, "update]: mlp.append: it updates 'w', which is no state; the states are cache.");
-    fails([](Algorithm &a) { update(a).index.pop_back(); },
+    fails([](Algorithm &a) { update(a).to->state = "w"; }, "update]: mlp.append: it updates 'w', which is no state; the states are cache.");
+    fails([](Algorithm &a) { update(a).to->index.pop_back(); },
           "rank]: mlp.append: it writes 'cache' by 1 indices, but that has the dims M, N.");
     fails([](Algorithm &a) { update(a).value = constant(DType::f64, 1); },
           "type]: mlp.append: the value for 'cache' is f64, but must be f32; cast it.");
-    fails([](Algorithm &a) { update(a).index[0] = v("M") + 1; },
+    fails([](Algorithm &a) { update(a).to->index[0] = v("M") + 1; },
           "bounds]: mlp.append: cache[M + 1, N]: cannot prove M + 1 < |M|; guard it with load_or, clamp it with bounded, or constrain "
           "the dims.");
     fails(

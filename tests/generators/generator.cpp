@@ -72,6 +72,7 @@ TEST_CASE("the stock generator knows the standard library") {
                              "conv2d_nchw",
                              "conv2d_nhwc",
                              "cumulative_sum",
+                             "adamw",
                              "depthwise_conv2d_nhwc",
                              "fft",
                              "ifft",

@@ -68,7 +68,7 @@ TEST_CASE("a layout of what the caller lays out: the words") {
             "a layout would change nothing. Delete it (null).");
     Algorithm a = test::sample_algorithm();
     a.tensors.push_back({"cache", DType::f32, {"M", "N"}, Role::state, {}});
-    a.stages[1].body = Update{"cache", {variable("M"), variable("N")}, constant(DType::f32, 0)};
+    a.stages[1].body = Map({"cache", {variable("M"), variable("N")}}, constant(DType::f32, 0));
     refused("y", none.layout({"N", "M"}),
             "linear.y writes the state 'cache', which its caller lays out, and a layout would change nothing.", a);
 }

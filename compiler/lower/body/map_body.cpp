@@ -1,31 +1,101 @@
 #include "compiler/lower/body/map_body.h"
 
+#include "compiler/lower/context/built.h"
 #include "compiler/lower/place/storage.h"
 
 namespace tessera {
 
-TileBody map_body(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
-    const Tensor &result = lowering.results(at.stage())[0];
-    const Expr &map = std::get<Map>(at.stage().body).value;
-    return over_tile(lowering, at, scope, names, {}, store_is_guarded(scope, result),
+namespace {
+
+// What becomes of one value of a Map.
+struct Destination {
+    const Write *to = nullptr;  // a state
+    std::optional<Tensor> result;
+    Buffer kept;  // where the value of a point is until all of its values are there
+
+    bool is_used_alone() const { return !to && !result; }
+};
+
+std::vector<Destination> destinations_of(const Lowering &lowering, const Stage &stage) {
+    const std::vector<std::string> names = names_of_results(stage);
+    const auto &map = std::get<Map>(stage.body);
+    std::vector<Destination> destinations(map.values.size());
+    for (size_t i = 0; i < destinations.size(); i++) {
+        if (map.values[i].to) destinations[i].to = &*map.values[i].to;
+        for (const Tensor &t : lowering.results(stage))
+            if (t.name == names[i]) destinations[i].result = t;
+    }
+    return destinations;
+}
+
+bool is_guarded(const Cursor &at, const Scope &scope, const Destination &destination) {
+    return destination.to ? any_padded(at.pieces) : store_is_guarded(scope, *destination.result);
+}
+
+struct Element {
+    std::string buffer;
+    std::vector<Expr> index;
+};
+
+Element element_of(const Lowering &lowering, const Cursor &at, const Scope &inside, const Destination &destination, const Point &point) {
+    if (!destination.to) return {inside.at(destination.result->name).buffer.name, result_index(inside, *destination.result, point)};
+    const Stored &where = inside.at(destination.to->state);
+    std::vector<Expr> index;
+    for (const Expr &e : destination.to->index) index.push_back(evaluate(lowering, at, inside, e, point));
+    return {where.buffer.name, locate(where, index, inside.facts)};
+}
+
+TileBody store(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const Destination &destination,
+               const auto &value_at) {
+    return over_tile(lowering, at, scope, names, {}, is_guarded(at, scope, destination),
                      [&](const Point &point, const Expr &lane, const Scope &inside) {
-                         const std::string &buffer = inside.at(result.name).buffer.name;
-                         const Expr value = evaluate(lowering, at, inside, map, point);
-                         const std::vector<Expr> index = result_index(inside, result, point);
-                         if (value.kind() == ExprKind::load) return tile_node(Copy{buffer, index, value, lane});
-                         return tile_node(Compute{buffer, index, value, lane});
+                         const Expr value = value_at(inside, point);
+                         const Element element = element_of(lowering, at, inside, destination, point);
+                         const bool is_copy = value.kind() == ExprKind::load && !destination.to && destination.kept.name.empty();
+                         if (is_copy) return tile_node(Copy{element.buffer, element.index, value, lane});
+                         return tile_node(Compute{element.buffer, element.index, value, lane});
                      });
 }
 
-TileBody update_body(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
-    const auto &update = std::get<Update>(at.stage().body);
-    return over_tile(lowering, at, scope, names, {}, any_padded(at.pieces), [&](const Point &point, const Expr &lane, const Scope &inside) {
-        const Stored &where = inside.at(update.state);
-        std::vector<Expr> index;
-        for (const Expr &e : update.index) index.push_back(evaluate(lowering, at, inside, e, point));
-        const Expr value = evaluate(lowering, at, inside, update.value, point);
-        return tile_node(Compute{where.buffer.name, locate(where, index, inside.facts), value, lane});
-    });
+}  // namespace
+
+// All values of the tile's points are there before the first of them is stored, for later ones may read what earlier ones write.
+static TileBody several_values(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names,
+                               std::vector<Destination> destinations) {
+    const auto &map = std::get<Map>(at.stage().body);
+    std::vector<Buffer> buffers;
+    TileBody body;
+    for (size_t i = 0; i < destinations.size(); i++) {
+        const Expr &value = map.values[i].value;
+        if (value.kind() == ExprKind::left) {
+            destinations[i].kept = destinations[static_cast<size_t>(value->number)].kept;
+            continue;
+        }
+        destinations[i].kept = value_buffer(lowering, at, scope, ".value" + std::to_string(i), value.type(), names);
+        buffers.push_back(destinations[i].kept);
+        append(body, over_tile(lowering, at, scope, names, {}, false, [&](const Point &point, const Expr &, const Scope &inside) {
+                   const std::vector<Expr> index = tile_index(at, inside, nullptr, point);
+                   const Expr whole = rewrite(evaluate(lowering, at, inside, value, point), [&](const Expr &e) -> Expr {
+                       return e.kind() == ExprKind::left ? load(destinations[static_cast<size_t>(e->number)].kept.name, e.type(), index)
+                                                         : Expr();
+                   });
+                   return tile_node(Compute{destinations[i].kept.name, index, whole, Expr()});
+               }));
+    }
+    for (const Destination &destination : destinations)
+        if (!destination.is_used_alone())
+            append(body, store(lowering, at, scope, names, destination, [&](const Scope &inside, const Point &point) {
+                       return load(destination.kept.name, destination.kept.dtype, tile_index(at, inside, nullptr, point));
+                   }));
+    return in_allocs(buffers, std::move(body));
+}
+
+TileBody map_body(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    const std::vector<Value> &values = std::get<Map>(at.stage().body).values;
+    const std::vector<Destination> destinations = destinations_of(lowering, at.stage());
+    if (values.size() > 1) return several_values(lowering, at, scope, names, destinations);
+    return store(lowering, at, scope, names, destinations[0],
+                 [&](const Scope &inside, const Point &point) { return evaluate(lowering, at, inside, values[0].value, point); });
 }
 
 }  // namespace tessera

@@ -70,12 +70,12 @@ void CpuMapping::check(const std::string &stage, const Knobs &k) const {
                                                   dim + ".");
 }
 
-// Parallel iterations of an Update must write apart.
+// Parallel iterations must write apart.
 void check_update_is_parallel(const StageNest &nest, size_t parallel) {
     for (size_t i = 0; i < parallel; i++)
         if (const std::string &dim = nest.loops[i].dim; !writes_apart(*nest.stage, dim))
             throw UserError("schedule.parallel", nest.stage->name + ": iterations of '" + dim + "' may write the same element of '" +
-                                                     std::get<Update>(nest.stage->body).state +
+                                                     writes_of(*nest.stage)[0]->state +
                                                      "', so they cannot run in parallel; parallel dims of an update are those that "
                                                      "index its state directly.");
 }

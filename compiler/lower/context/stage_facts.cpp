@@ -11,9 +11,11 @@ bool is_spatial(const Stage &stage, const std::string &dim) {
 }
 
 bool writes_apart(const Stage &stage, const std::string &dim) {
-    auto *update = std::get_if<Update>(&stage.body);
-    return !update || std::any_of(update->index.begin(), update->index.end(),
-                                  [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+    const std::vector<const Write *> writes = writes_of(stage);
+    return std::all_of(writes.begin(), writes.end(), [&](const Write *write) {
+        return std::any_of(write->index.begin(), write->index.end(),
+                           [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+    });
 }
 
 static FoldOrder fold_order(const Monoid &m) {

@@ -26,7 +26,7 @@ StageFacts facts_of(const Stage &stage);
 
 // Whether the dim is one of the stage's own, and not one that it folds.
 bool is_spatial(const Stage &stage, const std::string &dim);
-// Whether iterations over the dim write to elements of their own. An Update's do where the dim is an index of its state by itself.
+// Whether iterations over the dim write to elements of their own. A write's do where the dim is an index of its state by itself.
 bool writes_apart(const Stage &stage, const std::string &dim);
 
 }  // namespace tessera

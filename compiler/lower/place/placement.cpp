@@ -35,28 +35,28 @@ static std::string text_of_place(const Cursor &at) { return at.stage().name + ".
 // What is placed in an update's loops reads the state as it was before: of what earlier iterations wrote, nothing.
 static void check_reads_of_update(const Lowering &lowering, const Cursor &at, const Stage &placed, const Pieces &pieces) {
     const Stage &root = *at.nest->root;
-    auto *update = std::get_if<Update>(&root.body);
-    if (!update) return;
-    for (const Expr &read : lowering.facts(placed).loads) {
-        if (read->name != update->state) continue;
-        auto refuse = [&] {
-            throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state + "' as it is before the update '" +
-                                                  root.name + "', and at " + text_of_place(at) + " what it reads (" + brief(read) +
-                                                  ") may have been written by earlier iterations. Place it further out, or at root.");
-        };
-        if (!at.nest->is_at_root()) refuse();
-        for (size_t i = 0; i <= at.position; i++) {
-            const std::string &dim = at.nest->loops[i].dim;
-            auto axis = std::find_if(update->index.begin(), update->index.end(),
-                                     [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
-            if (axis == update->index.end() || !is_spatial(placed, dim)) refuse();
-            const Expr &element = read->args[static_cast<size_t>(axis - update->index.begin())];
-            const Piece &own = at.pieces.at(dim), &needed = pieces.at(dim);
-            if (element.kind() != ExprKind::variable || element->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() ||
-                !equal(needed.size, own.size))
-                refuse();
+    for (const Write *update : writes_of(root))
+        for (const Expr &read : lowering.facts(placed).loads) {
+            if (read->name != update->state) continue;
+            auto refuse = [&] {
+                throw UserError("schedule.order", placed.name + ": it reads the state '" + update->state +
+                                                      "' as it is before the update '" + root.name + "', and at " + text_of_place(at) +
+                                                      " what it reads (" + brief(read) +
+                                                      ") may have been written by earlier iterations. Place it further out, or at root.");
+            };
+            if (!at.nest->is_at_root()) refuse();
+            for (size_t i = 0; i <= at.position; i++) {
+                const std::string &dim = at.nest->loops[i].dim;
+                auto axis = std::find_if(update->index.begin(), update->index.end(),
+                                         [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+                if (axis == update->index.end() || !is_spatial(placed, dim)) refuse();
+                const Expr &element = read->args[static_cast<size_t>(axis - update->index.begin())];
+                const Piece &own = at.pieces.at(dim), &needed = pieces.at(dim);
+                if (element.kind() != ExprKind::variable || element->name != dim || !equal(needed.lo, own.lo) || !needed.size.defined() ||
+                    !equal(needed.size, own.size))
+                    refuse();
+            }
         }
-    }
 }
 
 // Whether no piece is empty.

@@ -1,0 +1,392 @@
+#include "compiler/rewrite/join.h"
+
+#include <algorithm>
+
+#include "algorithms/index/prove.h"
+#include "compiler/rewrite/order.h"
+#include "support/containers/alternatives.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+bool is_beside(const KnobsByStage &stages, const std::string &name) {
+    auto it = stages.find(name);
+    return it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::beside;
+}
+
+// Those that are joined, in the order of the program, and the one whose loops they share.
+struct Group {
+    std::string host;
+    std::vector<size_t> members;
+};
+
+[[noreturn]] void refuse(const std::string &stage, const std::string &host, const std::string &why) {
+    throw UserError("schedule.join", stage + ": it cannot share the loops of '" + host + "': " + why);
+}
+
+// What a stage reads and writes.
+struct Accesses {
+    std::set<std::string> loads, results, writes;
+
+    Accesses(const Stage &stage, const Algorithm &algorithm) {
+        auto collect = [&](const Expr &root) {
+            walk(root, [&](const Expr &e) {
+                if (e.kind() == ExprKind::load) loads.insert(e->name);
+            });
+        };
+        for (const Expr &e : expressions_of(stage)) collect(e);
+        for (const auto &dims : {stage.dims, reduced_dims(stage)})
+            for (const std::string &d : dims)
+                if (const Dim *dim = algorithm.find_dim(d); dim && dim->size.defined()) collect(dim->size);
+        for (const Tensor &t : results_of(stage)) results.insert(t.name);
+        for (const Write *write : writes_of(stage)) writes.insert(write->state);
+    }
+
+    static bool meet(const std::set<std::string> &a, const std::set<std::string> &b) {
+        return std::any_of(a.begin(), a.end(), [&](const std::string &name) { return b.count(name) > 0; });
+    }
+    bool must_follow(const Accesses &earlier) const {
+        return meet(loads, earlier.results) || meet(loads, earlier.writes) || meet(writes, earlier.loads) || meet(writes, earlier.writes);
+    }
+};
+
+// A guest's expressions in the host's dims.
+Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
+    std::map<std::string, Expr> renamed;
+    auto root = [&](std::string d) {
+        for (size_t i = 0; i < algorithm.dims.size(); i++)
+            if (const Dim *dim = algorithm.find_dim(d); dim && !dim->equals.empty()) d = dim->equals;
+        return d;
+    };
+    auto same = [&](const std::vector<std::string> &own, const std::vector<std::string> &hosts, const char *what) {
+        bool all = own.size() == hosts.size();
+        for (size_t i = 0; all && i < own.size(); i++) {
+            all = root(own[i]) == root(hosts[i]);
+            if (all && own[i] != hosts[i]) renamed[own[i]] = variable(hosts[i]);
+        }
+        if (!all)
+            refuse(guest.name, host.name,
+                   std::string("its ") + what + " are " + (own.empty() ? "none" : join(own)) + ", and the other's are " +
+                       (hosts.empty() ? "none" : join(hosts)) + ". Place it at root.");
+    };
+    same(guest.dims, host.dims, "dims");
+    same(reduced_dims(guest), reduced_dims(host), "folded dims");
+    same({scanned_dim(guest)}, {scanned_dim(host)}, "scanned dims");
+    guest = map_expressions(std::move(guest), [&](const Expr &e) { return substitute(e, renamed); });
+    return guest;
+}
+
+// ---- Maps
+
+class JoinedMap {
+public:
+    JoinedMap(const Algorithm &algorithm, const Stage &host) : algorithm_(algorithm), host_(host) {}
+
+    void add(const Stage &member) {
+        const std::vector<std::string> names = names_of_results(member);
+        const std::vector<Value> &values = std::get<Map>(member.body).values;
+        const size_t offset = values_.size();
+        for (size_t i = 0; i < values.size(); i++) {
+            Value v = values[i];
+            v.value = forwarded(member, v.value, offset);
+            if (v.to)
+                for (Expr &e : v.to->index) e = forwarded(member, e, offset);
+            values_.push_back(std::move(v)), names_.push_back(names[i]);
+            if (!names[i].empty()) of_tensor_[names[i]] = values_.size() - 1;
+        }
+        for (size_t i = offset; i < values_.size(); i++)
+            if (values_[i].to) note_write(member, i);
+        if (values_.size() > max_values) refuse(member.name, host_.name, "together they have more than 32 values. Place it at root.");
+    }
+
+    // Without names for what nobody else reads.
+    Stage stage(const std::set<std::string> &read_elsewhere) const {
+        Map map;
+        map.values = values_;
+        Stage joined{host_.name, host_.dims, std::move(map), names_};
+        for (std::string &name : joined.results)
+            if (!read_elsewhere.count(name)) name.clear();
+        return joined;
+    }
+
+private:
+    const Algorithm &algorithm_;
+    const Stage &host_;
+    std::vector<Value> values_;
+    std::vector<std::string> names_;
+    std::map<std::string, size_t> of_tensor_, of_state_;
+    std::vector<Expr> reads_;  // of states, by members so far
+
+    bool is_own_point(const Expr &load) const {
+        if (load->guarded || load->args.size() != host_.dims.size()) return false;
+        for (size_t i = 0; i < host_.dims.size(); i++)
+            if (load->args[i].kind() != ExprKind::variable || load->args[i]->name != host_.dims[i]) return false;
+        return true;
+    }
+    static bool is_element(const Expr &load, const std::vector<Expr> &index) {
+        if (load->guarded) return false;
+        for (size_t i = 0; i < index.size(); i++)
+            if (!equal(simplify(load->args[i], {}), simplify(index[i], {}))) return false;
+        return true;
+    }
+    Expr value(size_t number) const { return left(static_cast<int>(number), values_[number].value.type()); }
+
+    // With the values of the point in place of loads of what earlier members make or write, and of what they compute already.
+    Expr forwarded(const Stage &member, const Expr &root, size_t offset) {
+        return rewrite(root, [&](const Expr &e) -> Expr {
+            if (e.kind() == ExprKind::left) return left(e->number + static_cast<int>(offset), e.type());
+            if (e.kind() == ExprKind::load) return forwarded_load(member, e);
+            for (size_t i = 0; !e->args.empty() && i < offset; i++)
+                if (equal(values_[i].value, e)) return value(i);
+            return {};
+        });
+    }
+
+    Expr forwarded_load(const Stage &member, const Expr &e) {
+        if (auto made = of_tensor_.find(e->name); made != of_tensor_.end()) {
+            if (is_own_point(e)) return value(made->second);
+            refuse(member.name, host_.name, "it reads " + brief(e) + ", which is of another point. Place it at root.");
+        }
+        if (auto written = of_state_.find(e->name); written != of_state_.end()) {
+            if (is_element(e, values_[written->second].to->index)) return value(written->second);
+            refuse(member.name, host_.name,
+                   "it reads " + brief(e) + " after '" + e->name + "' was written, which is another element. Place it at root.");
+        }
+        if (const Tensor *t = algorithm_.find_tensor(e->name); t && t->role == Role::state) reads_.push_back(e);
+        return {};
+    }
+
+    // What was read before must be the very element that is now written, for other points' were written in between.
+    void note_write(const Stage &member, size_t number) {
+        const Write &to = *values_[number].to;
+        for (const Expr &read : reads_)
+            if (read->name == to.state && !is_element(read, to.index))
+                refuse(member.name, host_.name,
+                       "it writes '" + to.state + "' while " + brief(read) + " of it is read, as it was before. Place it at root.");
+        if (of_state_.count(to.state)) refuse(member.name, host_.name, "both write '" + to.state + "'. Place it at root.");
+        of_state_[to.state] = number;
+    }
+};
+
+// ---- folds
+
+Expr shifted(const Expr &root, int parts, const std::vector<int> &inputs) {
+    return rewrite(root, [&](const Expr &e) -> Expr {
+        if (e.kind() == ExprKind::left) return left(e->number + parts, e.type());
+        if (e.kind() == ExprKind::right) return right(e->number + parts, e.type());
+        return e.kind() == ExprKind::input ? input(inputs[static_cast<size_t>(e->number)], e.type()) : Expr();
+    });
+}
+
+// The product of monoids: each part steps as its own monoid says.
+class JoinedFold {
+public:
+    void add(const Stage &member, const Expr &where, const Expr &common) {
+        const Monoid &m = monoid_of(member);
+        const int parts = static_cast<int>(monoid_.parts.size());
+        std::vector<int> numbers;
+        for (const Expr &e : inputs_of(member)) numbers.push_back(number_of(e));
+        // Where a fold has a condition of its own, its parts step under it.
+        const bool is_conditional = where.defined() && !(common.defined() && equal(where, common));
+        const Expr holds = is_conditional ? input(number_of(where), DType::boolean) : Expr();
+        for (size_t p = 0; p < m.parts.size(); p++) {
+            Part part = m.parts[p];
+            part.name = member.name + "." + part.name;
+            std::replace(part.name.begin(), part.name.end(), '.', '_');
+            const Expr old = left(parts + static_cast<int>(p), part.identity.type), identity = constant(part.identity);
+            const Expr step = shifted(m.step[p], parts, numbers), lift = shifted(m.lift[p], parts, numbers);
+            monoid_.parts.push_back(part);
+            monoid_.step.push_back(is_conditional ? select(holds, step, old) : step);
+            monoid_.lift.push_back(is_conditional ? select(holds, lift, identity) : lift);
+            monoid_.combine.push_back(shifted(m.combine[p], parts, {}));
+        }
+        monoid_.commutative &= m.commutative;
+        monoid_.name += (monoid_.name.empty() ? "" : "_") + m.name;
+        for (const std::string &name : names_of_results(member)) results_.push_back(name);
+    }
+    const Monoid &monoid() const { return monoid_; }
+    const std::vector<Expr> &inputs() const { return inputs_; }
+    const std::vector<std::string> &results() const { return results_; }
+
+private:
+    Monoid monoid_;
+    std::vector<Expr> inputs_;
+    std::vector<std::string> results_;
+
+    int number_of(const Expr &e) {
+        auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Expr &other) { return equal(other, e); });
+        if (known != inputs_.end()) return static_cast<int>(known - inputs_.begin());
+        inputs_.push_back(e), monoid_.inputs.push_back(e.type());
+        return static_cast<int>(inputs_.size()) - 1;
+    }
+};
+
+void check_apart(const std::vector<Stage> &members, const std::string &host) {
+    std::set<std::string> made;
+    for (const Stage &s : members) {
+        for (const Expr &root : expressions_of(s))
+            walk(root, [&](const Expr &e) {
+                if (e.kind() == ExprKind::load && made.count(e->name))
+                    refuse(s.name, host, "it folds '" + e->name + "', which is there only when that fold has ended. Place it at root.");
+            });
+        for (const Tensor &t : results_of(s)) made.insert(t.name);
+    }
+}
+
+Stage joined_reduces(const Stage &host, const std::vector<Stage> &members) {
+    check_apart(members, host.name);
+    const auto &first = std::get<Reduce>(members[0].body);
+    Expr common = first.where;
+    for (const Stage &s : members) {
+        const auto &r = std::get<Reduce>(s.body);
+        if (!r.at.empty()) refuse(s.name, host.name, "it folds to a computed destination. Place it at root.");
+        if (!r.where.defined() || !common.defined() || !equal(r.where, common)) common = {};
+    }
+    JoinedFold fold;
+    for (const Stage &s : members) fold.add(s, std::get<Reduce>(s.body).where, common);
+    return {host.name, host.dims, Reduce{fold.monoid(), first.dims, fold.inputs(), common, {}}, fold.results()};
+}
+
+Stage joined_scans(const Stage &host, const std::vector<Stage> &members) {
+    check_apart(members, host.name);
+    const auto &first = std::get<Scan>(members[0].body);
+    JoinedFold fold;
+    for (const Stage &s : members) {
+        const auto &scan = std::get<Scan>(s.body);
+        const bool same_segments =
+            scan.segments.defined() == first.segments.defined() && (!scan.segments.defined() || equal(scan.segments, first.segments));
+        if (scan.inclusive != first.inclusive || scan.direction != first.direction || !same_segments)
+            refuse(s.name, host.name, "one scans in another way than the other (direction, inclusive, segments). Place it at root.");
+        fold.add(s, {}, {});
+    }
+    return {host.name, host.dims, Scan{fold.monoid(), first.dim, first.inclusive, fold.inputs(), first.direction, first.segments},
+            fold.results()};
+}
+
+// ---- the program
+
+class Joiner {
+public:
+    Joiner(Algorithm &algorithm, KnobsByStage &stages, const PartlyInlined &declared)
+        : a_(algorithm), knobs_(stages), declared_(declared) {}
+
+    void run() {
+        for (std::optional<Group> group = next(); group; group = next()) join(*group);
+    }
+
+private:
+    Algorithm &a_;
+    KnobsByStage &knobs_;
+    const PartlyInlined &declared_;
+
+    std::optional<Group> next() const {
+        for (const Stage &s : a_.stages) {
+            if (!is_beside(knobs_, s.name)) continue;
+            Group group{host_of(s.name), {}};
+            for (size_t i = 0; i < a_.stages.size(); i++)
+                if (host_of(a_.stages[i].name) == group.host) group.members.push_back(i);
+            return group;
+        }
+        return std::nullopt;
+    }
+
+    std::string host_of(const std::string &stage) const {
+        std::string host = stage;
+        for (size_t steps = 0; is_beside(knobs_, host); steps++) {
+            if (steps > a_.stages.size()) refuse(stage, host, "they are beside each other in a circle. Give one of them loops of its own.");
+            host = knobs_.at(host).place->stage;
+            if (!a_.find_stage(host)) refuse(stage, host, "there is no such stage. The schedule's stages are those of its algorithm.");
+        }
+        return host;
+    }
+
+    // Stages between the members that need one of them run after the joined one, and then no member may need those.
+    void join(const Group &group) {
+        const std::vector<Stage> old = std::exchange(a_.stages, {});
+        std::vector<Stage> before, members, after;
+        std::vector<Accesses> of_members, of_after;
+        auto follows = [](const Accesses &later, const std::vector<Accesses> &earlier) {
+            return std::any_of(earlier.begin(), earlier.end(), [&](const Accesses &e) { return later.must_follow(e); });
+        };
+        for (size_t i = 0; i < old.size(); i++) {
+            Accesses own(old[i], a_);
+            const bool is_member = std::find(group.members.begin(), group.members.end(), i) != group.members.end();
+            if (is_member && follows(own, of_after))
+                refuse(old[i].name, group.host,
+                       "it needs '" + after[static_cast<size_t>(needed(own, of_after))].name +
+                           "', which needs one of the two and would run after both. Place it at root.");
+            if (is_member) members.push_back(old[i]), of_members.push_back(std::move(own));
+            else if (follows(own, of_members) || follows(own, of_after)) after.push_back(old[i]), of_after.push_back(std::move(own));
+            else before.push_back(old[i]);
+        }
+        check_calls(group, members, before, after);
+        const Stage &host = *std::find_if(members.begin(), members.end(), [&](const Stage &s) { return s.name == group.host; });
+        Stage joined = joined_stage(Stage(host), members, before, after);
+        for (const Stage &s : members)
+            if (s.name != group.host) knobs_.erase(s.name);
+        a_.stages = std::move(before);
+        a_.stages.push_back(std::move(joined));
+        a_.stages.insert(a_.stages.end(), after.begin(), after.end());
+    }
+
+    static ptrdiff_t needed(const Accesses &own, const std::vector<Accesses> &after) {
+        return std::find_if(after.begin(), after.end(), [&](const Accesses &a) { return own.must_follow(a); }) - after.begin();
+    }
+
+    // A call that stays runs after the stages that it names. Nothing may be moved past it.
+    void check_calls(const Group &group, const std::vector<Stage> &members, const std::vector<Stage> &before,
+                     const std::vector<Stage> &after) const {
+        for (const std::set<std::string> &earlier : declared_.before) {
+            auto is_earlier = [&](const Stage &s) { return comes_of(s.name, earlier, declared_.algorithm.stages); };
+            const auto count = std::count_if(members.begin(), members.end(), is_earlier);
+            const bool moves = (count > 0 && !std::all_of(before.begin(), before.end(), is_earlier)) ||
+                               (count == 0 && std::any_of(after.begin(), after.end(), is_earlier));
+            if ((count != 0 && count != static_cast<ptrdiff_t>(members.size())) || moves)
+                refuse(members.back().name, group.host, "a call that is emitted once stands between them. Inline it, or place it at root.");
+        }
+    }
+
+    Stage joined_stage(const Stage &host, std::vector<Stage> members, const std::vector<Stage> &before,
+                       const std::vector<Stage> &after) const {
+        for (Stage &s : members) {
+            if (s.body.index() != host.body.index())
+                refuse(s.name, host.name, "the one is a fold and the other is none, or folds in another way. Place it at root.");
+            s = with_dims_of(host, std::move(s), a_);
+        }
+        return std::visit(Overloaded{
+                              [&](const Map &) {
+                                  JoinedMap map(a_, host);
+                                  for (const Stage &s : members) map.add(s);
+                                  return map.stage(read_by_others(before, after));
+                              },
+                              [&](const Reduce &) { return joined_reduces(host, members); },
+                              [&](const Scan &) { return joined_scans(host, members); },
+                          },
+                          host.body);
+    }
+
+    std::set<std::string> read_by_others(const std::vector<Stage> &before, const std::vector<Stage> &after) const {
+        std::set<std::string> read(a_.outputs.begin(), a_.outputs.end());
+        for (const std::vector<Stage> *stages : {&before, &after})
+            for (const Stage &s : *stages) read.merge(Accesses(s, a_).loads);
+        for (const Call &call : a_.calls)
+            for (const auto &[own, tensor] : call.tensors) read.insert(tensor);
+        for (const Dim &d : a_.dims)
+            if (d.size.defined())
+                walk(d.size, [&](const Expr &e) {
+                    if (e.kind() == ExprKind::load) read.insert(e->name);
+                });
+        return read;
+    }
+};
+
+}  // namespace
+
+Algorithm join_stages(Algorithm algorithm, KnobsByStage &stages, const PartlyInlined &declared) {
+    Joiner(algorithm, stages, declared).run();
+    return algorithm;
+}
+
+}  // namespace tessera
