@@ -6,6 +6,7 @@
 #include "compiler/lower/program_frame.h"
 #include "compiler/lower/root_stages.h"
 #include "compiler/rewrite/inline_stages.h"
+#include "compiler/rewrite/narrow_positions.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/instruction.h"
@@ -54,7 +55,9 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     r.kept = keep_calls(algorithm, stages);
     show_step(observer, "inline calls", r.kept.algorithm);
     stages = without_trees(stages, r.kept.algorithm);
-    a = apply_splits(r.kept.algorithm, stages);
+    a = narrow_positions(r.kept.algorithm);
+    show_step(observer, "hold positions in 32 bits", a);
+    a = apply_splits(std::move(a), stages);
     show_step(observer, "split reductions and scans", a);
     stages = with_dims_of(a, stages);
     check_order(a, r.kept.algorithm, stages, writing_calls(r.kept));
