@@ -172,9 +172,16 @@ static bool is_load(const Tile &tile) {
     return v.kind() == ExprKind::load;
 }
 
+// Integers that are made of indices, extents and parameters: a position. It costs less to compute than to read.
+static bool is_position(const Tile &tile) {
+    bool integers = true;
+    walk(tile.value(), [&](const Expr &n) { integers &= !is_float(n.type()) && n.kind() != ExprKind::load; });
+    return integers;
+}
+
 // An operand that a fold would compute again for every point of dims that it does not have becomes a stage.
 Tile Builder::materialized(const Tile &tile, const std::string &name) {
-    if (is_load(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
+    if (is_load(tile) || is_position(tile) || tile.value().is_constant() || tile.dims().empty()) return tile;
     std::string full = fresh(name);
     return make_stage(full.substr(prefix_.size()), tile);
 }

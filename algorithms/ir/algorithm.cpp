@@ -134,7 +134,8 @@ std::vector<Expr> values_alone(const Map &map) {
     std::vector<Expr> values;
     for (const Value &v : map.values)
         values.push_back(rewrite(v.value, [&](const Expr &e) -> Expr {
-            return e.kind() == ExprKind::left ? values.at(static_cast<size_t>(e->number)) : Expr();
+            const auto number = static_cast<size_t>(e->number);
+            return e.kind() == ExprKind::left && number < values.size() ? values[number] : Expr();
         }));
     return values;
 }

@@ -149,8 +149,8 @@ void StageChecker::check_value(const Map &map, size_t number) const {
     walk(v.value, [&](const Expr &e) {
         if (e.kind() != ExprKind::left) return;
         const auto earlier = static_cast<size_t>(e->number);
-        if (earlier >= number || map.values[earlier].value.type() != e.type())
-            fail("expression", which + " uses " + brief(e) + " as " + name_of(e.type()) + ", which is no earlier value of that type.");
+        if (earlier < number && map.values[earlier].value.type() != e.type())
+            fail("expression", which + " uses " + brief(e) + " as " + name_of(e.type()) + ", and that value is of another type; cast it.");
     });
     verify_expression(scope_, stage_.name, values_alone(map)[number], stage_.dims);
     if (v.to) check_write(*v.to, v.value.type());

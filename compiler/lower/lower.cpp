@@ -7,6 +7,7 @@
 #include "compiler/lower/root_stages.h"
 #include "compiler/rewrite/inline_stages.h"
 #include "compiler/rewrite/join.h"
+#include "compiler/rewrite/narrow_positions.h"
 #include "compiler/rewrite/order.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/instruction.h"
@@ -55,7 +56,9 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     r.kept = keep_calls(algorithm, stages);
     show_step(observer, "inline calls", r.kept.algorithm);
     stages = without_trees(stages, r.kept.algorithm);
-    a = apply_splits(r.kept.algorithm, stages);
+    a = narrow_positions(r.kept.algorithm);
+    show_step(observer, "hold positions in 32 bits", a);
+    a = apply_splits(std::move(a), stages);
     show_step(observer, "split reductions and scans", a);
     a = join_stages(std::move(a), stages, r.kept.inlined);
     show_step(observer, "join stages beside each other", a);

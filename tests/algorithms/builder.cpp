@@ -132,6 +132,26 @@ TEST_CASE("builder: a tile that is read at other indices keeps them when it gets
         }
 }
 
+TEST_CASE("builder: positions among the operands of a fold are no stages") {
+    Builder f("f");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N}), id = f.input("id", {N}, DType::i64);
+    auto position_of = [&](const Tile &position) {
+        const size_t before = f.algorithm().stages.size();
+        f.fold(argmax_monoid(DType::f32), {x, position}, {"N"});
+        const std::vector<Stage> &stages = f.algorithm().stages;
+        return std::to_string(stages.size() - before) + " " + to_string(inputs_of(stages.back())[1]);
+    };
+    CHECK(position_of(cast(DType::i64, f.index(N))) == "1 i64(N)");
+    CHECK(position_of(f.tile(cast(DType::i64, variable("N") * Expr(2) % extent("N")), {N})) == "1 i64(N*2%|N|)");
+    CHECK(position_of(id) == "1 id[N]");
+    // What is read or rounded is computed once for each point of its dims.
+    CHECK(position_of(id + id) == "2 argmax_operand[N]");
+    CHECK(position_of(cast(DType::i64, exp(cast(DType::f32, f.index(N))))) == "2 argmax_operand2[N]");
+    // One that has a name is a stage that may be scheduled.
+    CHECK(position_of(cast(DType::i64, f.index(N)).named("position")) == "1 position[N]");
+}
+
 TEST_CASE("builder: a scan and a scatter by a monoid of several parts give all of them, or are refused") {
     const Monoid best = argmax_monoid(DType::f32);
     Builder f("f");

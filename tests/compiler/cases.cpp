@@ -25,6 +25,7 @@ public:
         normalizations();
         attentions();
         folds();
+        positions();
         constants();
         joined();
         calls();
@@ -253,6 +254,32 @@ private:
     }
 
     // Tables in the kernel: read by row, by a computed position, as a scalar, in 2-byte and 1-byte types, and one inside a callee.
+    // Folds that carry a position beside a value, in i64 outputs.
+    void positions() {
+        Builder f("max_plus");
+        const Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+        const Tile x = f.input("x", {M, K}), w = f.input("w", {K, N});
+        const std::vector<Tile> best = f.fold(argmax_monoid(DType::f32), {x + w, cast(DType::i64, f.index(K))}, {"K"});
+        const Algorithm product = f.output("y", best[0]).output("at", best[1]).build();
+        const auto mnk = shapes({"M", "N", "K"}, {{0, 3, 2}, {3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {3, 2 * L + 1, 9}, {5, L - 1, 17}});
+        add("positions_plain", product, mnk);
+        Knobs tile;
+        tile.micro = {{"M", 2}, {"N", 2 * L}}, tile.vector = {{"N", L}};
+        add("positions_tile", product, mnk).stages["argmax"] = tile;
+        tile.k = {{"K", 4}};
+        add("positions_slices", product, mnk).stages["argmax"] = tile;
+        Case &lanes = add("positions_lanes", product, mnk);
+        lanes.stages["argmax"].split["K"] = {How::lanes, L};
+        lanes.stages["argmax.partial"].vector = {{"K.i", L}};
+        add("positions_chunks", product, mnk).stages["argmax"].split["K"] = {How::chunks, 8};
+        Builder g("running_argmax");
+        const Dim R = g.dim("M"), T = g.dim("N");
+        const Tile z = g.input("z", {R, T});
+        const std::vector<Tile> running = g.scan_parts(argmax_monoid(DType::f32), {z, cast(DType::i64, g.index(T))}, T);
+        add("positions_scan", g.output("y", running[0]).output("at", running[1]).build(),
+            shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {7, 9}, {2, L + 1}, {L + 1, 17}}));
+    }
+
     void constants() {
         auto series = [](int64_t n, double first, double step) {
             std::vector<double> values;

@@ -31,6 +31,16 @@ static Knobs tile() {
     return k;
 }
 
+TEST_CASE("parts that read one another step at one point of a tile before the next") {
+    Builder f("positions");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N});
+    const std::vector<Tile> best = f.fold(argmax_monoid(DType::f32), {x, cast(DType::i64, f.index(N))}, {"N"});
+    Knobs tile;
+    tile.micro = {{"M", 16}}, tile.vector = {{"M", 8}};
+    check_golden("positions", f.output("at", best[1]).build(), {{"argmax", tile}}, {{"M", 16}});
+}
+
 TEST_CASE("who looks on while an algorithm is lowered sees every step") {
     std::vector<LoweringStep> steps;
     const TileProgram program =

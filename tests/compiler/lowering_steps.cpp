@@ -29,6 +29,7 @@ static std::vector<LoweringStep> steps_of(const Algorithm &algorithm, const Knob
 
 static const std::vector<std::string> rewrites = {"the algorithm",
                                                   "inline calls",
+                                                  "hold positions in 32 bits",
                                                   "split reductions and scans",
                                                   "inline stages",
                                                   "round products by themselves",

@@ -17,8 +17,11 @@ struct MonoidStep {
 
     Expr accumulated(size_t part, const Point &point, const Scope &inside) const;
     Expr value_of(const Expr &step, const Point &point, const Scope &inside) const;
+    Expr where_it_holds(const Expr &value, size_t part, const Point &point, const Scope &inside) const;
     std::vector<std::pair<Expr, Buffer>> compute_invariants(size_t part);
     void step(size_t part, const Buffer &to);
+    void step_by_point(const std::vector<size_t> &parts);
+    void step_together(const std::vector<size_t> &parts);
     void move_in_place(size_t part);
 };
 
@@ -32,6 +35,12 @@ Expr MonoidStep::value_of(const Expr &step, const Point &point, const Scope &ins
         if (n.kind() == ExprKind::input) return evaluate(lowering, at, inside, inputs_of(at.stage())[n->number], point);
         return n.kind() == ExprKind::left ? accumulated(n->number, point, inside) : Expr();
     });
+}
+
+// The stepped value, or the old one where the fold's condition fails.
+Expr MonoidStep::where_it_holds(const Expr &value, size_t part, const Point &point, const Scope &inside) const {
+    const Expr &where = at.fold.where;
+    return where.defined() ? select(evaluate(lowering, at, inside, where, point), value, accumulated(part, point, inside)) : value;
 }
 
 std::vector<std::pair<Expr, Buffer>> MonoidStep::compute_invariants(size_t part) {
@@ -61,10 +70,30 @@ void MonoidStep::step(size_t part, const Buffer &to) {
                    return operation(e->op, args);
                };
                Expr value = invariants.empty() ? value_of(monoid.step[part], point, inside) : replace(monoid.step[part]);
-               if (const Expr &where = at.fold.where; where.defined())
-                   value = select(evaluate(lowering, at, inside, where, point), value, accumulated(part, point, inside));
+               value = where_it_holds(value, part, point, inside);
                return tile_node(Compute{to.name, tile_index(at, inside, &p, point), value, Expr()});
            }));
+}
+
+// All new values of a point are there before the first old one goes.
+void MonoidStep::step_by_point(const std::vector<size_t> &parts) {
+    append(body, over_tile_in_steps(lowering, at, scope, names, [&](const Point &point, const Scope &inside) {
+               TileBody steps, moves;
+               for (size_t p : parts) {
+                   const Buffer &own = at.accumulator(p), &next = at.accumulator(monoid.parts.size() + p);
+                   const std::vector<Expr> index = tile_index(at, inside, &monoid.parts[p], point);
+                   const Expr value = where_it_holds(value_of(monoid.step[p], point, inside), p, point, inside);
+                   steps.push_back(tile_node(Compute{next.name, index, value, Expr()}));
+                   moves.push_back(tile_node(Compute{own.name, index, load(next.name, own.dtype, index), Expr()}));
+               }
+               append(steps, std::move(moves));
+               return steps;
+           }));
+}
+
+void MonoidStep::step_together(const std::vector<size_t> &parts) {
+    for (size_t p : parts) step(p, at.accumulator(monoid.parts.size() + p));
+    for (size_t p : parts) move_in_place(p);
 }
 
 // From the second accumulators, which hold the new values.
@@ -83,8 +112,8 @@ TileBody monoid_step(const Lowering &lowering, const Cursor &at, const Scope &sc
     const FoldOrder &order = lowering.facts(at.stage()).order;
     MonoidStep fold{lowering, at, scope, names, monoid_of(at.stage())};
     for (size_t p : order.alone) fold.step(p, at.accumulator(p));
-    for (size_t p : order.together) fold.step(p, at.accumulator(fold.monoid.parts.size() + p));
-    for (size_t p : order.together) fold.move_in_place(p);
+    if (order.by_point && !order.together.empty()) fold.step_by_point(order.together);
+    else fold.step_together(order.together);
     return in_allocs(fold.temporaries, std::move(fold.body));
 }
 

@@ -23,7 +23,8 @@ public:
     void add(const std::string &dim, bool by_vectors);
     // A dim of the fold's part alone.
     void add_own(const std::string &dim);
-    TileBody around(TileBody body) const;
+    // Each of `steps` in the vector loop, all of them together in the others.
+    TileBody around(const TileBody &steps) const;
 
     Point point;
     Expr lane_guard;
@@ -130,8 +131,9 @@ void TileLoops::add_own(const std::string &d) {
     if (guarded_) lane_guard = point.at[d] < extent;
 }
 
-TileBody TileLoops::around(TileBody body) const {
-    if (lane_) body = in_loop(lane_->variable, lane_->count, lane_->kind, std::move(body));
+TileBody TileLoops::around(const TileBody &steps) const {
+    TileBody body;
+    for (const auto &step : steps) append(body, lane_ ? in_loop(lane_->variable, lane_->count, lane_->kind, {step}) : TileBody{step});
     for (size_t i = axes_.size() + 1; i-- > 0;) {
         if (guards_[i].defined()) body = in_guard(guards_[i], std::move(body));
         if (i == 0) break;
@@ -157,6 +159,12 @@ TileBody over_tile(const Lowering &lowering, const Cursor &at, const Scope &scop
     for (const std::string &d : lanes_last(at)) loops.add(d, !own_lanes);
     for (const std::string &d : extra) loops.add_own(d);
     return loops.around({make(loops.point, loops.lane_guard, loops.inside)});
+}
+
+TileBody over_tile_in_steps(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const PointSteps &make) {
+    TileLoops loops(lowering, at, scope, names, false);
+    for (const std::string &d : lanes_last(at)) loops.add(d, true);
+    return loops.around(make(loops.point, loops.inside));
 }
 
 std::vector<Expr> tile_index(const Cursor &at, const Scope &inside, const Part *part, const Point &point) {

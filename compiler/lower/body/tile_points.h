@@ -17,10 +17,14 @@ struct Point {
 
 // What is done at a point, in the scope inside the loops; `lane_guard` is undefined or says which lanes are inside the limit.
 using PointBody = std::function<std::shared_ptr<const TileNode>(const Point &point, const Expr &lane_guard, const Scope &inside)>;
+// The same of several nodes: each is done for all lanes before the next.
+using PointSteps = std::function<TileBody(const Point &point, const Scope &inside)>;
 // Unrolled and vector loops over the register tile, then serial loops over `extra` dims, around what `make` makes; a thread loop around
 // all of it where a team shares the tile. `guarded`: not where the tile runs past a limit.
 TileBody over_tile(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const std::vector<std::string> &extra,
                    bool guarded, const PointBody &make);
+// All steps of a point before the next point, past limits too.
+TileBody over_tile_in_steps(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const PointSteps &make);
 
 // The position of a point in a buffer that has a value for each point of the tile: the point relative to the tile's corner, then the part's
 // own dims. A team's thread has its own part of the buffer where the fold's part has no such dims.

@@ -30,10 +30,12 @@ static FoldOrder fold_order(const Monoid &m) {
         auto next = std::find_if(order.together.begin(), order.together.end(), [&](size_t p) {
             return std::none_of(order.together.begin(), order.together.end(), [&](size_t q) { return q != p && reads[q].count(p); });
         });
-        if (next == order.together.end()) return order;
+        if (next == order.together.end()) break;
         order.alone.push_back(*next);
         order.together.erase(next);
     }
+    for (size_t p : order.together) order.by_point &= m.parts[p].dims.empty();
+    return order;
 }
 
 static std::vector<Expr> invariants_of(const Monoid &m, size_t part, const std::vector<Expr> &inputs) {

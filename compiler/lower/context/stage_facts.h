@@ -11,6 +11,9 @@ namespace tessera {
 // one another's go together, by way of a second set of accumulators.
 struct FoldOrder {
     std::vector<size_t> alone, together;
+    // Those together have no dims of their own: each point of a tile steps all of them before the next point, so what they compute alike
+    // is held for one point at a time.
+    bool by_point = true;
 };
 
 struct StageFacts {
