@@ -65,6 +65,7 @@ Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
     result.padded = a.padded || b.padded;
     result.since = std::max(a.since, b.since);
     result.whole = a.whole || b.whole;
+    result.again = a.again || b.again;
     if (equal(a.lo, b.lo) && equal(a.size, b.size)) return result;
     result.lo = simplify(min(a.lo, b.lo), facts);
     Expr end = simplify(max(a.lo + a.size, b.lo + b.size), facts);
