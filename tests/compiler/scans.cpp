@@ -55,8 +55,11 @@ TEST_CASE("a scan does not begin again in each iteration of a loop") {
     const Expr m = variable("M");
     refused(Reader().at_row(ScanDirection::forward, extent("M") - 1 - m), placed("M", {"M", "N"}),
             "reads of other points than the loop's own");
-    refused(Reader().at_row(ScanDirection::forward, m / Expr(2)), placed("M", {"M", "N"}),
-            "reads whose points depend on more than one loop or on data");
+    refused(Reader().at_row(ScanDirection::forward, m / Expr(2)), placed("M", {"M", "N"}), "another place");
+    Reader last;
+    Tile all = last.f.scan(sum_monoid(DType::f32), last.x, last.M).named("h");
+    Tile total = last.f.tile(load(all.value()->name, DType::f32, {extent("M") - 1, variable("N")}), {last.M, last.N});
+    refused(last.f.output("y", all / total).build(), placed("M", {"M", "N"}), "another place");
     refused(Reader().plain(), placed("N", {"M", "N"}), "another place");
     KnobsByStage apart = placed("M", {"block.M", "N", "M"});
     apart["y"].block = {{"M", 4}};

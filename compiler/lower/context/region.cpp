@@ -60,7 +60,11 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
 }
 
 Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
-    if (!a.size.defined() || !b.size.defined()) return {};
+    if (!a.size.defined() || !b.size.defined()) {
+        Piece unknown;
+        unknown.again = a.again || b.again;
+        return unknown;
+    }
     Piece result = a;
     result.padded = a.padded || b.padded;
     result.since = std::max(a.since, b.since);

@@ -16,7 +16,7 @@ struct Piece {
     int since = 0;  // padded: the depth of the loop that padded it
     // Of what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
     bool whole = false;
-    // Of a scan's dim that is taken whole: another part of it is read in each iteration of the loops around.
+    // Of a scan that would begin here: its reader finds another part of it in each iteration of the loops around.
     bool again = false;
 };
 

@@ -49,7 +49,7 @@ static std::string why_not(const Lowering &lowering, const Cursor &at, const Sco
     auto is_zero = [&](const Expr &e) { return simplify(e, scope.facts).is_constant(0); };
     if (kind_at(lowering, at) != LoopKind::serial) return "a parallel loop";
     if (runs_backward(at.stage(), dim) != backward) return "a loop in the other direction";
-    if (!read.size.is_constant(1) || !is_zero(read.lo - (all.lo + variable(some_point))))
+    if (!read.size.defined() || !read.size.is_constant(1) || !is_zero(read.lo - (all.lo + variable(some_point))))
         return "reads of other points than the loop's own";
     const Expr from = backward ? all.lo + all.size - whole(lowering, scope, scan.dim, pieces).size : all.lo;
     if (!is_zero(from)) return "a loop that does not begin where the scan does";
@@ -69,7 +69,7 @@ static Pieces pieces_carried(const Lowering &lowering, const Cursor &at, const S
     inside.facts.set(some_point, Expr(0), along.size - 1);
     along.lo = along.lo + variable(some_point), along.size = along.max_size = Expr(1), along.padded = false;
     Pieces pieces = pieces_of(lowering, inside, stage, regions_needed(lowering, point, inside));
-    if (pieces.empty() || !variables_in(pieces.at(scan.dim).lo).count(some_point)) return {};
+    if (pieces.empty() || !pieces.at(scan.dim).again || !variables_in(pieces.at(scan.dim).lo).count(some_point)) return {};
     if (const std::string why = why_not(lowering, at, inside, stage, pieces); !why.empty()) refuse(at, scan, stage, why);
     pieces[scan.dim] = Piece{Expr(0), Expr(1), Expr(1), false, {}, 0};
     return pieces;
@@ -98,12 +98,10 @@ Built with_carries(const Lowering &lowering, const Cursor &at, const Scope &scop
     return in_allocs(buffers, std::move(built));
 }
 
-void check_goes_on(const Lowering &lowering, const Cursor &at, const Stage &stage, const Pieces &pieces, const Scope &scope) {
+void check_goes_on(const Cursor &at, const Stage &stage, const Pieces &pieces) {
     auto *scan = std::get_if<Scan>(&stage.body);
     if (!scan) return;
-    const Piece &read = pieces.at(scan->dim);
-    if (read.again) refuse(at, *scan, stage, "reads whose points depend on more than one loop or on data");
-    if (!variables_in(read.lo).empty() && !goes_on(lowering, scope, stage)) refuse(at, *scan, stage, "another place");
+    if (pieces.at(scan->dim).again) refuse(at, *scan, stage, "another place");
 }
 
 std::optional<Stored> result_in_carry(const Lowering &lowering, const Scope &scope, const Stage &stage, const Tensor &result,

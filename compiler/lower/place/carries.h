@@ -15,7 +15,7 @@ Built with_carries(const Lowering &lowering, const Cursor &at, const Scope &scop
                    const std::function<Built(const Scope &inside)> &make_loop);
 
 // UserError schedule.place where a scan that is placed in the loop at the cursor, in these pieces, would begin again in each iteration.
-void check_goes_on(const Lowering &lowering, const Cursor &at, const Stage &stage, const Pieces &pieces, const Scope &scope);
+void check_goes_on(const Cursor &at, const Stage &stage, const Pieces &pieces);
 
 // Where a step leaves the result of a point just where the next step takes it from, the carry is the result's storage.
 std::optional<Stored> result_in_carry(const Lowering &lowering, const Scope &scope, const Stage &stage, const Tensor &result,

@@ -33,13 +33,11 @@ static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, c
         const std::string &d = dims[i];
         const Expr index = resolve(lowering, scope, load->args[i]);
         Piece p = span(index, pieces, facts);
-        const bool scanned = scanned_dim(producer) == d;
-        if (!p.size.defined() || variables_in(p.lo).count(d)) {
-            p = whole(lowering, scope, d, pieces), p.whole = true;
-            p.again = scanned && moves_with_loops(index, pieces);
-        } else if (scanned && !goes_on(lowering, scope, producer) && variables_in(p.lo).empty()) {  // a scan starts at its start
-            p = whole(lowering, scope, d, needed), p.whole = true;
-        }
+        const bool begins = scanned_dim(producer) == d && !goes_on(lowering, scope, producer);
+        if (!p.size.defined() || variables_in(p.lo).count(d)) p = whole(lowering, scope, d, pieces), p.whole = true;
+        // A scan starts at its start.
+        else if (begins && variables_in(p.lo).empty()) p = whole(lowering, scope, d, needed), p.whole = true;
+        p.again = begins && moves_with_loops(index, pieces);
         // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
         const Expr all = whole(lowering, scope, d, needed).size;
         if (p.padded) {

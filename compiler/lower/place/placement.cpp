@@ -65,7 +65,7 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
         throw UserError("schedule.place", stage.name + ": it is placed at " + text_of_place(at) +
                                               ", and nothing there loads it; place it where its consumer is.");
     check_reads_of_update(lowering, at, stage, pieces);
-    check_goes_on(lowering, at, stage, pieces, scope);
+    check_goes_on(at, stage, pieces);
     const StageNest nest = placed_nest(lowering, stage, pieces, *at.nest);
     for (const Tensor &result : lowering.stored_results(stage)) {
         if (const std::optional<Stored> carried = result_in_carry(lowering, scope, stage, result, pieces)) {
