@@ -59,6 +59,16 @@ std::string order_of_slices(const Knobs &k) {
     return "slices";
 }
 
+// Whether the loop along a scan stands inside some tile: the answer that says so, or the one that does not.
+std::string order_of_scan(const Knobs &k, const Decision &d) {
+    bool tiled = false, inside = false;
+    for (const std::string &loop : k.loops) {
+        tiled |= !parsed(loop, k).level.empty();
+        inside |= tiled && "inside:" + loop == d.answers.back().value;
+    }
+    return inside ? d.answers.back().value : d.answers.front().value;
+}
+
 std::string split_text(const Split &split, const Decision &d) {
     const bool is_tree = split.how == Split::How::tree;
     const int64_t lanes = is_tree ? split.levels.front() : split.size;
@@ -109,6 +119,7 @@ std::optional<std::string> order_answer(const Knobs &k, const Decision &d, const
     if (level == "k") return order_of_slices(k);
     if (level == "block") return order_of(k, true, d);
     if (level == "micro") return order_of(k, false, d);
+    if (level == "scan") return order_of_scan(k, d);
     return std::nullopt;
 }
 

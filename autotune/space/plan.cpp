@@ -99,8 +99,41 @@ Extents Plan::find_needed(size_t stage, const Path &path) const {
                     sizes[dims[i]] = std::min(std::max(sizes[dims[i]], span[i]), std::max<int64_t>(extent(dims[i]), 1));
         }
     }
-    if (!s.view.scanned.empty()) sizes[s.view.scanned] = extent(s.view.scanned);
+    if (!s.view.scanned.empty() && scan_place(stage, path) != ScanPlace::goes_on) sizes[s.view.scanned] = extent(s.view.scanned);
     return sizes;
+}
+
+ScanPlace Plan::scan_place(size_t stage, const Path &path) const {
+    const PlannedStage &s = stages_[stage];
+    std::vector<Expr> read;  // positions along the scan
+    for (size_t c : s.consumers)
+        for (const Operand &o : stages_[c].view.operands) {
+            if (producer(o.tensor) != &s) continue;
+            const std::vector<std::string> &dims = tensors_.at(o.tensor).dims;
+            read.push_back(o.index[static_cast<size_t>(std::find(dims.begin(), dims.end(), s.view.scanned) - dims.begin())]);
+        }
+    const auto first = std::find_if(path.begin(), path.end(), [&](const Anchor &a) {
+        return std::any_of(read.begin(), read.end(), [&](const Expr &e) { return uses_variable(e, loop(a).dim); });
+    });
+    if (first == path.end()) return ScanPlace::whole;
+    const std::string &dim = loop(*first).dim;
+    const bool own_points =
+        std::all_of(read.begin(), read.end(), [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
+    const bool serial =
+        std::all_of(first, path.end(), [&](const Anchor &a) { return a.stage == first->stage && loop(a).dim == dim && !loop(a).parallel; });
+    const bool forward = std::get<Scan>(s.view.stage->body).direction == ScanDirection::forward;
+    return own_points && serial && forward ? ScanPlace::goes_on : ScanPlace::begins_again;
+}
+
+std::set<std::string> Plan::scanned_before(size_t stage) const {
+    std::set<std::string> dims;
+    for (const Operand &o : stages_[stage].view.operands) {
+        auto from = defined_by_.find(o.tensor);
+        if (from == defined_by_.end() || from->second == stage) continue;
+        if (const std::string &scanned = stages_[from->second].view.scanned; !scanned.empty()) dims.insert(scanned);
+        dims.merge(scanned_before(from->second));
+    }
+    return dims;
 }
 
 std::vector<int64_t> Plan::needed_of(const std::string &tensor, size_t reader, const Path &path) const {

@@ -1,6 +1,7 @@
 // A schedule while it is being decided: the stages with what is settled of each, and the tree that their loops form.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct PlannedLoop {
     std::string text, dim;  // "micro.N", "N"
     int64_t count = 1;
     Extents sizes;
+    bool parallel = false;
 };
 
 // A position in the tree of loops: inside this loop of this stage.
@@ -22,6 +24,10 @@ struct Anchor {
     friend auto operator<=>(const Anchor &, const Anchor &) = default;
 };
 using Path = std::vector<Anchor>;  // from the outermost loop to the innermost
+
+// What becomes of a scan inside a path: no loop there is along the scan; it goes on with the innermost one; or it would begin again in
+// each iteration, which lowering refuses.
+enum class ScanPlace { whole, goes_on, begins_again };
 
 struct PlannedStage {
     StageView view;
@@ -58,6 +64,9 @@ public:
     double repetitions(const Path &path) const;
     // What the body of the innermost loop needs of a stage: sizes of its dims.
     const Extents &needed(size_t stage, const Path &path) const;
+    ScanPlace scan_place(size_t stage, const Path &path) const;
+    // The dims along which scans run whose results the stage reads, itself or by way of other stages.
+    std::set<std::string> scanned_before(size_t stage) const;
     // What it needs of a tensor that stage `reader` loads, axis by axis.
     std::vector<int64_t> needed_of(const std::string &tensor, size_t reader, const Path &path) const;
 

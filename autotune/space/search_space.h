@@ -5,15 +5,15 @@
 //   split     folds and scans: in pieces online, in passes, interleaved over lanes or the threads of a block ("team"), in chunks
 //   place     Maps: inlined or stored
 //   then, from the outputs back to the inputs, each stage:
-//   place     in any loop that encloses all of its consumers, or before them
+//   place     in any loop that encloses all of its consumers, or before them; a scan not where it would begin again in each iteration
 //   vector    the dim that runs in lanes; results that stay inside the kernel are stored along it
 //   micro     the register tile, within the target's registers
 //   tile      loops of a Map around the folds that are placed in it
 //   block, k  cache tiles and slices of a fold
-//   order     of the dims within a level
+//   order     of the dims within a level; whether a loop along a scan that is read stands inside the tiles of the other dims
 //   unroll    points of a fold or a scan that are written out
 //   tail      what a last tile does of which only a part is there: masked stores, or point by point
-//   parallel  how many outermost loops
+//   parallel  how many outermost loops; perhaps none, where a scan may go on with the first
 //   pack      copies of a fold's operands in the order in which it reads them, at any loop; of those that stay as they are, ahead of time
 //   instruction
 //   prefetch  of a stage that runs row by row inside another: the next row, or where this one goes

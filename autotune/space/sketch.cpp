@@ -234,6 +234,8 @@ void Sketch::ask_place(size_t i) {
         const Path path(around.begin(), around.begin() + static_cast<std::ptrdiff_t>(depth));
         const PlannedStage &host = plan_->stage(path.back().stage);
         const std::string &dim = plan_->loop(path.back()).dim;
+        const ScanPlace scans = s.view.scanned.empty() ? ScanPlace::whole : plan_->scan_place(i, path);
+        if (scans == ScanPlace::begins_again || (scans == ScanPlace::goes_on && space_.target.is_gpu())) continue;
         const bool reduced = contains(host.view.reduced, dim);
         if (reduced && plan_->loop(path.back()).text == dim && !runs_over_pieces(dim)) continue;  // element by element
         double points = 1;
@@ -244,6 +246,7 @@ void Sketch::ask_place(size_t i) {
         if (again > 8 && !shared) continue;
         const std::string text = plan_->text(path.back());
         answers.push_back({text, shared ? 1 / std::max(1.0, std::log2(again)) : 1 / std::max(1.0, again)});
+        if (scans == ScanPlace::goes_on) answers.back().prior *= 2;  // what is read again at once is never far away
         paths[text] = path;
     }
     // Nearest to the consumers last, where what is stored is least.

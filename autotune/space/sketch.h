@@ -52,6 +52,7 @@ private:
     void ask_instruction(PlannedStage &s, Tiles &t, Knobs &k);
     void ask_register_tile(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_levels(PlannedStage &s, const Tiles &t, Knobs &k);
+    std::string ask_scan_inside(const PlannedStage &s, const std::vector<std::string> &free, const std::vector<std::string> &tiled);
     void ask_loops(PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k);
     void ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k);

@@ -15,7 +15,7 @@ void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
     if (k.micro.count(t.vector)) statements /= t.lanes;
     for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
         if (runs_over_pieces(*d)) continue;
-        int64_t points = k.k.count(*d) ? k.k.at(*d) : plan_->extent(*d);
+        int64_t points = k.k.count(*d) ? k.k.at(*d) : *d == s.view.scanned ? s.sizes.at(*d) : plan_->extent(*d);
         if (*d == t.group) points /= find_instruction(*k.instruction)->group;
         std::vector<Answer> answers = {{"1", 1}};
         auto add = [&](int64_t several, double prior) {

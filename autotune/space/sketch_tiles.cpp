@@ -76,7 +76,10 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
         return lanes;
     };
     const std::string &name = s.view.stage->name;
-    std::vector<Answer> answers = {{"none", 0.01}};
+    // Lanes along a scan keep it from going on row by row.
+    const std::set<std::string> scanned = plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0)));
+    const bool along_scan = std::any_of(s.view.pure.begin(), s.view.pure.end(), [&](const auto &d) { return scanned.count(d) > 0; });
+    std::vector<Answer> answers = {{"none", along_scan ? 0.3 : 0.01}};
     for (const std::string &d : s.view.pure) {
         const bool part = lanes_along(d) < full;
         if (part && lanes_along(d) < 4) continue;
@@ -224,6 +227,15 @@ std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::
     return words_of(ask(stage, "order." + level, answers));
 }
 
+// Of the dims that no level cuts, one along which a scan runs may stand inside the tiles of the others: the scan then goes on in registers.
+std::string Sketch::ask_scan_inside(const PlannedStage &s, const std::vector<std::string> &free, const std::vector<std::string> &tiled) {
+    const std::set<std::string> scanned = plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0)));
+    for (const std::string &d : free)
+        if (scanned.count(d) && !tiled.empty() && s.sizes.at(d) > 1)
+            return ask(s.view.stage->name, "order.scan", {{"outside:" + d, 1}, {"inside:" + d, 1}}).starts_with("inside") ? d : "";
+    return "";
+}
+
 // Outermost the dims that no level cuts, then the levels; what is left of each dim comes point by point inside.
 void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
     const std::string &name = s.view.stage->name;
@@ -235,6 +247,8 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (is_tiled(d)) tiled.push_back(d);
         else if (d != t.vector) free.push_back(d);
     }
+    const std::string along = ask_scan_inside(s, free, tiled);
+    std::erase(free, along);
     std::vector<std::string> blocked;
     for (const std::string &d : tiled)
         if (k.block.count(d)) blocked.push_back(d);
@@ -249,6 +263,7 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
         if (k.micro.count(d)) loops.push_back({"micro", d});
         if (!tile && !k.micro.count(d)) loops.push_back({"", d});
     }
+    if (!along.empty()) loops.push_back({"", along});
     // A fold over pieces encloses what each piece is made of.
     for (const std::string &d : s.view.reduced)
         if (runs_over_pieces(d)) loops.push_back({"", d});
@@ -282,9 +297,11 @@ void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
         answers.push_back({std::to_string(n + 1), enough ? 0.1 : 1});
         enough |= count >= wanted;
     }
-    if (answers.empty() || s.view.updates) answers.insert(answers.begin(), {"0", 0.1});
+    // A scan goes on with a serial loop only.
+    const bool scans = !s.loops.empty() && plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0))).count(s.loops[0].dim) > 0;
+    if (answers.empty() || s.view.updates || scans) answers.insert(answers.begin(), {"0", scans ? 1 : 0.1});
     const size_t outermost = static_cast<size_t>(std::stoll(ask(s.view.stage->name, "parallel", answers)));
-    for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text);
+    for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text), s.loops[n].parallel = true;
 }
 
 // Row by row, inside another stage or by itself: later rows of what it reads, and where rows go that are written later.

@@ -9,6 +9,7 @@
 #include "compiler/lower/loops/point_loops.h"
 #include "compiler/lower/loops/tile_loops.h"
 #include "compiler/lower/loops/vector_loops.h"
+#include "compiler/lower/place/carries.h"
 #include "support/containers/alternatives.h"
 
 namespace tessera {
@@ -25,16 +26,21 @@ static Built innermost(const Lowering &lowering, const Cursor &at, const Scope &
     return body;
 }
 
-static Built next_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
-    Cursor at = before;
+static Built one_loop(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
     const LoopName &loop = at.loop();
     const StageNest &nest = *at.nest;
-    if (!at.pieces.count(loop.dim)) at.pieces[loop.dim] = whole_at_loop(lowering, scope, at.stage(), loop.dim, at.pieces);
     if (const auto tile = tile_of(nest.knobs, loop)) return over_tiles(lowering, at, scope, names, *tile);
     const bool is_inside_fold = is_fold(at.stage()) && at.position >= nest.fold_at;
     if (const auto lanes = lanes_along(nest.step, loop.dim); lanes && !is_inside_fold)
         return over_vectors(lowering, at, scope, names, *lanes);
     return over_points(lowering, at, scope, names);
+}
+
+static Built next_loop(const Lowering &lowering, const Cursor &before, const Scope &scope, Names &names) {
+    Cursor at = before;
+    const std::string &dim = at.loop().dim;
+    if (!at.pieces.count(dim)) at.pieces[dim] = whole_at_loop(lowering, scope, at.stage(), dim, at.pieces);
+    return with_carries(lowering, at, scope, names, [&](const Scope &inside) { return one_loop(lowering, at, inside, names); });
 }
 
 Built build(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {

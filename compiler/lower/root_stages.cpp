@@ -51,7 +51,7 @@ struct Roots {
     }
     void add_stage(const Stage &stage) {
         std::vector<Buffer> buffers;
-        for (const Tensor &t : lowering.results(stage))
+        for (const Tensor &t : lowering.stored_results(stage))
             if (!outputs.count(t.name)) store(t, store_root(lowering, scope, stage, t), buffers);
         Built nest = loops_or_scatter(lowering, stage, scope, names);
         has_border_version |= nest.has_border_version;

@@ -7,6 +7,9 @@ namespace tessera::test {
 // `lanes`: f32 in one vector of the target.
 std::vector<Case> library_cases(int64_t lanes);
 
+// Scans that go on with a loop of their readers. library_cases has one or two ways of scanning for each kind of loop.
+std::vector<Case> scan_cases(int64_t lanes, bool every_way);
+
 // The same for targets that are GPUs.
 std::vector<Case> gpu_cases();
 // A CPU's schedule without what only CPUs have: threads share out what was in vectors and in register tiles.

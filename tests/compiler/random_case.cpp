@@ -87,6 +87,12 @@ private:
                 else if (s.choice / 32 % 2)
                     segments = f.tile(variable(over) / Expr(3), {dim(over)}),
                     begins = "f.tile(variable(\"" + over + "\") / Expr(3), {" + over + "})";
+                // Of Welford's scan the mean is read, which needs the count and not the squares.
+                if (s.choice / 64 % 2)
+                    return named(f.scan_parts(welford_monoid(DType::f32), {a}, dim(over), inclusive,
+                                              backward ? ScanDirection::backward : ScanDirection::forward, segments)[1],
+                                 "f.scan_parts(welford_monoid(DType::f32), {" + ta + "}, " + over + ", " + (inclusive ? "true" : "false") +
+                                     ", " + direction + ", " + begins + ")[1]");
                 return named(f.scan(sum_monoid(DType::f32), a, dim(over), inclusive,
                                     backward ? ScanDirection::backward : ScanDirection::forward, segments),
                              "f.scan(sum_monoid(DType::f32), " + ta + ", " + over + ", " + (inclusive ? "true" : "false") + ", " +
@@ -273,7 +279,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t la
     c.name = name;
     for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++)
         c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6),
-                           static_cast<int>(random() % 6), static_cast<int>(random() % 64)});
+                           static_cast<int>(random() % 6), static_cast<int>(random() % 128)});
     c.stages = Scheduler(random, lanes).of(build(c).algorithm);
     for (int i = 0; i < 3; i++)
         c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});

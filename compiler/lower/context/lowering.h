@@ -24,6 +24,8 @@ struct Lowering {
 
     const StageFacts &facts(const Stage &stage) const { return stages.at(&stage); }
     const std::vector<Tensor> &results(const Stage &stage) const { return stages.at(&stage).results; }
+    // Those that are stored: of a scan, what somebody reads.
+    std::vector<Tensor> stored_results(const Stage &stage) const;
     // What the schedule states for the stage; no knobs where it says nothing.
     const Knobs &knobs(const std::string &stage) const;
     // A dim as a schedule calls it.

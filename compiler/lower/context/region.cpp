@@ -60,11 +60,16 @@ Piece span(const Expr &e, const Pieces &pieces, const Bounds &facts) {
 }
 
 Piece unite(const Piece &a, const Piece &b, const Bounds &facts) {
-    if (!a.size.defined() || !b.size.defined()) return {};
+    if (!a.size.defined() || !b.size.defined()) {
+        Piece unknown;
+        unknown.again = a.again || b.again;
+        return unknown;
+    }
     Piece result = a;
     result.padded = a.padded || b.padded;
     result.since = std::max(a.since, b.since);
     result.whole = a.whole || b.whole;
+    result.again = a.again || b.again;
     if (equal(a.lo, b.lo) && equal(a.size, b.size)) return result;
     result.lo = simplify(min(a.lo, b.lo), facts);
     Expr end = simplify(max(a.lo + a.size, b.lo + b.size), facts);

@@ -16,6 +16,8 @@ struct Piece {
     int since = 0;  // padded: the depth of the loop that padded it
     // Of what a tile needs: all of the dim and nothing past its end, whichever tile it is, points to spare included.
     bool whole = false;
+    // Of a scan that would begin here: its reader finds another part of it in each iteration of the loops around.
+    bool again = false;
 };
 
 using Pieces = std::map<std::string, Piece>;

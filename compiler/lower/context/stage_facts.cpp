@@ -10,6 +10,11 @@ bool is_spatial(const Stage &stage, const std::string &dim) {
     return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
 }
 
+bool runs_backward(const Stage &stage, const std::string &dim) {
+    auto *scan = std::get_if<Scan>(&stage.body);
+    return scan && scan->dim == dim && scan->direction == ScanDirection::backward;
+}
+
 bool writes_apart(const Stage &stage, const std::string &dim) {
     const std::vector<const Write *> writes = writes_of(stage);
     return std::all_of(writes.begin(), writes.end(), [&](const Write *write) {
@@ -18,14 +23,55 @@ bool writes_apart(const Stage &stage, const std::string &dim) {
     });
 }
 
-static FoldOrder fold_order(const Monoid &m) {
-    std::vector<std::set<size_t>> reads(m.parts.size());
+std::set<std::string> tensors_read(const Algorithm &algorithm) {
+    std::set<std::string> read(algorithm.outputs.begin(), algorithm.outputs.end());
+    map_expressions(algorithm, [&](const Expr &root) {
+        walk(root, [&](const Expr &e) {
+            if (e.kind() == ExprKind::load) read.insert(e->name);
+        });
+        return root;
+    });
+    for (const Call &call : algorithm.calls)
+        for (const auto &[argument, tensor] : call.tensors) read.insert(tensor);
+    return read;
+}
+
+// Of each part, those whose old values its step uses.
+using PartReads = std::vector<std::set<size_t>>;
+
+static PartReads part_reads(const Monoid &m) {
+    PartReads reads(m.parts.size());
     for (size_t p = 0; p < m.parts.size(); p++)
         walk(m.step[p], [&](const Expr &n) {
             if (n.kind() == ExprKind::left) reads[p].insert(static_cast<size_t>(n->number));
         });
+    return reads;
+}
+
+// A slice of a reduction goes on from results, so all that step are stored there.
+static LiveParts live_parts(const Stage &stage, const std::vector<Tensor> &results, const std::set<std::string> &read,
+                            const PartReads &reads) {
+    LiveParts live;
+    for (const Tensor &t : results) live.stored.push_back(read.count(t.name) > 0);
+    if (std::none_of(live.stored.begin(), live.stored.end(), [](bool s) { return s; })) live.stored.assign(results.size(), true);
+    std::vector<bool> steps = live.stored;
+    auto spread = [&] {
+        bool more = false;
+        for (size_t p = 0; p < steps.size(); p++)
+            for (size_t q : reads[p])
+                if (steps[p] && !steps[q]) steps[q] = more = true;
+        return more;
+    };
+    while (spread()) {}
+    if (!std::holds_alternative<Scan>(stage.body)) live.stored = steps;
+    for (size_t p = 0; p < steps.size(); p++)
+        if (steps[p]) live.stepped.push_back(p);
+    return live;
+}
+
+static FoldOrder fold_order(const std::vector<size_t> &parts, const PartReads &reads) {
     FoldOrder order;
-    for (size_t p = 0; p < m.parts.size(); p++) order.together.push_back(p);
+    order.together = parts;
     while (true) {
         auto next = std::find_if(order.together.begin(), order.together.end(), [&](size_t p) {
             return std::none_of(order.together.begin(), order.together.end(), [&](size_t q) { return q != p && reads[q].count(p); });
@@ -62,7 +108,7 @@ static std::vector<Expr> invariants_of(const Monoid &m, size_t part, const std::
     return found;
 }
 
-StageFacts facts_of(const Stage &stage) {
+StageFacts facts_of(const Stage &stage, const std::set<std::string> &read) {
     StageFacts facts;
     facts.results = results_of(stage);
     for (const Expr &e : expressions_of(stage))
@@ -71,7 +117,9 @@ StageFacts facts_of(const Stage &stage) {
         });
     if (!is_fold(stage)) return facts;
     const Monoid &monoid = monoid_of(stage);
-    facts.order = fold_order(monoid);
+    const PartReads reads = part_reads(monoid);
+    facts.live = live_parts(stage, facts.results, read, reads);
+    facts.order = fold_order(facts.live.stepped, reads);
     for (size_t part = 0; part < monoid.parts.size(); part++) facts.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
     return facts;
 }

@@ -1,5 +1,6 @@
 // What is known of a stage by itself, found once for each.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,19 +17,31 @@ struct FoldOrder {
     bool by_point = true;
 };
 
+// Which parts of a fold are computed at all.
+struct LiveParts {
+    std::vector<size_t> stepped;  // those that somebody reads, and those that their steps use
+    std::vector<bool> stored;     // of each part, whether its result is
+};
+
 struct StageFacts {
     std::vector<Tensor> results;
     std::vector<Expr> loads;  // of each of its expressions, operands first
-    FoldOrder order;          // of a fold
+    LiveParts live;           // of a fold
+    FoldOrder order;          // of its live parts
     // Of each part of a fold, what its step computes alike for all points of the part's own dims: the outermost operations that use
     // none of those dims, each once. They are computed once for each point of the tile.
     std::vector<std::vector<Expr>> invariants;
 };
 
-StageFacts facts_of(const Stage &stage);
+// `read`: the tensors that somebody reads.
+StageFacts facts_of(const Stage &stage, const std::set<std::string> &read);
+// Those that stages, calls, extents of dims or the caller read.
+std::set<std::string> tensors_read(const Algorithm &algorithm);
 
 // Whether the dim is one of the stage's own, and not one that it folds.
 bool is_spatial(const Stage &stage, const std::string &dim);
+// Whether the stage's loop over the dim goes from its last point to its first.
+bool runs_backward(const Stage &stage, const std::string &dim);
 // Whether iterations over the dim write to elements of their own. A write's do where the dim is an index of its state by itself.
 bool writes_apart(const Stage &stage, const std::string &dim);
 

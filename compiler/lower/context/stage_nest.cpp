@@ -17,6 +17,16 @@ std::optional<int64_t> tile_of(const Knobs &k, const LoopName &loop) {
     return level == k.levels.end() ? std::nullopt : find_extent(level->second, loop.dim);
 }
 
+bool names_loop(const Place &place, const StageNest &nest, size_t position) {
+    const LoopName &loop = nest.loops[position];
+    if (place.kind != Place::Kind::at || place.stage != nest.stage->name) return false;
+    if (place.loop == loop.text()) return true;
+    if (place.loop != loop.level) return false;
+    for (size_t i = position + 1; i < nest.loops.size(); i++)
+        if (nest.loops[i].level == place.loop) return false;
+    return true;
+}
+
 static bool is_tiled(const Knobs &k, const std::string &dim) {
     return k.block.count(dim) || k.k.count(dim) || k.micro.count(dim) ||
            std::any_of(k.levels.begin(), k.levels.end(), [&](const auto &level) { return level.second.count(dim) > 0; });

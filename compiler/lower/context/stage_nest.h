@@ -9,6 +9,9 @@ StageNest root_nest(const Lowering &lowering, const Stage &stage, const Pieces &
 // Of a stage inside the loops of another one.
 StageNest placed_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces, const StageNest &around);
 
+// Whether the place is that loop of the nest. A level alone names the innermost of its loops.
+bool names_loop(const Place &place, const StageNest &nest, size_t position);
+
 // The tile that the loop goes over; nothing where it goes point by point.
 std::optional<int64_t> tile_of(const Knobs &knobs, const LoopName &loop);
 

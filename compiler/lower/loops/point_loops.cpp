@@ -8,11 +8,6 @@
 
 namespace tessera {
 
-static bool runs_backward(const Stage &stage, const std::string &dim) {
-    auto *scan = std::get_if<Scan>(&stage.body);
-    return scan && scan->dim == dim && scan->direction == ScanDirection::backward;
-}
-
 // Slices of a reduction continue what earlier ones accumulated; single points of it outside the accumulators do not.
 static void check_accumulates(const Cursor &at) {
     const Stage &stage = at.stage();

@@ -27,7 +27,7 @@ static Built versions(const Expr &condition, const Scope &scope, Names &names, c
 // What has to hold for no load of the fold to need its guard anywhere in the pieces; true where there is nothing to tell apart.
 static Expr needs_no_guards(const Lowering &lowering, const Cursor &at, const Scope &scope) {
     Expr all = constant_int(DType::boolean, 1);
-    if (!lowering.tells_borders || !is_fold(at.stage())) return all;
+    if (!lowering.tells_borders || !is_fold(at.stage()) || at.fold.begins_carries) return all;
     Pieces pieces = at.pieces;
     for (const LoopName &loop : at.nest->loops)
         if (!pieces.count(loop.dim)) pieces[loop.dim] = whole_under_where(lowering, scope, at.stage(), loop.dim, pieces);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/lower/context/extents.h"
+#include "compiler/lower/place/storage.h"
 
 namespace tessera {
 
@@ -10,6 +11,15 @@ static std::vector<std::string> dims_of_result(const Lowering &lowering, const S
     for (const Tensor &t : lowering.results(stage))
         if (t.name == tensor) return t.dims;
     return {};
+}
+
+// Whether the index has other values in other iterations of the loops around.
+static bool moves_with_loops(const Expr &index, const Pieces &pieces) {
+    const std::set<std::string> used = variables_in(index);
+    return std::any_of(used.begin(), used.end(), [&](const std::string &name) {
+        auto piece = pieces.find(name);
+        return piece != pieces.end() && !variables_in(piece->second.lo).empty();
+    });
 }
 
 // What the load needs of a producer's dims where the loading stage's dims are those pieces.
@@ -21,10 +31,13 @@ static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, c
     Pieces needed;
     for (size_t i = 0; i < dims.size(); i++) {
         const std::string &d = dims[i];
-        Piece p = span(resolve(lowering, scope, load->args[i]), pieces, facts);
+        const Expr index = resolve(lowering, scope, load->args[i]);
+        Piece p = span(index, pieces, facts);
+        const bool begins = scanned_dim(producer) == d && !goes_on(lowering, scope, producer);
         if (!p.size.defined() || variables_in(p.lo).count(d)) p = whole(lowering, scope, d, pieces), p.whole = true;
         // A scan starts at its start.
-        if (scanned_dim(producer) == d) p = whole(lowering, scope, d, needed), p.whole = true;
+        else if (begins && variables_in(p.lo).empty()) p = whole(lowering, scope, d, needed), p.whole = true;
+        p.again = begins && moves_with_loops(index, pieces);
         // What lies outside of the tensor is never needed, even where the load says so only by its fold's condition.
         const Expr all = whole(lowering, scope, d, needed).size;
         if (p.padded) {

@@ -4,22 +4,12 @@
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/stage_nest.h"
+#include "compiler/lower/place/carries.h"
 #include "compiler/lower/place/demand.h"
 #include "compiler/lower/place/storage.h"
 #include "support/text/error.h"
 
 namespace tessera {
-
-// A level alone names the innermost of its loops.
-static bool names_loop(const Place &place, const StageNest &nest, size_t position) {
-    const LoopName &loop = nest.loops[position];
-    if (place.kind != Place::Kind::at || place.stage != nest.stage->name) return false;
-    if (place.loop == loop.text()) return true;
-    if (place.loop != loop.level) return false;
-    for (size_t i = position + 1; i < nest.loops.size(); i++)
-        if (nest.loops[i].level == place.loop) return false;
-    return true;
-}
 
 bool has_producers(const Lowering &lowering, const Cursor &at) {
     for (const Stage &stage : lowering.algorithm.stages) {
@@ -75,9 +65,14 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
         throw UserError("schedule.place", stage.name + ": it is placed at " + text_of_place(at) +
                                               ", and nothing there loads it; place it where its consumer is.");
     check_reads_of_update(lowering, at, stage, pieces);
+    check_goes_on(at, stage, pieces);
     const StageNest nest = placed_nest(lowering, stage, pieces, *at.nest);
-    for (const Tensor &result : lowering.results(stage)) {
-        Stored stored = store_placed(lowering, scope, stage, nest.knobs, result, pieces, names);
+    for (const Tensor &result : lowering.stored_results(stage)) {
+        if (const std::optional<Stored> carried = result_in_carry(lowering, scope, stage, result, pieces)) {
+            scope.store(result.name, *carried);
+            continue;
+        }
+        Stored stored = store_placed(lowering, scope, stage, nest.knobs, result, pieces, ".tile", names);
         buffers.push_back(stored.buffer);
         scope.store(result.name, std::move(stored));
     }
@@ -89,10 +84,10 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
 }
 
 Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
-    std::vector<const Stage *> here;
+    std::vector<const Stage *> here;  // none where nothing is computed yet
     for (const Stage &stage : lowering.algorithm.stages) {
         const Knobs &k = lowering.knobs(stage.name);
-        if (k.place && names_loop(*k.place, *at.nest, at.position)) here.push_back(&stage);
+        if (!at.fold.begins_carries && k.place && names_loop(*k.place, *at.nest, at.position)) here.push_back(&stage);
     }
     Cursor next = at;
     next.position++;

@@ -82,9 +82,20 @@ Stored store_root(const Lowering &lowering, const Scope &scope, const Stage &sta
     return stored_pieces(lowering, scope, stage, lowering.knobs(stage.name), result, pieces, result.name);
 }
 
+Tensor carried(const Tensor &result) {
+    Tensor carry = result;
+    carry.name = "carry of " + result.name;  // no tensor has such a name
+    return carry;
+}
+
+bool goes_on(const Lowering &lowering, const Scope &scope, const Stage &stage) {
+    const size_t first = lowering.facts(stage).live.stepped.front();
+    return scope.find(carried(lowering.results(stage)[first]).name) != nullptr;
+}
+
 Stored store_placed(const Lowering &lowering, const Scope &scope, const Stage &stage, const Knobs &knobs, const Tensor &result,
-                    const Pieces &pieces, Names &names) {
-    Stored stored = stored_pieces(lowering, scope, stage, knobs, result, pieces, names.unique(result.name + ".tile"));
+                    const Pieces &pieces, const std::string &suffix, Names &names) {
+    Stored stored = stored_pieces(lowering, scope, stage, knobs, result, pieces, names.unique(result.name + suffix));
     stored.buffer.space = lowering.mapping->near_space(stored.buffer);
     return stored;
 }

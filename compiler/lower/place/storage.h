@@ -11,9 +11,15 @@ Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tenso
 Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor &tensor);
 // A workspace buffer for all of a root stage's result.
 Stored store_root(const Lowering &lowering, const Scope &scope, const Stage &stage, const Tensor &result);
-// A buffer for the pieces of a placed stage's result. UserError schedule.place where their sizes have no bound, schedule.layout.
+// What a scan has folded of a part before an iteration of the loop that it goes on with: the tensor as which a scope knows it, which has
+// one point along the scan.
+Tensor carried(const Tensor &result);
+// Whether the scope has that: the scan goes on with a loop around (carries.h).
+bool goes_on(const Lowering &lowering, const Scope &scope, const Stage &scan);
+// A buffer for the pieces of a placed stage's result, or of what it carries, whose name ends in the suffix. UserError schedule.place where
+// their sizes have no bound, schedule.layout.
 Stored store_placed(const Lowering &lowering, const Scope &scope, const Stage &stage, const Knobs &knobs, const Tensor &result,
-                    const Pieces &pieces, Names &names);
+                    const Pieces &pieces, const std::string &suffix, Names &names);
 
 // Whether what a tile has past its limit must not be stored: a buffer of ours has room for whole tiles; an argument has not.
 bool store_is_guarded(const Scope &scope, const Tensor &result);
