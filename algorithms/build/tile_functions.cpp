@@ -96,6 +96,18 @@ Tile floor(const Tile &x) { return like(x, floor(x.value())); }
 Tile ceil(const Tile &x) { return like(x, operation(Op::ceil, {x.value()})); }
 Tile round(const Tile &x) { return like(x, round(x.value())); }
 Tile trunc(const Tile &x) { return like(x, operation(Op::trunc, {x.value()})); }
+
+Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments) {
+    if (arguments.empty()) throw UserError("functions.type", function->name + ": expected a tile for each argument, got none.");
+    Operands values;
+    Tile shape = arguments[0];
+    for (const Tile &t : arguments) {
+        values.push_back(t.value());
+        shape = Tile(builder_of(shape, t), shape.value(), both(shape, t));
+    }
+    return like(shape, applied(function, std::move(values)));
+}
+
 Tile exp(const Tile &x) { return like(x, exp(x.value())); }
 Tile exp_nonpositive(const Tile &x) { return like(x, exp_nonpositive(x.value())); }
 

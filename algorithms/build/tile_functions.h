@@ -71,6 +71,8 @@ Tile relu(const Tile &x);
 Tile gelu(const Tile &x);
 Tile gelu_tanh(const Tile &x);
 Tile silu(const Tile &x);
+// A function of your own (make_function), point by point.
+Tile applied(const FunctionRef &function, const std::vector<Tile> &arguments);
 
 // Another order of dims (the last two exchanged); no data moves.
 Tile transpose(const Tile &x);

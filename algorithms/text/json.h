@@ -8,7 +8,8 @@
 //     "stages": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
 //                {"name": "y", "dims": ["M", "N"], "map": e},
 //                {"name": "put", "dims": ["N"], "update": {"state": "s", "index": [e], "value": e}},
-//                {"name": "both", "dims": ["N"], "values": [{"value": e}, {"state": "s", "index": [e], "value": e}], "results": ["z", ""]}],
+//                {"name": "both", "dims": ["N"], "results": ["z", ""],
+//                 "values": [{"value": e}, {"state": s, "index": [e], "value": e}]}],
 //     "callees": [{"name": …, …}], "calls": [{"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}],
 //     "outputs": ["y"], "numerics": {…}, "effects": ["memory"] }
 #pragma once

@@ -26,8 +26,8 @@ constexpr int64_t max_tile = 65536;
 constexpr int64_t max_extent = INT32_MAX - max_tile;  // TESS_MAX_ELEMENTS of runtime/tessera.h
 
 // Where a stage is computed: in full before its consumers (root), substituted into them (inlined), or inside a
-// consumer's loop, in the region that the loop's body needs. `loop` is a level ("micro": inside its innermost loop) or a
-// level and a dim ("block.N").
+// consumer's loop, in the region that the loop's body needs (at), or in all loops of another stage of the same dims (beside). `loop` is a
+// level ("micro": inside its innermost loop) or a level and a dim ("block.N").
 struct Place {
     enum class Kind : uint8_t { root, inlined, at, beside } kind = Kind::root;
     std::string stage, loop;  // at; beside: the stage alone

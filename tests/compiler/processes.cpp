@@ -13,8 +13,6 @@
 
 namespace tessera::test_processes {
 
-using namespace tessera::test;
-
 TEST_CASE("jobs leave what they wrote and nothing else") {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("tessera-processes-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);

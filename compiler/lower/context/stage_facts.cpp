@@ -69,7 +69,7 @@ static LiveParts live_parts(const Stage &stage, const std::vector<Tensor> &resul
     return live;
 }
 
-static FoldOrder fold_order(const std::vector<size_t> &parts, const PartReads &reads) {
+static FoldOrder fold_order(const Monoid &m, const std::vector<size_t> &parts, const PartReads &reads) {
     FoldOrder order;
     order.together = parts;
     while (true) {
@@ -119,7 +119,7 @@ StageFacts facts_of(const Stage &stage, const std::set<std::string> &read) {
     const Monoid &monoid = monoid_of(stage);
     const PartReads reads = part_reads(monoid);
     facts.live = live_parts(stage, facts.results, read, reads);
-    facts.order = fold_order(facts.live.stepped, reads);
+    facts.order = fold_order(monoid, facts.live.stepped, reads);
     for (size_t part = 0; part < monoid.parts.size(); part++) facts.invariants.push_back(invariants_of(monoid, part, inputs_of(stage)));
     return facts;
 }

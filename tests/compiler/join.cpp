@@ -1,0 +1,105 @@
+#include "compiler/rewrite/join.h"
+
+#include <catch2/catch.hpp>
+
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/reference.h"
+#include "algorithms/library/library.h"
+#include "algorithms/text/print.h"
+#include "algorithms/verify/verify.h"
+#include "compiler/lower/lower.h"
+#include "support/text/error.h"
+
+namespace tessera::test_join {
+
+namespace {
+
+KnobsByStage beside(const std::vector<std::pair<std::string, std::string>> &pairs) {
+    KnobsByStage stages;
+    for (const auto &[guest, host] : pairs) stages[guest].place = Place{Place::Kind::beside, host, ""};
+    return stages;
+}
+
+Algorithm joined(const Algorithm &a, const std::vector<std::pair<std::string, std::string>> &pairs) {
+    KnobsByStage stages = beside(pairs);
+    return join_stages(a, stages, {a, {}});
+}
+
+void refused(const Algorithm &a, const std::vector<std::pair<std::string, std::string>> &pairs, const std::string &words) {
+    CHECK_THROWS_WITH(lower(a, beside(pairs), target_named("x86-64")), "error[schedule.join]: " + words);
+}
+
+}  // namespace
+
+TEST_CASE("updates that are joined read every array once") {
+    const Algorithm a =
+        joined(library::adamw({}), {{"first", "update_w"}, {"second", "update_w"}, {"update_m", "first"}, {"update_v", "second"}});
+    verify(a);
+    REQUIRE(a.stages.size() == 1);
+    CHECK(a.stages[0].name == "update_w");
+    CHECK(a.stages[0].results == std::vector<std::string>{"", "", "", "", ""});
+    const std::vector<Value> &values = std::get<Map>(a.stages[0].body).values;
+    CHECK(to_string(values[2].value) == "w[N]*$decay - $step*(left.0/(sqrt(left.1)*$scale + $epsilon))");
+    CHECK((to_string(values[3].value) == "left.0" && values[3].to->state == "m"));
+    CHECK((to_string(values[4].value) == "left.1" && values[4].to->state == "v"));
+}
+
+TEST_CASE("what is joined keeps its meaning where states are read and written in turn") {
+    Builder f("turns");
+    const Dim N = f.dim("N");
+    const Tile s = f.state("s", {N}), t = f.state("t", {N}), x = f.input("x", {N});
+    f.update("first", s, {f.index(N)}, s + x);
+    f.update("second", t, {f.index(N)}, s * t);  // s as it is after the first
+    const Tile old = (s * 2.0).named("old");
+    f.update("third", x.builder().state("u", {N}), {f.index(N)}, old + t);
+    const Algorithm a = f.build();
+    const Algorithm one = joined(a, {{"first", "third"}, {"second", "third"}, {"old", "third"}});
+    REQUIRE(one.stages.size() == 1);
+    const auto run = [&](const Algorithm &algorithm) {
+        std::map<std::string, Array> all = {{"x", Array(DType::f32, {3}, {1, 2, 3})},
+                                            {"s", Array(DType::f32, {3}, {4, 5, 6})},
+                                            {"t", Array(DType::f32, {3}, {7, 8, 9})},
+                                            {"u", Array(DType::f32, {3}, {0, 0, 0})}};
+        const auto results = evaluate(algorithm, all);
+        std::vector<std::vector<double>> values;
+        for (const char *name : {"s", "t", "u"}) values.push_back(results.at(name).values());
+        return values;
+    };
+    CHECK(run(one) == run(a));
+    CHECK(run(a)[1] == std::vector<double>{35, 56, 81});
+}
+
+TEST_CASE("stages that cannot share loops are refused with words") {
+    Builder f("mixed");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N}), s = f.state("s", {N}), v = f.input("v", {N});
+    const Tile sums = sum(x, N).named("sums"), shares = (x / sums).named("shares");          // (M), (M, N)
+    const Tile columns = sum(shares, M).named("columns"), v2 = (v * v).named("v2");          // (N), (N)
+    const Tile next = v2.at({{"N", extent("N") - 1 - variable("N")}}, {"N"}).named("next");  // (N)
+    const Tile far = f.tile(load("s", DType::f32, {extent("N") - 1 - variable("N")}), {N});  // (N)
+    f.update("put", s, {f.index(N)}, v);
+    const Algorithm a = f.output("y", shares).output("z", columns + next).output("reversed", far * v2).build();
+    refused(
+        a, {{"sums", "shares"}},
+        "sums: it cannot share the loops of 'shares': the one is a fold and the other is none, or folds in another way. Place it at root.");
+    refused(a, {{"sums", "columns"}},
+            "columns: it cannot share the loops of 'columns': it needs 'shares', which needs one of the two and "
+            "would run after both. Place it at root.");
+    refused(a, {{"shares", "v2"}},
+            "shares: it cannot share the loops of 'v2': its dims are M, N, and the other's are N. Place it at root.");
+    refused(a, {{"next", "v2"}},
+            "next: it cannot share the loops of 'v2': it reads v2[|N| - 1 - N], which is of another point. Place it "
+            "at root.");
+    refused(a, {{"put", "reversed"}},
+            "reversed: it cannot share the loops of 'reversed': it reads s[|N| - 1 - N] after 's' was written, "
+            "which is another element. Place it at root.");
+    refused(a, {{"put", "none"}},
+            "put: it cannot share the loops of 'none': there is no such stage. The schedule's stages are those of its "
+            "algorithm.");
+    refused(a, {{"v2", "next"}, {"next", "v2"}},
+            "v2: it cannot share the loops of 'v2': they are beside each other in a circle. Give one of "
+            "them loops of its own.");
+}
+
+}  // namespace tessera::test_join

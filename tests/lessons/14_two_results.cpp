@@ -1,0 +1,53 @@
+// Lesson 14: a kernel with two results.
+//
+// An algorithm says what is computed, one stage after the other; that two of them share their loops is for a schedule to say. A stage
+// "beside" another one is computed in the other's loops, point by point: what both read is read once, and what one of them reads of the
+// other never goes through memory. Here x and y are read once, and both their sum and the gated sum are written.
+#include <cstdio>
+
+#include "algorithms/build/tile_functions.h"
+#include "algorithms/evaluate/array.h"
+#include "compiler/interpret/interpret.h"
+#include "compiler/lower/lower.h"
+#include "schedules/artifact/merge.h"
+#include "support/text/error.h"
+
+using namespace tessera;
+
+static Algorithm gated() {
+    Builder f("gated", numerics_named("f32"));
+    const Dim N = f.dim("N");
+    const Tile x = f.input("x", {N}), y = f.input("y", {N});
+    const Tile total = (x + y).named("total");                               // (N)
+    return f.output("gate", relu(total)).output("both", total * y).build();  // (N), (N)
+}
+
+int main() {
+    Library library;
+    const Schedule joined = Schedule("gated/joined")
+                                .stage("total", StageKnobs().place("beside both"))
+                                .stage("gate", StageKnobs().place("beside both"))
+                                .stage("both", StageKnobs().micro({{"N", 8}}).vector({{"N", 8}}));
+    const TileProgram program = lower(gated(), resolve(joined, library).stages, target_named("avx2"));
+    Array x(DType::f32, {3}, {1, -4, 2}), y(DType::f32, {3}, {2, 3, 5}), gate(DType::f32, {3}), both(DType::f32, {3});
+    interpret(program, {{"x", x.view("x")}, {"y", y.view("y")}, {"gate", gate.view("gate")}, {"both", both.view("both")}});
+    for (size_t i = 0; i < 3; i++) std::printf("gate %g, both %g\n", gate.values()[i], both.values()[i]);
+
+    // Stages of other dims, or that need each other at another point, have to run one after the other.
+    Builder f("rows", numerics_named("f32"));
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile z = f.input("z", {M, N}), sums = sum(z, N).named("sums");  // (M)
+    const Algorithm rows = f.output("share", z / sums).build();           // (M, N)
+    try {
+        lower(rows, resolve(Schedule("rows/joined").stage("sums", StageKnobs().place("beside share")), library).stages,
+              target_named("avx2"));
+    } catch (const UserError &e) { std::printf("\n%s\n", e.what()); }
+}
+
+// Output:
+// gate 3, both 6
+// gate 0, both -3
+// gate 7, both 35
+//
+// error[schedule.join]: sums: it cannot share the loops of 'share': the one is a fold and the other is none, or folds in another way. Place
+//> it at root.
