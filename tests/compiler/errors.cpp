@@ -196,7 +196,8 @@ TEST_CASE("places that are none") {
     refused(library::linear({}), {{"acc", with([](Knobs &k) {
                                        k.place = Place{Place::Kind::inlined, "", ""};
                                    })}},
-            {"error[schedule.inline]: acc: cannot be inlined: only a map of one value can be substituted into its consumers; place it at a consumer's "
+            {"error[schedule.inline]: acc: cannot be inlined: only a map of one value can be substituted into its consumers; place it at a "
+             "consumer's "
              "loop or at root."});
     refused(library::linear({}), {{"y", with([](Knobs &k) {
                                        k.place = Place{Place::Kind::inlined, "", ""};
