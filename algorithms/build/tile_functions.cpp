@@ -118,13 +118,26 @@ Tile pow(const Tile &x, const Tile &y) {
 
 Tile pow(const Tile &x, double y) { return pow(x, number(x, y)); }
 Tile pow(const Tile &x, int n) { return like(x, pow(x.value(), n)); }
+Tile expm1(const Tile &x) { return like(x, expm1(x.value())); }
 Tile log(const Tile &x) { return like(x, log(x.value())); }
+Tile log1p(const Tile &x) { return like(x, log1p(x.value())); }
+Tile sin(const Tile &x) { return like(x, sin(x.value())); }
+Tile cos(const Tile &x) { return like(x, cos(x.value())); }
+Tile atan(const Tile &x) { return like(x, atan(x.value())); }
+
+Tile atan2(const Tile &y, const Tile &x) {
+    const Tile joined = y * x;  // its dims, and that both are of one type
+    return like(joined, atan2(y.value(), x.value()));
+}
+
 Tile erf(const Tile &x) { return like(x, erf(x.value())); }
+Tile erfc(const Tile &x) { return like(x, erfc(x.value())); }
 Tile tanh(const Tile &x) { return like(x, tanh(x.value())); }
 Tile sigmoid(const Tile &x) { return like(x, sigmoid(x.value())); }
 Tile sqrt(const Tile &x) { return like(x, sqrt(x.value())); }
 Tile rsqrt(const Tile &x) { return like(x, rsqrt(x.value())); }
 Tile relu(const Tile &x) { return like(x, relu(x.value())); }
+Tile softplus(const Tile &x) { return like(x, softplus(x.value())); }
 Tile gelu(const Tile &x) { return like(x, gelu(x.value())); }
 Tile gelu_tanh(const Tile &x) { return like(x, gelu_tanh(x.value())); }
 Tile silu(const Tile &x) { return like(x, silu(x.value())); }

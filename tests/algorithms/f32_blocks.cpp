@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-Scalar evaluate(const Expr &e, const Scalar &input) {
-    if (e->functions) return evaluate(expand_functions(e), input);
+Scalar evaluate(const Expr &e, const Scalar &x, const Scalar &y) {
+    if (e->functions) return evaluate(expand_functions(e), x, y);
     std::unordered_map<const Expr::Node *, Scalar> values;
     walk(e, [&](const Expr &n) {
         Scalar args[3];
@@ -18,11 +18,11 @@ Scalar evaluate(const Expr &e, const Scalar &input) {
         Scalar &out = values[n.get()];
         switch (n.kind()) {
         case ExprKind::constant: out = n->value; break;
-        case ExprKind::input: out = input; break;
+        case ExprKind::input: out = n->number == 0 ? x : y; break;
         case ExprKind::operation: out = apply(n->op, args); break;
         case ExprKind::bitcast: out = bitcast(n.type(), args[0]); break;
         case ExprKind::cast: out = convert(n.type(), n->rounding, n->saturate, args[0]); break;
-        default: throw InternalError("a function of one value holds a " + to_string(n));
+        default: throw InternalError("a function of values holds a " + to_string(n));
         }
     });
     return values.at(e.get());
@@ -41,7 +41,7 @@ F32Blocks::F32Blocks(const Expr &e) {
                 else block.i[i] = static_cast<int32_t>(n->value.integer);
             }
         blocks_.push_back(block);
-        Step step{n.kind(), n->op, !n->args.empty() && is_float(n->args.back().type()), {}};
+        Step step{n.kind(), n->op, !n->args.empty() && is_float(n->args.back().type()), {}, n->number};
         for (size_t i = 0; i < n->args.size(); i++) step.args[i] = places.at(n->args[i].get());
         steps_.push_back(step);
     });
@@ -58,6 +58,7 @@ using Block = F32Blocks::Block;
     case Op::neg: EACH(f, -a.f[i]);
     case Op::abs: EACH(f, __builtin_fabsf(a.f[i]));
     case Op::sqrt: EACH(f, __builtin_sqrtf(a.f[i]));
+    case Op::floor: EACH(f, __builtin_floorf(a.f[i]));
     case Op::add: EACH(f, a.f[i] + b.f[i]);
     case Op::sub: EACH(f, a.f[i] - b.f[i]);
     case Op::mul: EACH(f, a.f[i] * b.f[i]);
@@ -82,6 +83,12 @@ static bool step_integer(Op op, Block &out, const Block &a, const Block &b, cons
     case Op::max: EACH(i, a.i[i] > b.i[i] ? a.i[i] : b.i[i]);
     case Op::bit_and: EACH(i, a.i[i] & b.i[i]);
     case Op::bit_or: EACH(i, a.i[i] | b.i[i]);
+    case Op::bit_xor: EACH(i, a.i[i] ^ b.i[i]);
+    case Op::logical_not: EACH(i, !a.i[i]);  // of truth values; no function here has it of integers
+    case Op::eq: EACH(i, a.i[i] == b.i[i]);
+    case Op::ne: EACH(i, a.i[i] != b.i[i]);
+    case Op::lt: EACH(i, a.i[i] < b.i[i]);
+    case Op::le: EACH(i, a.i[i] <= b.i[i]);
     case Op::shl: EACH(i, wrap(u(a.i[i]) << (b.i[i] & 31)));
     case Op::shr: EACH(i, a.i[i] >> (b.i[i] & 31));
     case Op::select: EACH(i, a.i[i] ? b.i[i] : c.i[i]);
@@ -101,14 +108,14 @@ static constexpr auto step_fused = step_plain;
 static constexpr bool fused = false;
 #endif
 
-const float *F32Blocks::run(const float *x) {
+const float *F32Blocks::run(const float *x, const float *y) {
     for (size_t s = 0; s < steps_.size(); s++) {
         const Step &step = steps_[s];
         Block &out = blocks_[s];
         const Block &a = blocks_[step.args[0]], &b = blocks_[step.args[1]], &c = blocks_[step.args[2]];
         switch (step.kind) {
         case ExprKind::constant: break;
-        case ExprKind::input: std::copy(x, x + lanes, out.f); break;
+        case ExprKind::input: std::copy_n(step.number == 0 ? x : y, lanes, out.f); break;
         case ExprKind::bitcast: out = a; break;
         case ExprKind::cast:
             for (int i = 0; i < lanes; i++) out.f[i] = static_cast<float>(a.i[i]);

@@ -9,8 +9,6 @@
 
 namespace tessera::test_ragged {
 
-using namespace tessera::test;
-
 TEST_CASE("offsets are taken into the flat dim, whatever they hold") {
     const RaggedRows rows = ragged_rows("R", "offsets", DType::i32, "S", "T");
     CHECK(to_string(rows.dim.size) == "max(max(min(index(offsets[S + 1]), |T|), 0) - max(min(index(offsets[S]), |T|), 0), 0)");

@@ -98,6 +98,15 @@ TEST_CASE("tile_functions: powers are those of expressions") {
     const Tile x = f.input("x", {M}), y = f.input("y", {N});
     CHECK(equal(pow(x, y).value(), pow(x.value(), y.value())));
     CHECK(pow(x, y).dims() == std::vector<std::string>{"M", "N"});
+    CHECK(equal(atan2(x, y).value(), atan2(x.value(), y.value())));
+    CHECK(atan2(x, y).dims() == std::vector<std::string>{"M", "N"});
+    CHECK(equal(sin(x).value(), sin(x.value())));
+    CHECK(equal(cos(x).value(), cos(x.value())));
+    CHECK(equal(atan(x).value(), atan(x.value())));
+    CHECK(equal(expm1(x).value(), expm1(x.value())));
+    CHECK(equal(log1p(x).value(), log1p(x.value())));
+    CHECK(equal(softplus(x).value(), softplus(x.value())));
+    CHECK(equal(erfc(x).value(), erfc(x.value())));
     CHECK(equal(pow(x, 0.5).value(), pow(x.value(), constant(DType::f32, 0.5))));
     CHECK(equal(pow(x, 3).value(), pow(x.value(), 3)));
     CHECK(equal(exp_nonpositive(x).value(), exp_nonpositive(x.value())));
