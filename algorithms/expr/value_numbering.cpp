@@ -14,15 +14,26 @@ static std::string bits_of(const Scalar &s) {
 }
 
 // The name comes last, so that no character in it can imitate another field.
-static std::string key_of(const Expr::Node &node, const std::vector<int> &operands) {
+static std::string key_of(const Expr::Node &node, int function, const std::vector<int> &operands) {
     std::string key;
     auto field = [&](int value) { key += std::to_string(value) + ","; };
     field(static_cast<int>(node.kind)), field(static_cast<int>(node.type)), field(static_cast<int>(node.op));
     field(static_cast<int>(node.rounding)), field(node.saturate), field(node.guarded), field(node.number);
+    field(function);
     field(static_cast<int>(node.value.type));
     key += bits_of(node.value) + ";";
     for (int operand : operands) field(operand);
     return key + ";" + node.name;
+}
+
+int ValueNumbering::number_of(const FunctionRef &function) {
+    auto same = [&](const FunctionRef &known) {
+        return known == function ||
+               (known->name == function->name && equal(known->in_f32, function->in_f32) && equal(known->in_f64, function->in_f64));
+    };
+    auto it = std::find_if(functions_.begin(), functions_.end(), same);
+    if (it == functions_.end()) it = functions_.insert(it, function);
+    return static_cast<int>(it - functions_.begin());
 }
 
 int ValueNumbering::number(const Expr &e) {
@@ -34,7 +45,7 @@ int ValueNumbering::number(const Expr &e) {
         operands.push_back(number(arg));
         height = std::max(height, this->height(operands.back()) + 1);
     }
-    auto [it, fresh] = numbers_.emplace(key_of(*e.get(), operands), size());
+    auto [it, fresh] = numbers_.emplace(key_of(*e.get(), e->function ? number_of(e->function) : 0, operands), size());
     if (fresh) rows_.push_back({e, std::move(operands), height});
     kept_.push_back(e);
     return seen_[e.get()] = it->second;

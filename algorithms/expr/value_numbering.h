@@ -26,6 +26,9 @@ public:
     int size() const { return static_cast<int>(rows_.size()); }
 
 private:
+    // The number of a function among those met, by name and definitions.
+    int number_of(const FunctionRef &function);
+
     struct Row {
         Expr expr;
         std::vector<int> operands;
@@ -37,6 +40,7 @@ private:
     std::vector<Expr> kept_;  // addresses in seen_ stay taken
     std::unordered_map<const Expr::Node *, int> seen_;
     std::map<std::string, int> numbers_;
+    std::vector<FunctionRef> functions_;
 };
 
 // The subexpressions of `roots` to write once and refer to, operands first: those that occur more than once and are more

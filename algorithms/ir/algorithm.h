@@ -106,8 +106,8 @@ struct Value {
     std::optional<Write> to = {};
 };
 
-// Values at every point of the stage's dims, in row-major order. All see states as they were before the point. A Map whose one value is
-// written is an update.
+// Values at every point of the stage's dims, in row-major order. All see states as they were before the first point. A Map whose one value
+// is written is an update.
 struct Map {
     std::vector<Value> values;
     Map() = default;

@@ -140,7 +140,7 @@ Monoid online_softmax_monoid(DType type, const std::string &value_dim) {
 Monoid argmax_monoid(DType type) {
     Monoid m;
     m.name = "argmax";
-    m.parts = {part("value", lowest(type)), part("position", number(DType::i64, INT64_MAX))};
+    m.parts = {part("value", lowest(type)), part("position", Scalar::of_integer(DType::i64, INT64_MAX))};
     m.inputs = {type, DType::i64};
     auto pick = [&](Expr value, Expr position) -> std::vector<Expr> {
         Expr v = left(0, type), p = left(1, DType::i64);

@@ -153,13 +153,14 @@ void StageChecker::check_value(const Map &map, size_t number) const {
             fail("expression", which + " uses " + brief(e) + " as " + name_of(e.type()) + ", and that value is of another type; cast it.");
     });
     verify_expression(scope_, stage_.name, values_alone(map)[number], stage_.dims);
-    if (v.to) check_write(*v.to, v.value.type());
 }
 
 void StageChecker::check_body(const Map &map) const {
     if (map.values.empty() || map.values.size() > max_values)
         fail("type", "it has " + std::to_string(map.values.size()) + " values; expected 1 to " + std::to_string(max_values) + ".");
     for (size_t i = 0; i < map.values.size(); i++) check_value(map, i);
+    for (const Value &v : map.values)
+        if (v.to) check_write(*v.to, v.value.type());
 }
 
 void StageChecker::check_body(const Reduce &reduce) const {

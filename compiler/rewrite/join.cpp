@@ -37,7 +37,9 @@ struct Accesses {
             });
         };
         for (const Expr &e : expressions_of(stage)) collect(e);
-        for (const auto &dims : {stage.dims, reduced_dims(stage)})
+        std::vector<std::vector<std::string>> all = {stage.dims, reduced_dims(stage)};
+        for (const Part &part : is_fold(stage) ? monoid_of(stage).parts : std::vector<Part>{}) all.push_back(part.dims);
+        for (const auto &dims : all)
             for (const std::string &d : dims)
                 if (const Dim *dim = algorithm.find_dim(d); dim && dim->size.defined()) collect(dim->size);
         for (const Tensor &t : results_of(stage)) results.insert(t.name);
@@ -78,6 +80,20 @@ Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
     return guest;
 }
 
+// A part's own dims are apart from those that the joined stage goes over; under another name of an equal dim they might not be.
+void check_own_dims(const Stage &host, const std::vector<Stage> &members) {
+    std::set<std::string> points;
+    for (const Stage &s : members)
+        for (const auto &dims : {s.dims, folded_dims(s)}) points.insert(dims.begin(), dims.end());
+    for (const Stage &s : members)
+        for (const Part &part : is_fold(s) ? monoid_of(s).parts : std::vector<Part>{})
+            for (const std::string &d : part.dims)
+                if (points.count(d))
+                    refuse(
+                        s.name, host.name,
+                        "its part '" + part.name + "' has the dim '" + d + "' of its own, which one of them goes over. Place it at root.");
+}
+
 // ---- Maps
 
 class JoinedMap {
@@ -93,7 +109,7 @@ public:
             v.value = forwarded(member, v.value, offset);
             if (v.to)
                 for (Expr &e : v.to->index) e = forwarded(member, e, offset);
-            values_.push_back(std::move(v)), names_.push_back(names[i]);
+            values_.push_back(std::move(v)), names_.push_back(names[i]), owners_.push_back(member.name);
             if (!names[i].empty()) of_tensor_[names[i]] = values_.size() - 1;
         }
         for (size_t i = offset; i < values_.size(); i++)
@@ -117,7 +133,8 @@ private:
     std::vector<Value> values_;
     std::vector<std::string> names_;
     std::map<std::string, size_t> of_tensor_, of_state_;
-    std::vector<Expr> reads_;  // of states, by members so far
+    std::vector<std::string> owners_;  // by value: the member that it is of
+    std::vector<Expr> reads_;          // of states, by members so far
 
     bool is_own_point(const Expr &load) const {
         if (load->guarded || load->args.size() != host_.dims.size()) return false;
@@ -147,11 +164,11 @@ private:
     Expr forwarded_load(const Stage &member, const Expr &e) {
         if (auto made = of_tensor_.find(e->name); made != of_tensor_.end()) {
             if (is_own_point(e)) return value(made->second);
-            refuse(member.name, host_.name, "it reads " + brief(e) + ", which is of another point. Place it at root.");
+            refuse(member.name, owners_[made->second], "it reads " + brief(e) + ", which is of another point. Place it at root.");
         }
         if (auto written = of_state_.find(e->name); written != of_state_.end()) {
             if (is_element(e, values_[written->second].to->index)) return value(written->second);
-            refuse(member.name, host_.name,
+            refuse(member.name, owners_[written->second],
                    "it reads " + brief(e) + " after '" + e->name + "' was written, which is another element. Place it at root.");
         }
         if (const Tensor *t = algorithm_.find_tensor(e->name); t && t->role == Role::state) reads_.push_back(e);
@@ -165,7 +182,9 @@ private:
             if (read->name == to.state && !is_element(read, to.index))
                 refuse(member.name, host_.name,
                        "it writes '" + to.state + "' while " + brief(read) + " of it is read, as it was before. Place it at root.");
-        if (of_state_.count(to.state)) refuse(member.name, host_.name, "both write '" + to.state + "'. Place it at root.");
+        auto written = of_state_.find(to.state);
+        if (written != of_state_.end() && owners_[written->second] != member.name)
+            refuse(member.name, owners_[written->second], "both write '" + to.state + "'. Place it at root.");
         of_state_[to.state] = number;
     }
 };
@@ -314,7 +333,7 @@ private:
             Accesses own(old[i], a_);
             const bool is_member = std::find(group.members.begin(), group.members.end(), i) != group.members.end();
             if (is_member && follows(own, of_after))
-                refuse(old[i].name, group.host,
+                refuse(old[i].name, members.front().name,
                        "it needs '" + after[static_cast<size_t>(needed(own, of_after))].name +
                            "', which needs one of the two and would run after both. Place it at root.");
             if (is_member) members.push_back(old[i]), of_members.push_back(std::move(own));
@@ -353,8 +372,9 @@ private:
         for (Stage &s : members) {
             if (s.body.index() != host.body.index())
                 refuse(s.name, host.name, "the one is a fold and the other is none, or folds in another way. Place it at root.");
-            s = with_dims_of(host, std::move(s), a_);
         }
+        check_own_dims(host, members);
+        for (Stage &s : members) s = with_dims_of(host, std::move(s), a_);
         return std::visit(Overloaded{
                               [&](const Map &) {
                                   JoinedMap map(a_, host);
@@ -371,13 +391,17 @@ private:
         std::set<std::string> read(a_.outputs.begin(), a_.outputs.end());
         for (const std::vector<Stage> *stages : {&before, &after})
             for (const Stage &s : *stages) read.merge(Accesses(s, a_).loads);
-        for (const Call &call : a_.calls)
+        const auto read_in = [&](const Expr &root) {
+            walk(root, [&](const Expr &e) {
+                if (e.kind() == ExprKind::load) read.insert(e->name);
+            });
+        };
+        for (const Call &call : a_.calls) {
             for (const auto &[own, tensor] : call.tensors) read.insert(tensor);
+            for (const auto &[own, value] : call.parameters) read_in(value);
+        }
         for (const Dim &d : a_.dims)
-            if (d.size.defined())
-                walk(d.size, [&](const Expr &e) {
-                    if (e.kind() == ExprKind::load) read.insert(e->name);
-                });
+            if (d.size.defined()) read_in(d.size);
         return read;
     }
 };

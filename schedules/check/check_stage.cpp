@@ -251,6 +251,9 @@ private:
                                              "', which does not come after it. Place it at a stage that loads it.");
         static const Knobs none;
         auto knobs = stages_.find(place.stage);
+        if (knobs != stages_.end() && knobs->second.place && knobs->second.place->kind == Place::Kind::beside)
+            where.fail("schedule.place", subject(stage) + " is placed at a loop of '" + place.stage + "', which is beside '" +
+                                             knobs->second.place->stage + "' and has that stage's loops. Place it at one of those.");
         check_place_in(*consumer, knobs == stages_.end() ? none : knobs->second, place.loop, where);
     }
 

@@ -68,7 +68,7 @@ TEST_CASE("make_function refuses what is no function") {
 
 TEST_CASE("a function refuses arguments that are not its own") {
     const Expr x = input(0, DType::f32);
-    CHECK(code_of([&] { applied(mish(), {}); }) == "functions.type");
+    CHECK(code_of([&] { applied(mish(), Operands()); }) == "functions.type");
     CHECK(code_of([&] { applied(mish(), {x, x}); }) == "functions.type");
     CHECK(code_of([&] { applied(mish(), {input(0, DType::bf16)}); }) == "functions.type");
     CHECK(code_of([&] { applied(mish(), {variable("N")}); }) == "functions.type");

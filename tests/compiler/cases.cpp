@@ -92,6 +92,14 @@ private:
             c.stages["most"].place = beside("sums");
         }
         {
+            // A tile of T is called t2, as what Halide shares might be.
+            Builder f("before", f32);
+            const Dim M = f.dim("M"), T = f.dim("T");
+            const Tile x = f.input("x", {M, T});
+            const Tile h = f.scan(sum_monoid(DType::f32), x, T, false).named("h");
+            add("names_like_halides", f.output("y", h * x).build(), shapes({"M", "T"}, {{0, 3}, {3, 0}, {1, 1}, {3, 7}, {4, 2 * L + 1}}));
+        }
+        {
             Builder f("maps", f32);
             const Dim M = f.dim("M"), N = f.dim("N");
             const Tile x = f.input("x", {M, N});

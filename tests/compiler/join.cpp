@@ -8,6 +8,7 @@
 #include "algorithms/library/library.h"
 #include "algorithms/text/print.h"
 #include "algorithms/verify/verify.h"
+#include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "support/text/error.h"
 
@@ -84,7 +85,7 @@ TEST_CASE("stages that cannot share loops are refused with words") {
         a, {{"sums", "shares"}},
         "sums: it cannot share the loops of 'shares': the one is a fold and the other is none, or folds in another way. Place it at root.");
     refused(a, {{"sums", "columns"}},
-            "columns: it cannot share the loops of 'columns': it needs 'shares', which needs one of the two and "
+            "columns: it cannot share the loops of 'sums': it needs 'shares', which needs one of the two and "
             "would run after both. Place it at root.");
     refused(a, {{"shares", "v2"}},
             "shares: it cannot share the loops of 'v2': its dims are M, N, and the other's are N. Place it at root.");
@@ -92,7 +93,7 @@ TEST_CASE("stages that cannot share loops are refused with words") {
             "next: it cannot share the loops of 'v2': it reads v2[|N| - 1 - N], which is of another point. Place it "
             "at root.");
     refused(a, {{"put", "reversed"}},
-            "reversed: it cannot share the loops of 'reversed': it reads s[|N| - 1 - N] after 's' was written, "
+            "reversed: it cannot share the loops of 'put': it reads s[|N| - 1 - N] after 's' was written, "
             "which is another element. Place it at root.");
     refused(a, {{"put", "none"}},
             "put: it cannot share the loops of 'none': there is no such stage. The schedule's stages are those of its "
@@ -100,6 +101,38 @@ TEST_CASE("stages that cannot share loops are refused with words") {
     refused(a, {{"v2", "next"}, {"next", "v2"}},
             "v2: it cannot share the loops of 'v2': they are beside each other in a circle. Give one of "
             "them loops of its own.");
+}
+
+TEST_CASE("a fold's own dims stay apart from those that the joined stage goes over") {
+    Builder f("apart");
+    Dim L = symbolic_dim("L");
+    L.equals = "K";
+    const Dim M = f.dim("M"), K = f.dim("K");
+    L = f.dim(L);
+    const Tile x = f.input("x", {M, K}), y = f.input("y", {M, L}), z = f.input("z", {L, K});
+    const Tile a = sum(x, K).named("a");  // (M)
+    Monoid rows = dot_monoid(DType::f32);
+    rows.name = "rows", rows.parts[0].dims = {"K"}, rows.batch.clear(), rows.batch_parts.clear();
+    const Tile b = f.fold(rows, {y, z}, {"L"})[0].named("b");  // (M, K)
+    const Algorithm all = f.output("p", a + a).output("q", b + b).build();
+    const std::string words = "b: it cannot share the loops of '";
+    const std::string why = "': its part 'value' has the dim 'K' of its own, which one of them goes over. Place it at root.";
+    refused(all, {{"b", "a"}}, words + "a" + why);
+    refused(all, {{"a", "b"}}, words + "b" + why);
+}
+
+TEST_CASE("the element that is written may be a value of the point") {
+    Builder f("indexed");
+    Dim M = symbolic_dim("M");
+    M.min = 1;
+    const Dim N = f.dim("N");
+    M = f.dim(M);
+    const Tile p = f.input("p", {N}, DType::i32), x = f.input("x", {N}), s = f.state("s", {M});
+    const Tile h = (p + f.scalar(DType::i32, 1)).named("h");  // (N)
+    f.update("put", s, {bounded(h, 0, extent("M"))}, x);
+    const Algorithm a = f.build();
+    const TileProgram program = lower(a, beside({{"h", "put"}}), target_named("x86-64"));
+    CHECK(is_proved(program));
 }
 
 }  // namespace tessera::test_join

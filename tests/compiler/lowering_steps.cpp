@@ -31,10 +31,12 @@ static const std::vector<std::string> rewrites = {"the algorithm",
                                                   "inline calls",
                                                   "hold positions in 32 bits",
                                                   "split reductions and scans",
+                                                  "join stages beside each other",
                                                   "inline stages",
                                                   "round products by themselves",
                                                   "take operands packed ahead of time",
-                                                  "pack operands at loops"};
+                                                  "pack operands at loops",
+                                                  "put in what functions are defined as"};
 
 TEST_CASE("each pass over a body is a step") {
     auto expected = [](std::vector<std::string> passes) {

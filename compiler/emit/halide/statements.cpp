@@ -30,6 +30,26 @@ HExpr frame_word(int64_t index) { return load_word("frame", H::Int(64), make_con
 
 static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cast::make(H::UInt(64), word)); }
 
+// Halide gives what it shares a name of a letter and a number, such as t2, and does not look whether we have one of that name.
+static void keep_from_halide(const std::string &name) {
+    constexpr size_t max_digits = 6;  // Halide never counts further
+    const bool is_like = name.size() >= 2 && name.size() <= 1 + max_digits &&
+                         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_like) return;
+    const int number = std::stoi(name.substr(1));
+    while (std::stoi(Halide::Internal::unique_name(name[0]).substr(1)) < number) {}
+}
+
+static void keep_names_from_halide(const TileProgram &program) {
+    for (const Argument &a : program.arguments) keep_from_halide(a.tensor.name);
+    for (const Tensor &t : program.constants) keep_from_halide(t.name);
+    walk(program.body, [](const TileNode &node) {
+        if (auto *loop = std::get_if<Loop>(&node)) keep_from_halide(loop->variable);
+        if (auto *let = std::get_if<Let>(&node)) keep_from_halide(let->variable);
+        if (auto *alloc = std::get_if<Alloc>(&node)) keep_from_halide(alloc->buffer.name);
+    });
+}
+
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s)
@@ -49,6 +69,7 @@ public:
     }
 
     EmittedBody run() {
+        keep_names_from_halide(program);
         Stmt body = emit(program.body);
         for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(around.constants.at(t.name)), body);
         return {bind_frame(program, body, false), shared_bytes, worker_bytes};

@@ -37,20 +37,30 @@ struct Element {
     std::vector<Expr> index;
 };
 
-Element element_of(const Lowering &lowering, const Cursor &at, const Scope &inside, const Destination &destination, const Point &point) {
+// The expression at a point, with the values of the point that it uses as they are kept.
+Expr evaluate_with(const std::vector<Destination> &values, const Lowering &lowering, const Cursor &at, const Scope &inside, const Expr &e,
+                   const Point &point) {
+    return rewrite(evaluate(lowering, at, inside, e, point), [&](const Expr &n) -> Expr {
+        if (n.kind() != ExprKind::left) return {};
+        return load(values[static_cast<size_t>(n->number)].kept.name, n.type(), tile_index(at, inside, nullptr, point));
+    });
+}
+
+Element element_of(const std::vector<Destination> &values, const Lowering &lowering, const Cursor &at, const Scope &inside,
+                   const Destination &destination, const Point &point) {
     if (!destination.to) return {inside.at(destination.result->name).buffer.name, result_index(inside, *destination.result, point)};
     const Stored &where = inside.at(destination.to->state);
     std::vector<Expr> index;
-    for (const Expr &e : destination.to->index) index.push_back(evaluate(lowering, at, inside, e, point));
+    for (const Expr &e : destination.to->index) index.push_back(evaluate_with(values, lowering, at, inside, e, point));
     return {where.buffer.name, locate(where, index, inside.facts)};
 }
 
-TileBody store(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const Destination &destination,
-               const auto &value_at) {
+TileBody store(const std::vector<Destination> &values, const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names,
+               const Destination &destination, const auto &value_at) {
     return over_tile(lowering, at, scope, names, {}, is_guarded(at, scope, destination),
                      [&](const Point &point, const Expr &lane, const Scope &inside) {
                          const Expr value = value_at(inside, point);
-                         const Element element = element_of(lowering, at, inside, destination, point);
+                         const Element element = element_of(values, lowering, at, inside, destination, point);
                          const bool is_copy = value.kind() == ExprKind::load && !destination.to && destination.kept.name.empty();
                          if (is_copy) return tile_node(Copy{element.buffer, element.index, value, lane});
                          return tile_node(Compute{element.buffer, element.index, value, lane});
@@ -74,17 +84,13 @@ static TileBody several_values(const Lowering &lowering, const Cursor &at, const
         destinations[i].kept = value_buffer(lowering, at, scope, ".value" + std::to_string(i), value.type(), names);
         buffers.push_back(destinations[i].kept);
         append(body, over_tile(lowering, at, scope, names, {}, false, [&](const Point &point, const Expr &, const Scope &inside) {
-                   const std::vector<Expr> index = tile_index(at, inside, nullptr, point);
-                   const Expr whole = rewrite(evaluate(lowering, at, inside, value, point), [&](const Expr &e) -> Expr {
-                       return e.kind() == ExprKind::left ? load(destinations[static_cast<size_t>(e->number)].kept.name, e.type(), index)
-                                                         : Expr();
-                   });
-                   return tile_node(Compute{destinations[i].kept.name, index, whole, Expr()});
+                   const Expr whole = evaluate_with(destinations, lowering, at, inside, value, point);
+                   return tile_node(Compute{destinations[i].kept.name, tile_index(at, inside, nullptr, point), whole, Expr()});
                }));
     }
     for (const Destination &destination : destinations)
         if (!destination.is_used_alone())
-            append(body, store(lowering, at, scope, names, destination, [&](const Scope &inside, const Point &point) {
+            append(body, store(destinations, lowering, at, scope, names, destination, [&](const Scope &inside, const Point &point) {
                        return load(destination.kept.name, destination.kept.dtype, tile_index(at, inside, nullptr, point));
                    }));
     return in_allocs(buffers, std::move(body));
@@ -94,7 +100,7 @@ TileBody map_body(const Lowering &lowering, const Cursor &at, const Scope &scope
     const std::vector<Value> &values = std::get<Map>(at.stage().body).values;
     const std::vector<Destination> destinations = destinations_of(lowering, at.stage());
     if (values.size() > 1) return several_values(lowering, at, scope, names, destinations);
-    return store(lowering, at, scope, names, destinations[0],
+    return store(destinations, lowering, at, scope, names, destinations[0],
                  [&](const Scope &inside, const Point &point) { return evaluate(lowering, at, inside, values[0].value, point); });
 }
 
