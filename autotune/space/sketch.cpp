@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "autotune/space/knob_decisions.h"
 #include "compiler/rewrite/inline_stages.h"
@@ -146,9 +147,18 @@ static bool is_joinable(const Stage &stage, const Algorithm &algorithm) {
     return std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return contains(algorithm.outputs, t.name); });
 }
 
-static bool share_operand(const StageView &a, const StageView &b) {
+// Whether both read a tensor of which each element is needed at one point alone: what is used again at other points is in a cache.
+static bool share_stream(const StageView &a, const StageView &b) {
+    const auto is_stream = [](const Operand &o, const StageView &view) {
+        std::set<std::string> used;
+        for (const Expr &e : o.index) used.merge(variables_in(e));
+        const auto is_used = [&](const std::string &d) { return used.count(d) > 0; };
+        return std::all_of(view.stage->dims.begin(), view.stage->dims.end(), is_used) &&
+               std::all_of(view.reduced.begin(), view.reduced.end(), is_used);
+    };
     return std::any_of(a.operands.begin(), a.operands.end(), [&](const Operand &x) {
-        return std::any_of(b.operands.begin(), b.operands.end(), [&](const Operand &y) { return x.tensor == y.tensor; });
+        return is_stream(x, a) &&
+               std::any_of(b.operands.begin(), b.operands.end(), [&](const Operand &y) { return x.tensor == y.tensor && is_stream(y, b); });
     });
 }
 
@@ -174,7 +184,7 @@ Algorithm Sketch::join(const Algorithm &algorithm) {
         for (size_t j = i + 1; j < algorithm.stages.size(); j++) {
             const Stage &host = algorithm.stages[j];
             if (!can_join(guest, host)) continue;
-            const bool saves_reads = share_operand(view_of(guest, algorithm), view_of(host, algorithm));
+            const bool saves_reads = share_stream(view_of(guest, algorithm), view_of(host, algorithm));
             if (ask(guest.name, "beside", {{"none", 1}, {host.name, saves_reads ? 4.0 : 0.25}}) != "none")
                 joined = with(guest.name, host.name), stages_[guest.name].place = joined[guest.name].place;
             break;
