@@ -15,6 +15,7 @@ TEST_CASE("a process is known to run, or not to") {
     CHECK(here.process == getpid());
     CHECK(is_alive(here));
 
+    usleep(50000);  // the child starts at a later tick of the clock than this process, by which they are told apart
     const pid_t child = fork();
     if (child == 0) {
         while (true) pause();
