@@ -48,6 +48,8 @@ int main(int argc, char **argv) {
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
+        .add("histogram", "counts[V] = how many of ids[N] are v; ids outside are dropped", library::histogram)
+        .add("embedding_gradient", "grad[V, D] = the sum of the rows of g[T, D] whose ids[T] are v", library::embedding_gradient)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);
     return tessera::generator_main(argc, argv, registry);
 }

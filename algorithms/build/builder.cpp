@@ -295,9 +295,16 @@ std::vector<Tile> Builder::scatter_parts(const Monoid &monoid, const std::vector
                                                  " has " + std::to_string(at.size()) + " positions for a result of " +
                                                  std::to_string(dims.size()) + " dims; expected one for each of " + join(names_of(dims)) +
                                                  ".");
-    const std::vector<std::string> points = dims_of_all(inputs);
-    Reduce reduce{monoid, points, operands(monoid, inputs, points), {}, {}};
-    for (const Tile &t : at) reduce.at.push_back(cast(DType::index, t.value()));
+    std::vector<Tile> all = inputs;
+    all.insert(all.end(), at.begin(), at.end());
+    std::vector<std::string> points = dims_of_all(all);
+    Reduce reduce{monoid, {}, operands(monoid, inputs, points), {}, {}};
+    for (size_t i = 0; i < at.size(); i++) {
+        const Expr position = cast(DType::index, at[i].value());
+        reduce.at.push_back(position);
+        if (position.kind() == ExprKind::variable && position->name == dims[i].name) std::erase(points, dims[i].name);
+    }
+    reduce.dims = std::move(points);
     return make_fold({fresh("scatter"), names_of(dims), reduce});
 }
 
@@ -354,21 +361,28 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
     algorithm_.calls.push_back(call);
     algorithm_.updates_state |= callee.updates_state;
     std::vector<Tile> results;
-    for (const std::string &name : callee.outputs) {
-        const Stage *stage = defining_stage(callee, name);
-        require(stage, "an output has a stage");
-        Tensor t;
-        for (const Tensor &r : results_of(*stage))
-            if (r.name == name) t = r;
-        t.name = call.scope + "." + name;
-        for (std::string &d : t.dims) d = call.dims.count(d) ? call.dims.at(d) : call.scope + "." + d;
-        results.push_back(stored(t));
-    }
+    for (const Tensor &t : results_of(call)) results.push_back(stored(t));
     return results;
+}
+
+bool Builder::name_result(const Tile &tile, const std::string &name) {
+    const Expr &v = tile.value();
+    if (v.kind() != ExprKind::load || !is_whole(tile)) return false;
+    for (Call &call : algorithm_.calls)
+        for (const std::string &output : call.callee->outputs) {
+            if (name_of_result(call, output) != v->name || call.results.count(output)) continue;
+            call.results[output] = renamed_[v->name] = name;
+            return true;
+        }
+    return false;
 }
 
 Builder &Builder::output(const std::string &name, const Tile &tile, std::optional<DType> dtype) {
     DType type = dtype.value_or(is_float(tile.dtype()) ? algorithm_.numerics.storage : tile.dtype());
+    if (type == tile.dtype() && name_result(tile, scoped(name))) {
+        algorithm_.outputs.push_back(scoped(name));
+        return *this;
+    }
     const bool rounds = !is_float(type);  // a policy's way to round is to integers
     Tile cast_tile(this,
                    rounds ? cast(type, tile.value(), algorithm_.numerics.rounding, algorithm_.numerics.saturate) : cast(type, tile.value()),
@@ -379,8 +393,20 @@ Builder &Builder::output(const std::string &name, const Tile &tile, std::optiona
 }
 
 Algorithm Builder::build() const {
-    verify(algorithm_);
-    return algorithm_;
+    auto last_name = [&](std::string name) {
+        for (auto it = renamed_.find(name); it != renamed_.end(); it = renamed_.find(name)) name = it->second;
+        return name;
+    };
+    Algorithm whole = map_expressions(algorithm_, [&](const Expr &e) {
+        return rewrite(e, [&](const Expr &n) -> Expr {
+            if (n.kind() != ExprKind::load || !renamed_.count(n->name)) return {};
+            return load_of(last_name(n->name), n);
+        });
+    });
+    for (Call &call : whole.calls)
+        for (auto &[own, tensor] : call.tensors) tensor = last_name(tensor);
+    verify(whole);
+    return whole;
 }
 
 Builder::Scope Builder::scope(const std::string &prefix) { return Scope(*this, prefix); }

@@ -84,8 +84,9 @@ public:
               ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
     std::vector<Tile> scan_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along, bool inclusive = true,
                                  ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
-    // result[at…] accumulates the inputs; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
-    // One input and part, or several, as above.
+    // result[at…] accumulates the inputs; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter). A dim
+    // whose position is its own index is not folded: with ids (T) and g (T, D), scatter(sum, g, {ids, index(D)}, {V, D}) is the gradient of
+    // a lookup. One input and part, or several, as above.
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
     std::vector<Tile> scatter_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<Tile> &at,
                                     const std::vector<Dim> &dims);
@@ -98,7 +99,8 @@ public:
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                            const std::map<std::string, Tile> &parameters = {});
 
-    // Declares an output, in the policy's storage type unless one is given.
+    // Declares an output, in the policy's storage type unless one is given. The whole of a call's result is that output itself; any
+    // other tile becomes a stage.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
     // The finished, verified algorithm.
     Algorithm build() const;
@@ -115,11 +117,14 @@ private:
     Algorithm algorithm_;
     std::string prefix_;
     std::set<std::string> anonymous_;
+    std::map<std::string, std::string> renamed_;  // tensors that tiles may still call by the first name
 
     std::string scoped(const std::string &name) const { return prefix_ + name; }
     std::string fresh(const std::string &base);
     Tile stored(const Tensor &tensor) const;
     Tile rename_stage(const std::string &from, const std::string &to);
+    // Whether the tile is the whole of a call's result as it is; that then has this name.
+    bool name_result(const Tile &tile, const std::string &name);
     Tile materialized(const Tile &tile, const std::string &name);
     std::vector<Expr> operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims);
     std::vector<Tile> make_fold(const Stage &stage);

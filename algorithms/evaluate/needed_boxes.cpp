@@ -18,10 +18,10 @@ public:
     void add(const std::string &tensor, const Box &axes) {
         const Stage *stage = defining_stage(a_, tensor);
         if (!stage) return;
-        const bool scatters = std::holds_alternative<Reduce>(stage->body) && !std::get<Reduce>(stage->body).at.empty();
+        const std::vector<std::string> points = ordinary_dims(*stage);
         Box box(stage->dims.size());
         for (size_t i = 0; i < box.size(); i++)
-            if (!scatters && stage->dims[i] != scanned_dim(*stage)) box[i] = axes[i];
+            if (stage->dims[i] != scanned_dim(*stage) && std::count(points.begin(), points.end(), stage->dims[i])) box[i] = axes[i];
         const auto [known, fresh] = boxes.try_emplace(stage->name, box);
         for (size_t i = 0; !fresh && i < box.size(); i++)
             known->second[i] = {std::min(known->second[i].lo, box[i].lo), std::max(known->second[i].hi, box[i].hi)};

@@ -246,7 +246,7 @@ void StageRunner::run(const Stage &stage, const Reduce &reduce) {
         where.run(frame_.data(), views_.data());
         return frame_[static_cast<size_t>(where.result(0))].integer != 0;
     };
-    if (reduce.at.empty()) {
+    if (!scatters(stage)) {
         int64_t row = 0;
         each(outer, 0, [&] {
             reset(fold, 1);
@@ -259,7 +259,9 @@ void StageRunner::run(const Stage &stage, const Reduce &reduce) {
     }
     int64_t places = points(stage.dims);
     reset(fold, places);
-    each(inner, 0, [&] {
+    std::vector<std::string> all = ordinary_dims(stage);
+    all.insert(all.end(), reduce.dims.begin(), reduce.dims.end());
+    each(loops_of(all), 0, [&] {
         if (!holds()) return;
         at.run(frame_.data(), views_.data());
         int64_t place = 0;
@@ -331,7 +333,7 @@ void StageRunner::run(const Stage &stage, const Map &map) {
             Destination &target = targets[i];
             const DType type = map.values[i].value.type();
             if (target.next) store_register(type, target.next, value), target.next += size_of(type);
-            if (target.index.empty() && !map.values[i].to) continue;
+            if (!map.values[i].to) continue;
             for (size_t d = 0; d < target.index.size(); d++) target.index[d] = frame_[static_cast<size_t>(tapes[i].result(d + 1))].integer;
             store_register(target.state.dtype, target.state.address(target.index.data()), value);
         }

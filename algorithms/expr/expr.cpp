@@ -101,6 +101,14 @@ Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, 
     return make({.kind = ExprKind::load, .type = type, .name = tensor, .value = {}, .guarded = true, .args = std::move(index)});
 }
 
+Expr load_of(const std::string &tensor, const Expr &like) {
+    std::vector<Expr> args = like->args;
+    if (!like->guarded) return load(tensor, like.type(), std::move(args));
+    Expr fill = args.back(), guard = args[args.size() - 2];
+    args.resize(args.size() - 2);
+    return load_or(tensor, like.type(), std::move(args), std::move(guard), std::move(fill));
+}
+
 Expr bounded(Expr value, Expr lo, Expr hi) {
     return make({.kind = ExprKind::bounded,
                  .type = DType::index,

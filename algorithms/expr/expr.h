@@ -135,7 +135,8 @@ Expr input(int position, DType type);
 // Memory.
 Expr load(const std::string &tensor, DType type, Operands index);
 Expr load_or(const std::string &tensor, DType type, Operands index, Expr guard, Expr fill);
-Expr bounded(Expr value, Expr lo, Expr hi);  // an integer expression, as index, clamped to lo ..= hi-1
+Expr load_of(const std::string &tensor, const Expr &like);  // as another load does, of another tensor of its type
+Expr bounded(Expr value, Expr lo, Expr hi);                 // an integer expression, as index, clamped to lo ..= hi-1
 
 // Operations. Operands must have one common type (UserError expr.type); constants fold.
 Expr operation(Op op, Operands operands);

@@ -310,6 +310,13 @@ std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const B
     return std::nullopt;
 }
 
+bool reads_element(const Expr &load, const std::vector<Expr> &index) {
+    if (load->args.size() < index.size()) return false;
+    for (size_t i = 0; i < index.size(); i++)
+        if (!equal(simplify(load->args[i], {}), simplify(index[i], {}))) return false;
+    return true;
+}
+
 bool prove_nonnegative(const Linear &form, const Bounds &b) {
     try {
         return Prover(b).nonnegative(form);

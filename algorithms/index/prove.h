@@ -32,6 +32,9 @@ const Linear &linear_form(const Expr &e, const Bounds &bounds);
 // The least and greatest value, when both are known constants.
 std::optional<std::pair<int64_t, int64_t>> constant_range(const Expr &e, const Bounds &bounds);
 
+// Whether the load reads the element at these indices, whatever its guard.
+bool reads_element(const Expr &load, const std::vector<Expr> &index);
+
 // Whether a bool expression holds wherever the facts do. Understands lt, le, eq, ne, and, or, not, select.
 bool prove(const Expr &condition, const Bounds &bounds);
 bool prove_nonnegative(const Linear &form, const Bounds &bounds);

@@ -253,6 +253,24 @@ std::vector<std::string> reduced_dims(const Stage &stage) {
     return reduce ? reduce->dims : std::vector<std::string>{};
 }
 
+bool scatters(const Stage &stage) {
+    auto *reduce = std::get_if<Reduce>(&stage.body);
+    return reduce && !reduce->at.empty();
+}
+
+std::vector<std::string> ordinary_dims(const Stage &stage) {
+    if (!scatters(stage)) return stage.dims;
+    const auto &reduce = std::get<Reduce>(stage.body);
+    std::vector<std::string> ordinary;
+    for (size_t i = 0; i < std::min(stage.dims.size(), reduce.at.size()); i++) {
+        const std::string &d = stage.dims[i];
+        const Expr &at = reduce.at[i];
+        const bool is_folded = std::find(reduce.dims.begin(), reduce.dims.end(), d) != reduce.dims.end();
+        if (at.defined() && at.kind() == ExprKind::variable && at->name == d && !is_folded) ordinary.push_back(d);
+    }
+    return ordinary;
+}
+
 std::string scanned_dim(const Stage &stage) {
     auto *scan = std::get_if<Scan>(&stage.body);
     return scan ? scan->dim : "";

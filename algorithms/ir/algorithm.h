@@ -116,8 +116,9 @@ struct Map {
 };
 constexpr size_t max_values = 32;  // of a Map
 
-// Folds `inputs` over `dims` where `where` holds (undefined: everywhere). With `at`, the result of the point goes to
-// that position of the stage's dims instead (scatter, histogram); positions outside are dropped.
+// Folds `inputs` over `dims` where `where` holds (undefined: everywhere). With `at` the fold scatters: each element goes to a computed
+// position along the stage's dims, and is dropped where that is outside (histograms, gradients of gathers). A dim whose position is its own
+// index, `at[i]` = variable(dims[i]), is ordinary: the stage goes over its points. A dim of the fold is never ordinary.
 struct Reduce {
     Monoid monoid;
     std::vector<std::string> dims;
@@ -171,7 +172,11 @@ struct Call {
     std::map<std::string, std::string> dims;     // callee dim -> caller dim
     std::map<std::string, std::string> tensors;  // callee input or state -> caller tensor
     std::map<std::string, Expr> parameters;
+    std::map<std::string, std::string> results = {};  // callee output -> what the caller calls it; of others the scope and the output
 };
+
+// What the caller calls an output of the callee.
+std::string name_of_result(const Call &call, const std::string &output);
 
 struct Algorithm {
     std::string name;
@@ -179,7 +184,7 @@ struct Algorithm {
     std::vector<Parameter> parameters;
     std::vector<Tensor> tensors;
     std::vector<Stage> stages;  // a stage loads only tensors, earlier stages and results of calls
-    std::vector<Call> calls;    // the results of a call are named scope + "." + the callee's output
+    std::vector<Call> calls;    // a result is named scope + "." + the callee's output, or as the call says
     std::vector<std::string> outputs;
     Numerics numerics;
     bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
@@ -222,12 +227,14 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
 // The algorithm with the definitions of its functions in their place, in monoids too.
 Algorithm without_functions(Algorithm algorithm);
 
-bool is_fold(const Stage &stage);                           // Reduce or Scan
-const Monoid &monoid_of(const Stage &fold);                 // InternalError where it is none
-const std::vector<Expr> &inputs_of(const Stage &fold);      // likewise
-std::vector<std::string> reduced_dims(const Stage &stage);  // Reduce: its dims; otherwise none
-std::string scanned_dim(const Stage &stage);                // Scan: its dim; otherwise ""
-std::vector<std::string> folded_dims(const Stage &stage);   // those of both
+bool is_fold(const Stage &stage);                            // Reduce or Scan
+const Monoid &monoid_of(const Stage &fold);                  // InternalError where it is none
+const std::vector<Expr> &inputs_of(const Stage &fold);       // likewise
+std::vector<std::string> reduced_dims(const Stage &stage);   // Reduce: its dims; otherwise none
+bool scatters(const Stage &stage);                           // Reduce with computed positions
+std::vector<std::string> ordinary_dims(const Stage &stage);  // those that it goes over: all but where a scatter computes the position
+std::string scanned_dim(const Stage &stage);                 // Scan: its dim; otherwise ""
+std::vector<std::string> folded_dims(const Stage &stage);    // those of both
 // Replaces every call by the callee's stages under the call's scope.
 Algorithm inline_calls(const Algorithm &algorithm);
 

@@ -9,6 +9,12 @@
 
 namespace tessera {
 
+std::string name_of_result(const Call &call, const std::string &output) {
+    auto own = call.results.find(output);
+    if (own != call.results.end()) return own->second;
+    return call.scope.empty() ? output : call.scope + "." + output;
+}
+
 Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     auto scoped = [&](const std::string &n) { return call.scope.empty() ? n : call.scope + "." + n; };
     Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); }).algorithm;
@@ -23,6 +29,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         for (const Tensor &t : results_of(stage)) tensor_names[t.name] = scoped(t.name);
     for (const Call &inner : callee.calls)
         for (const Tensor &t : results_of(inner)) tensor_names[t.name] = scoped(t.name);
+    for (const std::string &output : call.callee->outputs) tensor_names[output] = name_of_result(call, output);
     auto rename_dims = [&](std::vector<std::string> &names) {
         for (std::string &n : names) n = dim_names.at(n);
     };
@@ -32,12 +39,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
             if (e.kind() == ExprKind::extent) return extent(dim_names.at(e->name));
             if (e.kind() == ExprKind::parameter) return call.parameters.at(e->name);
             if (e.kind() != ExprKind::load) return {};
-            std::vector<Expr> args = e->args;
-            const std::string &name = tensor_names.at(e->name);
-            if (!e->guarded) return load(name, e.type(), args);
-            Expr fill = args.back(), guard = args[args.size() - 2];
-            args.resize(args.size() - 2);
-            return load_or(name, e.type(), args, guard, fill);
+            return load_of(tensor_names.at(e->name), e);
         });
     };
     auto rename_monoid = [&](Monoid &m) {
@@ -51,9 +53,11 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     }
     for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
     for (Stage &stage : callee.stages) {
-        stage.name = scoped(stage.name);
-        for (std::string &result : stage.results)
+        std::vector<std::string> results = names_of_results(stage);
+        for (std::string &result : results)
             if (!result.empty()) result = tensor_names.at(result);
+        stage.name = scoped(stage.name);
+        if (!stage.results.empty() || results != names_of_results(stage)) stage.results = std::move(results);
         rename_dims(stage.dims);
         std::visit(Overloaded{
                        [&](Map &b) {
@@ -69,6 +73,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         inner.scope = scoped(inner.scope);
         for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
         for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
+        for (auto &[output, result] : inner.results) result = tensor_names.at(result);
     }
     for (std::string &name : callee.outputs) name = tensor_names.at(name);
     return callee;

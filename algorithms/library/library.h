@@ -59,6 +59,10 @@ Algorithm ring_append(const Numerics &n);  // cache[B, (position + t) mod W, D] 
 // At step t with learning rate r and weight decay d: decay = 1 - r d, step = r / (1 - beta1^t), scale = 1 / sqrt(1 - beta2^t).
 Algorithm adamw(const Numerics &n);
 
+// scatters.cpp. Positions outside are dropped.
+Algorithm histogram(const Numerics &n);           // counts[V] = how many of ids[N] are v, in i32
+Algorithm embedding_gradient(const Numerics &n);  // grad[V, D] = the sum of the rows g[T, D] whose ids[T] are v
+
 // encoder.cpp
 Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
 

@@ -76,7 +76,7 @@ private:
         if (item.stage)
             for (const Tensor &t : results_of(*item.stage)) names.push_back(t.name);
         else
-            for (const std::string &output : item.call->callee->outputs) names.push_back(item.call->scope + "." + output);
+            for (const std::string &output : item.call->callee->outputs) names.push_back(name_of_result(*item.call, output));
         return names;
     }
 
@@ -376,6 +376,7 @@ std::string surface_text(const Algorithm &algorithm) {
     for (const Call &call : algorithm.calls) {
         std::string line = "call " + quoted(call.scope);
         for (auto &[callee, caller] : call.dims) line += " " + quoted(callee) + quoted(caller);
+        for (auto &[output, result] : call.results) line += " result " + quoted(output) + quoted(result);
         lines.push_back(line + " " + surface_hash(*call.callee));
     }
     std::sort(lines.begin(), lines.end());

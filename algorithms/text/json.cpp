@@ -125,8 +125,10 @@ private:
     json call(const Call &c) {
         json parameters = json::object();
         for (auto &[name, value] : c.parameters) parameters[name] = to_json(value);
-        return {
+        json written = {
             {"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", c.tensors}, {"parameters", parameters}};
+        if (!c.results.empty()) written["results"] = c.results;
+        return written;
     }
     size_t place(const Algorithm *callee) {
         require(callee, "a call without a callee");
@@ -302,7 +304,7 @@ static Numerics read_numerics(const JsonReader &r) {
 using Callees = std::vector<std::shared_ptr<const Algorithm>>;
 
 static Call read_call(const JsonReader &r, const Callees &callees) {
-    r.only({"scope", "callee", "dims", "tensors", "parameters"});
+    r.only({"scope", "callee", "dims", "tensors", "parameters", "results"});
     Call call;
     call.scope = r.at("scope").text();
     JsonReader place = r.at("callee");
@@ -311,6 +313,8 @@ static Call read_call(const JsonReader &r, const Callees &callees) {
     for (auto &[name, value] : r.at("dims").fields()) call.dims[name] = value.text();
     for (auto &[name, value] : r.at("tensors").fields()) call.tensors[name] = value.text();
     for (auto &[name, value] : r.at("parameters").fields()) call.parameters[name] = expr_from_json(value);
+    if (auto results = r.find("results"))
+        for (auto &[output, value] : results->fields()) call.results[output] = value.text();
     return call;
 }
 

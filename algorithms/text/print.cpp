@@ -121,7 +121,10 @@ public:
         for (auto &[name, value] : call.dims) arguments.push_back(name + " = " + value);
         for (auto &[name, value] : call.tensors) arguments.push_back(name + " = " + value);
         for (auto &[name, value] : call.parameters) arguments.push_back("$" + name + " = " + line(value));
-        return line.finish("  ", "call " + call.scope + " = " + call.callee->name + "(" + list(arguments) + ")");
+        std::vector<std::string> results;
+        for (auto &[output, result] : call.results) results.push_back(output + " as " + result);
+        return line.finish("  ", "call " + call.scope + " = " + call.callee->name + "(" + list(arguments) + ")" +
+                                     (results.empty() ? "" : " with " + list(results)));
     }
 
     std::string text(const Algorithm &a) {

@@ -56,6 +56,7 @@ public:
 private:
     void add_name(std::set<std::string> &names, const std::string &what, const std::string &name);
     void check_names();
+    void check_inner_names(const Algorithm &flat) const;
     void check_tensor(const Tensor &tensor);
     void check_callees() const;
     void add_results(const Call &call);
@@ -92,7 +93,23 @@ void Verifier::check_names() {
         for (const Tensor &t : results_of(s))
             if (t.name != s.name) add_name(tensors, "a result", t.name);
     }
-    for (const Call &c : a_.calls) add_name(tensors, "a call", c.scope);
+    for (const Call &c : a_.calls) {
+        add_name(tensors, "a call", c.scope);
+        for (const auto &[output, name] : c.results) add_name(tensors, "a call's result", name);
+    }
+}
+
+// Names of stages and results must not meet those that callees have inside of their scopes.
+void Verifier::check_inner_names(const Algorithm &flat) const {
+    std::set<std::string> results, stages;
+    auto add = [&](std::set<std::string> &names, const std::string &name) {
+        if (!names.insert(name).second)
+            scope_.fail("name", "", "the name '" + name + "' is used twice, once by a stage of a call; rename the other.");
+    };
+    for (const Stage &s : flat.stages) {
+        add(stages, s.name);
+        for (const Tensor &t : results_of(s)) add(results, t.name);
+    }
 }
 
 void Verifier::check_tensor(const Tensor &t) {
@@ -141,7 +158,7 @@ void Verifier::add_results(const Call &c) {
     for (const Stage &s : callee.stages)
         for (Tensor t : results_of(s)) {
             if (!std::count(callee.outputs.begin(), callee.outputs.end(), t.name)) continue;
-            t.name = c.scope + "." + t.name;
+            t.name = name_of_result(c, t.name);
             for (std::string &d : t.dims) d = c.dims.count(d) ? c.dims.at(d) : c.scope + "." + d;
             scope_.tensors[t.name] = t;
             from_calls_.insert(t.name);
@@ -183,6 +200,7 @@ void Verifier::verify() {
     check_names();
     check_callees();
     Algorithm flat = a_.calls.empty() ? a_ : inline_calls(a_);
+    check_inner_names(flat);
     scope_.dims = flat.dims;
     verify_constraints(scope_);
     for (const Tensor &t : a_.tensors) check_tensor(t);

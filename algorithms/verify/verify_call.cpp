@@ -49,6 +49,7 @@ void CallChecker::check_known() const {
     for (const auto &[name, to] : call_.dims) unknown("dim", name, dims);
     for (const auto &[name, to] : call_.tensors) unknown("tensor", name, tensors);
     for (const auto &[name, to] : call_.parameters) unknown("parameter", name, parameters);
+    for (const auto &[name, to] : call_.results) unknown("output", name, callee_.outputs);
 }
 
 void CallChecker::check_dim(const Dim &wanted) const {

@@ -30,7 +30,7 @@ private:
     void check_body(const Map &map) const;
     void check_body(const Reduce &reduce) const;
     void check_body(const Scan &scan) const;
-    void check_value(const Map &map, size_t number) const;
+    void check_value(const Map &map, size_t number, const Expr &alone) const;  // `alone`: values_alone
     void check_write(const Write &write, DType type) const;
     void check_names_of_results() const;
     void expect(const Expr &e, DType type, const std::string &what) const;
@@ -141,7 +141,7 @@ void StageChecker::check_names_of_results() const {
     }
 }
 
-void StageChecker::check_value(const Map &map, size_t number) const {
+void StageChecker::check_value(const Map &map, size_t number, const Expr &alone) const {
     const Value &v = map.values[number];
     const std::string which = map.values.size() == 1 ? "its value" : "value " + std::to_string(number);
     if (!v.value.defined()) fail("type", which + " is missing.");
@@ -152,27 +152,28 @@ void StageChecker::check_value(const Map &map, size_t number) const {
         if (earlier < number && map.values[earlier].value.type() != e.type())
             fail("expression", which + " uses " + brief(e) + " as " + name_of(e.type()) + ", and that value is of another type; cast it.");
     });
-    verify_expression(scope_, stage_.name, values_alone(map)[number], stage_.dims);
+    verify_expression(scope_, stage_.name, alone, stage_.dims);
 }
 
 void StageChecker::check_body(const Map &map) const {
     if (map.values.empty() || map.values.size() > max_values)
         fail("type", "it has " + std::to_string(map.values.size()) + " values; expected 1 to " + std::to_string(max_values) + ".");
-    for (size_t i = 0; i < map.values.size(); i++) check_value(map, i);
+    const std::vector<Expr> alone = values_alone(map);
+    for (size_t i = 0; i < map.values.size(); i++) check_value(map, i, alone[i]);
     for (const Value &v : map.values)
         if (v.to) check_write(*v.to, v.value.type());
 }
 
 void StageChecker::check_body(const Reduce &reduce) const {
-    bool scatters = !reduce.at.empty();
-    check_dims(scatters ? Names() : stage_.dims, reduce.dims);
-    Names points = scatters ? reduce.dims : joined(stage_.dims, reduce.dims);
+    const Names around = ordinary_dims(stage_);
+    check_dims(around, reduce.dims);
+    const Names points = joined(around, reduce.dims);
     check_fold(reduce.monoid, reduce.inputs, points);
     if (reduce.where.defined()) {
         expect(reduce.where, DType::boolean, "where");
         verify_expression(scope_, stage_.name, reduce.where, points);
     }
-    if (scatters && reduce.at.size() != stage_.dims.size())
+    if (scatters(stage_) && reduce.at.size() != stage_.dims.size())
         fail("rank", "`at` has " + std::to_string(reduce.at.size()) + " positions, but the stage has the dims " + join(stage_.dims) + ".");
     for (const Expr &e : reduce.at) {
         expect(e, DType::index, "`at`");
@@ -211,11 +212,9 @@ void StageChecker::check_write(const Write &write, DType type) const {
     verify_inside(scope_, stage_.name, *state, write.index, stage_.dims);
     for (const Expr &whole : expressions_of(stage_))
         walk(whole, [&](const Expr &e) {
-            if (e.kind() != ExprKind::load || e->name != state->name) return;
-            for (size_t i = 0; i < write.index.size(); i++)
-                if (!equal(simplify(e->args[i], {}), simplify(write.index[i], {})))
-                    fail("update", "it reads " + brief(e) + " while it writes other elements of '" + state->name +
-                                       "'; read the element it writes, or copy the state in a stage before.");
+            if (e.kind() == ExprKind::load && e->name == state->name && !reads_element(e, write.index))
+                fail("update", "it reads " + brief(e) + " while it writes other elements of '" + state->name +
+                                   "'; read the element it writes, or copy the state in a stage before.");
         });
 }
 

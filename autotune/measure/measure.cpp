@@ -151,8 +151,8 @@ struct Measurer::State {
             Process process(*this, run, runner);
             result = process.measure(before, fewest_first, seconds_of_place(), best);
             if (result.verdict == Verdict::slow) return;
-            all.push_back(result);
             process.compare();
+            all.push_back(result);  // from here on it counts, also where time runs out
             for (size_t n = 0; n < most_again && may_win(all[0]) && width(all[0]) / 2 > options.widest * all[0].ratio; n++) {
                 if (spent() + seconds_of_place() > options.seconds) break;
                 process.place();

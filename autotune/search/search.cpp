@@ -22,9 +22,9 @@ constexpr size_t max_parents = 24;
 constexpr size_t few_parents = 4;  // measured ones, which are parents more rarely than the model's best
 constexpr size_t elite = 16;       // of a pool, that have children
 constexpr size_t max_unproposed = 64;
-constexpr int first_batch = 6;              // times the population
-constexpr int fresh_part = 5;               // one of so many is a sample, the others are bred
-constexpr double alike = 0.15;              // of the answers, given to all decisions about such a knob
+constexpr int first_batch = 6;             // times the population
+constexpr int fresh_part = 5;              // one of so many is a sample, the others are bred
+constexpr double alike = 0.15;             // of the answers, given to all decisions about such a knob
 constexpr int64_t max_proof_steps = 5000;  // of a parent's program: some tenths of a second
 constexpr size_t max_explored = 256;
 constexpr double min_seed = 2;  // how far below the best score a seed is worth a trial, in log2
@@ -115,8 +115,14 @@ KnobsByStage first_stages(const SearchSpace &space) {
     return is_worse ? KnobsByStage() : likely;
 }
 
+// Functions are put in once, and not for each candidate.
+static SearchSpace without_functions_of(SearchSpace space) {
+    space.algorithm = without_functions(std::move(space.algorithm));
+    return space;
+}
+
 Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel &model)
-    : space_(space), options_(options), model_(model), random_(options.seed), workloads_(options.further) {
+    : space_(without_functions_of(space)), options_(options), model_(model), random_(options.seed), workloads_(options.further) {
     workloads_.insert(workloads_.begin(), {space.extents, space.threads});
     for (const Workload &workload : workloads_) work_.push_back(work_in(space, workload.extents));
     best_.resize(workloads_.size());

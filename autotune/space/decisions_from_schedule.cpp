@@ -97,7 +97,8 @@ std::string split_text(const Split &split, const Decision &d) {
 
 std::string place_answer(const Knobs &k, const Decision &d) {
     if (d.knob == "inline") return k.place && k.place->kind == Place::Kind::inlined ? "yes" : "no";
-    if (d.knob == "beside") return k.place && k.place->kind == Place::Kind::beside ? k.place->stage : "none";
+    if (d.knob == "beside") return k.place && k.place->kind == Place::Kind::beside && k.place->loop.empty() ? k.place->stage : "none";
+    if (k.place && k.place->kind == Place::Kind::beside && !k.place->loop.empty()) return to_string(*k.place);
     if (!k.place || k.place->kind != Place::Kind::at) return "root";
     return k.place->stage + "." + k.place->loop;
 }

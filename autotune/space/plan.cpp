@@ -87,6 +87,15 @@ Extents Plan::find_needed(size_t stage, const Path &path) const {
     for (const auto *dims : {&s.view.reduced, &s.view.extra})
         for (const std::string &d : *dims) sizes[d] = extent(d);
     if (path.empty()) return sizes;
+    if (s.is_owned) {
+        for (const Anchor &a : path)
+            for (const auto &[d, size] : loop(a).sizes)
+                if (sizes.count(d) && std::any_of(path.begin(), path.end(), [&, d = d](const Anchor &b) { return loop(b).dim == d; }))
+                    sizes[d] = size;
+        for (const std::string &d : s.view.stage->dims)
+            if (std::none_of(path.begin(), path.end(), [&](const Anchor &b) { return loop(b).dim == d; })) sizes[d] = extent(d);
+        return sizes;
+    }
     for (size_t c : s.consumers) {
         const Extents &inside = sizes_in(c, path);
         for (const Operand &o : stages_[c].view.operands) {

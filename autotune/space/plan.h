@@ -32,6 +32,7 @@ enum class ScanPlace { whole, goes_on, begins_again };
 struct PlannedStage {
     StageView view;
     bool output = false;
+    bool is_owned = false;           // it is placed for itself, and computes what belongs to an iteration; others what is needed there
     std::vector<size_t> consumers;   // positions, each after this one
     Path place;                      // the loops around it; empty at root
     Extents sizes;                   // what is needed of each of its dims there; reduced ones whole

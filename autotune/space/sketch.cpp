@@ -41,7 +41,7 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
     const StageView view = view_of(stage, algorithm);
     const auto *reduce = std::get_if<Reduce>(&stage.body);
     const bool scans = !view.scanned.empty(), gpu = space_.target.is_gpu();
-    if (!scans && (!reduce || view.scatters)) return;
+    if (!scans && !reduce) return;
     const int64_t lanes = std::max<int64_t>(1, space_.target.vector_bytes / size_of(view.dtype));
     double points = 1;
     for (const std::string &d : view.pure) points *= static_cast<double>(std::max<int64_t>(1, extent_of(algorithm, space_.extents, d)));
@@ -52,7 +52,15 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
         const int64_t n = extent_of(algorithm, space_.extents, d);
         std::vector<Answer> answers = {{"none", 1}};
         const Monoid &monoid = monoid_of(stage);
-        if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
+        if (view.scatters) {
+            // A copy of the result for each thread, where all of them are small beside what is folded.
+            double result = 1;
+            for (const std::string &s : stage.dims)
+                result *= static_cast<double>(std::max<int64_t>(1, extent_of(algorithm, space_.extents, s)));
+            const bool is_small = result * space_.threads < points * static_cast<double>(n);
+            if (!gpu && !ragged && space_.threads > 1 && is_small && n >= 64 * space_.threads)
+                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 2});
+        } else if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
             answers[0].prior = 0.1;
             answers.push_back({"passes", 1});
             for (int64_t size : {32, 64, 128, 256, 512})
@@ -141,7 +149,7 @@ Algorithm Sketch::split(const Algorithm &declared) {
 
 // What a schedule may join for its own sake: outputs, updates and folds. A map between two stages is inlined or placed.
 static bool is_joinable(const Stage &stage, const Algorithm &algorithm) {
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) return reduce->at.empty();
+    if (scatters(stage)) return false;
     if (updates(stage) || is_fold(stage)) return true;
     const std::vector<Tensor> results = results_of(stage);
     return std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return contains(algorithm.outputs, t.name); });
@@ -233,8 +241,57 @@ bool Sketch::runs_over_pieces(const std::string &dim) const {
     return split != splits_.end() && !split->second.starts_with("lanes") && !split->second.starts_with("team");
 }
 
+// The loops of a later stage in which an output may be computed too, of its points those that belong to the iteration.
+std::map<std::string, Path> Sketch::paths_beside(size_t i) const {
+    const StageView &view = plan_->stage(i).view;
+    const std::vector<size_t> &consumers = plan_->stage(i).consumers;
+    std::map<std::string, Path> paths;
+    if (view.updates || view.scatters) return paths;
+    for (size_t h = i + 1; h < plan_->size(); h++) {
+        const PlannedStage &host = plan_->stage(h);
+        if (!host.place.empty() || host.view.scatters) continue;
+        const Knobs &k = stages_.count(host.view.stage->name) ? stages_.at(host.view.stage->name) : Knobs();
+        for (size_t n = 0; n < host.loops.size(); n++) {
+            const PlannedLoop &loop = host.loops[n];
+            const bool is_own = contains(view.pure, loop.dim), is_point = loop.text == loop.dim;
+            const bool is_folded =
+                consumers.empty() && contains(view.reduced, loop.dim) && !loop.parallel && (is_point || loop.text.starts_with("block."));
+            const auto tail = k.tail.find(loop.dim);
+            if ((!is_own && !is_folded) || !contains(host.view.pure, loop.dim) || (tail != k.tail.end() && tail->second == Tail::loop))
+                break;
+            Path &path = paths["beside " + host.view.stage->name + " in " + loop.text];
+            for (size_t m = 0; m <= n; m++) path.push_back({h, m});
+        }
+    }
+    return paths;
+}
+
+// An output that later loops read, or that reads what they do, is computed in them.
+void Sketch::ask_beside(size_t i) {
+    PlannedStage &s = plan_->stage(i);
+    std::map<std::string, Path> paths = paths_beside(i);
+    std::vector<Answer> answers = {{"root", 1}};
+    for (const auto &[text, path] : paths) {
+        const PlannedStage &host = plan_->stage(path[0].stage);
+        const bool is_read = std::find(s.consumers.begin(), s.consumers.end(), path[0].stage) != s.consumers.end();
+        answers.push_back({text, is_read || share_stream(s.view, host.view) ? 2.0 : 0.05});
+    }
+    const std::string name = s.view.stage->name, taken = ask(name, "place", answers);
+    s.sizes = plan_->needed(i, {});
+    if (taken == "root") return;
+    s.place = paths.at(taken), s.is_owned = true;
+    s.sizes = plan_->needed(i, s.place);
+    const Anchor &a = s.place.back();
+    stages_[name].place = Place{Place::Kind::beside, plan_->stage(a.stage).view.stage->name, plan_->loop(a).text};
+}
+
 void Sketch::ask_place(size_t i) {
     PlannedStage &s = plan_->stage(i);
+    if (s.output) return ask_beside(i);
+    if (s.view.scatters) {  // what it computes may be anywhere in its result
+        s.sizes = plan_->needed(i, {});
+        return;
+    }
     const Path around = plan_->around_consumers(i);
     double full = 1;
     for (const auto &[dim, extent] : plan_->needed(i, {})) full *= static_cast<double>(std::max<int64_t>(1, extent));

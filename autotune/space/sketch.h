@@ -34,6 +34,8 @@ private:
 
     // Of one stage, in this order.
     void ask_place(size_t stage);
+    void ask_beside(size_t stage);
+    std::map<std::string, Path> paths_beside(size_t stage) const;
     void ask_tiles(size_t stage);
     void ask_packs(size_t stage);
 

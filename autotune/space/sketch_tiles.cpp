@@ -65,9 +65,18 @@ bool Sketch::reuses(const PlannedStage &s, const Extents &extents) {
     return false;
 }
 
+// Whether where a scatter's elements go depends on the dim: lanes along it would go apart.
+static bool decides_destination(const Stage &scatter, const std::string &dim) {
+    const auto &reduce = std::get<Reduce>(scatter.body);
+    const std::vector<std::string> ordinary = ordinary_dims(scatter);
+    for (size_t i = 0; i < reduce.at.size(); i++)
+        if (!contains(ordinary, scatter.dims[i]) && uses_variable(reduce.at[i], dim)) return true;
+    return reduce.where.defined() && uses_variable(reduce.where, dim);
+}
+
 void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     const int64_t full = t.lanes = lanes_of(s);
-    if (full < 2 || s.view.scatters) return;
+    if (full < 2 || (s.view.scatters && s.view.pure.empty())) return;
     // A dim that is too short for a whole vector runs in a part of one: what is left of a fold over lanes is a quarter.
     auto lanes_along = [&](const std::string &d) {
         int64_t lanes = full;
@@ -83,6 +92,7 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     for (const std::string &d : s.view.pure) {
         const bool part = lanes_along(d) < full;
         if (part && lanes_along(d) < 4) continue;
+        if (s.view.scatters && decides_destination(*s.view.stage, d)) continue;
         double prior = part ? 0.5 : 1;
         for (const Operand &o : s.view.operands) {
             const Stride stride = stride_of(o, d, plan_->extents());
@@ -107,7 +117,7 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     for (const std::string &d : s.view.extra)
         if (plan_->extent(d) >= full && ask(name, "vector." + d, {{"yes", 1}, {"no", 0.1}}) == "yes") k.vector[d] = full;
     const std::vector<std::string> &dims = s.view.stage->dims;
-    if (!s.output && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
+    if (!s.output && !s.view.scatters && s.view.extra.empty() && !t.vector.empty() && t.vector != dims.back()) {
         for (const std::string &d : dims)
             if (d != t.vector) k.layout.push_back({d, 0, false});
         k.layout.push_back({t.vector, 0, false});
@@ -284,7 +294,13 @@ void Sketch::ask_loops(PlannedStage &s, const Tiles &t, Knobs &k) {
 }
 
 void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
-    if (!s.place.empty() || s.view.scatters) return;
+    if (!s.place.empty()) return;
+    if (s.view.scatters) {
+        // Points of an ordinary dim run outside of the fold, and each has a part of the result.
+        const auto outer = std::find_if(s.view.pure.begin(), s.view.pure.end(), [&](const std::string &d) { return !k.vector.count(d); });
+        if (outer != s.view.pure.end() && ask(s.view.stage->name, "parallel", {{"0", 0.3}, {"1", 1}}) == "1") k.parallel = {*outer};
+        return;
+    }
     // On one thread a parallel loop costs nothing, and whoever has more is glad of it; an update may race.
     std::vector<Answer> answers;
     const double wanted = 8.0 * std::max(space_.threads, 2);

@@ -14,8 +14,8 @@ StageView view_of(const Stage &stage, const Algorithm &algorithm) {
     view.maps = std::holds_alternative<Map>(stage.body);
     view.updates = updates(stage);
     view.scanned = scanned_dim(stage);
-    if (auto *reduce = std::get_if<Reduce>(&stage.body)) view.scatters = !reduce->at.empty(), view.folds = reduce->at.empty();
-    for (const std::string &d : stage.dims)
+    if (std::holds_alternative<Reduce>(stage.body)) view.scatters = scatters(stage), view.folds = !view.scatters;
+    for (const std::string &d : ordinary_dims(stage))
         if (d != view.scanned) view.pure.push_back(d);
     const std::vector<Tensor> results = results_of(stage);
     for (const Tensor &t : results)

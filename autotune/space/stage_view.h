@@ -19,7 +19,7 @@ struct Operand {
 
 struct StageView {
     const Stage *stage = nullptr;
-    std::vector<std::string> pure;     // the stage's dims, without a scanned one
+    std::vector<std::string> pure;     // the stage's ordinary dims, without a scanned one
     std::vector<std::string> reduced;  // a fold's dims
     std::vector<std::string> extra;    // of a monoid's parts
     std::string scanned;               // a scan's dim, or ""

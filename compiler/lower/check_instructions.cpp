@@ -34,7 +34,7 @@ void check_instructions(const Algorithm &a, const KnobsByStage &stages, const Ta
                        " sums products, each added with one rounding; this stage is no such sum. Delete the knob (null).");
             continue;
         }
-        if (!reduce || !reduce->at.empty() || reduce->where.defined() || !operands_for(*family, *reduce))
+        if (!reduce || scatters(*stage) || reduce->where.defined() || !operands_for(*family, *reduce))
             refuse("the instruction family " + family->name + " sums products of " + name_of(family->first) + " and " +
                    name_of(family->second) + " elements in " + name_of(family->accumulator) +
                    ", each cast once and unconditionally; this stage is no such sum.");

@@ -3,6 +3,7 @@
 #include "compiler/lower/body/fold_nest.h"
 #include "compiler/lower/body/map_body.h"
 #include "compiler/lower/body/prefetches.h"
+#include "compiler/lower/body/scatter_body.h"
 #include "compiler/lower/context/build.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/stage_nest.h"
@@ -19,7 +20,10 @@ static Built innermost(const Lowering &lowering, const Cursor &at, const Scope &
     TileBody body = prefetches(lowering, at, scope, names);
     append(body, std::visit(Overloaded{
                                 [&](const Map &) { return map_body(lowering, at, scope, names); },
-                                [&](const Reduce &) { return fold_body(lowering, at, scope, names); },
+                                [&](const Reduce &) {
+                                    return scatters(at.stage()) ? scatter_body(lowering, at, scope, names)
+                                                                : fold_body(lowering, at, scope, names);
+                                },
                                 [&](const Scan &) { return fold_body(lowering, at, scope, names); },
                             },
                             at.stage().body));
@@ -44,7 +48,8 @@ static Built next_loop(const Lowering &lowering, const Cursor &before, const Sco
 }
 
 Built build(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
-    if (at.position == at.nest->fold_at && !at.fold.begun && is_fold(at.stage())) return build_fold(lowering, at, scope, names);
+    if (at.position == at.nest->fold_at && !at.fold.begun && is_fold(at.stage()) && !scatters(at.stage()))
+        return build_fold(lowering, at, scope, names);
     if (at.position == at.nest->loops.size()) return innermost(lowering, at, scope, names);
     return next_loop(lowering, at, scope, names);
 }

@@ -1,28 +1,61 @@
 #include "compiler/lower/root_stages.h"
 
+#include <algorithm>
 #include <set>
 
-#include "compiler/lower/body/scatter_body.h"
 #include "compiler/lower/context/build.h"
 #include "compiler/lower/context/built.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/stage_nest.h"
+#include "compiler/lower/place/beside.h"
 #include "compiler/lower/place/storage.h"
 #include "support/text/error.h"
 
 namespace tessera {
 
-static Built loops_or_scatter(const Lowering &lowering, const Stage &stage, const Scope &scope, Names &names) {
-    if (auto *reduce = std::get_if<Reduce>(&stage.body); reduce && !reduce->at.empty()) return scatter_body(lowering, stage, scope, names);
+static Pieces whole_pieces(const Lowering &lowering, const Stage &stage, const Scope &scope) {
     Pieces pieces;
     for (const std::string &d : stage.dims) {
         Piece p = whole(lowering, scope, d, pieces);
         if (p.size.defined()) pieces[d] = p;
     }
-    const StageNest nest = root_nest(lowering, stage, pieces);
+    return pieces;
+}
+
+static Built build_nest(const Lowering &lowering, const StageNest &nest, Pieces pieces, const Scope &scope, Names &names) {
     Cursor first;
     first.nest = &nest, first.pieces = std::move(pieces);
     return build(lowering, first, scope, names);
+}
+
+// What a scatter begins with is filled in by vectors where it has some, and in parallel where its steps run so.
+static Knobs knobs_of_begin(const Knobs &stated, const Stage &begin) {
+    Knobs k;
+    for (const auto &[dim, lanes] : stated.vector)
+        if (is_spatial(begin, dim)) k.vector[dim] = lanes;
+    auto first = std::find_if(begin.dims.begin(), begin.dims.end(), [&](const std::string &d) { return !k.vector.count(d); });
+    if (!stated.parallel.empty() && first != begin.dims.end()) k.parallel = {*first};
+    return k;
+}
+
+// What an in-place fold begins with.
+static Built begin(const Lowering &lowering, const InPlaceFold &fold, const Scope &scope, Names &names) {
+    const Pieces all = whole_pieces(lowering, fold.begin, scope);
+    const Knobs stated = knobs_of_begin(lowering.knobs(fold.step.name), fold.begin);
+    return build_nest(lowering, root_nest(lowering, fold.begin, stated, all), all, scope, names);
+}
+
+static Built loops_at_root(const Lowering &lowering, const Stage &stage, const Scope &scope, Names &names) {
+    const Stage &own = scatters(stage) ? lowering.in_place.at(&stage)->step : stage;
+    const Pieces pieces = whole_pieces(lowering, own, scope);
+    const StageNest nest = root_nest(lowering, own, pieces);
+    Built built;
+    if (scatters(stage)) built += begin(lowering, *lowering.in_place.at(&stage), scope, names);
+    const std::vector<Owned> beside = owned_in(lowering, nest);
+    check_order_beside(lowering, nest, beside);
+    for (const Owned &owned : beside)
+        if (owned.accumulates) built += begin(lowering, *lowering.in_place.at(owned.stage), scope, names);
+    return built += build_nest(lowering, nest, pieces, scope, names);
 }
 
 static bool is_at_root(const Knobs &k) { return !k.place || k.place->kind == Place::Kind::root; }
@@ -53,7 +86,15 @@ struct Roots {
         std::vector<Buffer> buffers;
         for (const Tensor &t : lowering.stored_results(stage))
             if (!outputs.count(t.name)) store(t, store_root(lowering, scope, stage, t), buffers);
-        Built nest = loops_or_scatter(lowering, stage, scope, names);
+        if (auto beside = lowering.beside.find(stage.name); beside != lowering.beside.end())
+            for (const Stage *other : beside->second)
+                for (const Tensor &t : lowering.stored_results(*other)) {
+                    if (outputs.count(t.name)) continue;
+                    Stored stored = store_root(lowering, scope, *other, t);
+                    stored.exact = true;  // it is computed in the host's tiles, and may be laid out for its own
+                    store(t, std::move(stored), buffers);
+                }
+        Built nest = loops_at_root(lowering, stage, scope, names);
         has_border_version |= nest.has_border_version;
         parts.push_back({&stage, buffers, std::move(nest.body)});
     }
@@ -87,8 +128,11 @@ RootStages build_roots(const Lowering &lowering, const KeptCalls &kept, const Sc
             roots.add_stage(stage);
             continue;
         }
+        const Knobs &k = lowering.knobs(stage.name);
+        if (k.place->kind == Place::Kind::beside) continue;  // with its host
         for (const Tensor &t : lowering.results(stage))
-            if (roots.outputs.count(t.name)) throw UserError("schedule.place", stage.name + ": an output must be placed at root.");
+            if (roots.outputs.count(t.name))
+                throw UserError("schedule.place", stage.name + ": an output must be placed at root, or beside another stage.");
     }
     while (call < kept.callees.size()) add_call();
     return {std::move(roots.parts), roots.names.made(), roots.has_border_version};

@@ -72,7 +72,7 @@ Callee callee_of(const Call &call) {
     Callee result;
     result.scope = call.scope;
     result.parameters = call.parameters;
-    Call own{"", call.callee, {}, {}, {}};
+    Call own{"", call.callee, {}, {}, {}, {}};
     std::map<std::string, std::string> dim_of, tensor_of;  // of the caller -> the callee's first
     for (const Dim &d : call.callee->dims) {
         auto bound = call.dims.find(d.name);
@@ -101,7 +101,7 @@ Callee callee_of(const Call &call) {
     for (const Dim &d : a.dims) result.dims[d.name] = call.scope + "." + d.name;
     for (auto &[callers, name] : dim_of) result.dims[name] = callers;
     for (auto &[callers, name] : tensor_of) result.tensors[name] = callers;
-    for (const std::string &output : a.outputs) result.tensors[output] = call.scope + "." + output;
+    for (const std::string &output : a.outputs) result.tensors[output] = name_of_result(call, output);
     return result;
 }
 

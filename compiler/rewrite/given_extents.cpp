@@ -22,13 +22,6 @@ std::string near_dim(const std::string &name, std::vector<std::string> dims) {
     return name.size() == 1 ? "" : did_you_mean(name, dims);
 }
 
-// The dim at the end of `equals`: all that are declared equal have one.
-const Dim &root_of(const Algorithm &a, const Dim &dim) {
-    const Dim *d = &dim;
-    while (!d->equals.empty()) d = &a.dim(d->equals);
-    return *d;
-}
-
 void check_known(const Algorithm &a, const std::string &name, int64_t value, const std::vector<std::string> &symbolic) {
     const Dim *dim = a.find_dim(name);
     const std::string there_are = "; the symbolic dims are " + join(symbolic) + ".";
@@ -87,6 +80,12 @@ Extents given_extents(const Algorithm &a, const Extents &given) {
         all[d.name] = value->second.value;
     }
     return all;
+}
+
+const Dim &root_of(const Algorithm &a, const Dim &dim) {
+    const Dim *d = &dim;
+    while (!d->equals.empty()) d = &a.dim(d->equals);
+    return *d;
 }
 
 Dim with_constraints_of_equals(const Algorithm &a, const Dim &dim) {

@@ -13,6 +13,9 @@ Extents given_extents(const Algorithm &algorithm, const Extents &given);
 // where that is less.
 int64_t allowed_extent(const Algorithm &algorithm, const Dim &dim, int64_t wished);
 
+// The dim at the end of `equals`: all that are declared equal have one.
+const Dim &root_of(const Algorithm &algorithm, const Dim &dim);
+
 // The symbolic dim with the constraints of all dims that are declared equal to it, or to which it is.
 Dim with_constraints_of_equals(const Algorithm &algorithm, const Dim &dim);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
+#include "compiler/rewrite/given_extents.h"
 #include "compiler/rewrite/order.h"
+#include "schedules/knobs/notation.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -13,14 +15,15 @@ namespace {
 
 bool is_beside(const KnobsByStage &stages, const std::string &name) {
     auto it = stages.find(name);
-    return it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::beside;
+    return it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::beside && it->second.place->loop.empty();
 }
 
-// Those that are joined, in the order of the program, and the one whose loops they share.
-struct Group {
-    std::string host;
-    std::vector<size_t> members;
-};
+// In one loop of another stage.
+const Place *loop_beside(const KnobsByStage &stages, const std::string &name) {
+    auto it = stages.find(name);
+    const bool is_it = it != stages.end() && it->second.place && it->second.place->kind == Place::Kind::beside;
+    return is_it && !it->second.place->loop.empty() ? &*it->second.place : nullptr;
+}
 
 [[noreturn]] void refuse(const std::string &stage, const std::string &host, const std::string &why) {
     throw UserError("schedule.join", stage + ": it cannot share the loops of '" + host + "': " + why);
@@ -30,18 +33,7 @@ struct Group {
 struct Accesses {
     std::set<std::string> loads, results, writes;
 
-    Accesses(const Stage &stage, const Algorithm &algorithm) {
-        auto collect = [&](const Expr &root) {
-            walk(root, [&](const Expr &e) {
-                if (e.kind() == ExprKind::load) loads.insert(e->name);
-            });
-        };
-        for (const Expr &e : expressions_of(stage)) collect(e);
-        std::vector<std::vector<std::string>> all = {stage.dims, reduced_dims(stage)};
-        for (const Part &part : is_fold(stage) ? monoid_of(stage).parts : std::vector<Part>{}) all.push_back(part.dims);
-        for (const auto &dims : all)
-            for (const std::string &d : dims)
-                if (const Dim *dim = algorithm.find_dim(d); dim && dim->size.defined()) collect(dim->size);
+    Accesses(const Stage &stage, const Algorithm &algorithm) : loads(tensors_read(stage, algorithm)) {
         for (const Tensor &t : results_of(stage)) results.insert(t.name);
         for (const Write *write : writes_of(stage)) writes.insert(write->state);
     }
@@ -57,11 +49,7 @@ struct Accesses {
 // A guest's expressions in the host's dims.
 Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
     std::map<std::string, Expr> renamed;
-    auto root = [&](std::string d) {
-        for (size_t i = 0; i < algorithm.dims.size(); i++)
-            if (const Dim *dim = algorithm.find_dim(d); dim && !dim->equals.empty()) d = dim->equals;
-        return d;
-    };
+    auto root = [&](const std::string &d) { return d.empty() ? d : root_of(algorithm, algorithm.dim(d)).name; };
     auto same = [&](const std::vector<std::string> &own, const std::vector<std::string> &hosts, const char *what) {
         bool all = own.size() == hosts.size();
         for (size_t i = 0; all && i < own.size(); i++) {
@@ -142,12 +130,7 @@ private:
             if (load->args[i].kind() != ExprKind::variable || load->args[i]->name != host_.dims[i]) return false;
         return true;
     }
-    static bool is_element(const Expr &load, const std::vector<Expr> &index) {
-        if (load->guarded) return false;
-        for (size_t i = 0; i < index.size(); i++)
-            if (!equal(simplify(load->args[i], {}), simplify(index[i], {}))) return false;
-        return true;
-    }
+    static bool is_element(const Expr &load, const std::vector<Expr> &index) { return !load->guarded && reads_element(load, index); }
     Expr value(size_t number) const { return left(static_cast<int>(number), values_[number].value.type()); }
 
     // With the values of the point in place of loads of what earlier members make or write, and of what they compute already.
@@ -260,7 +243,7 @@ Stage joined_reduces(const Stage &host, const std::vector<Stage> &members) {
     Expr common = first.where;
     for (const Stage &s : members) {
         const auto &r = std::get<Reduce>(s.body);
-        if (!r.at.empty()) refuse(s.name, host.name, "it folds to a computed destination. Place it at root.");
+        if (scatters(s)) refuse(s.name, host.name, "it folds to a computed destination. Place it at root.");
         if (!r.where.defined() || !common.defined() || !equal(r.where, common)) common = {};
     }
     JoinedFold fold;
@@ -292,7 +275,11 @@ public:
         : a_(algorithm), knobs_(stages), declared_(declared) {}
 
     void run() {
-        for (std::optional<Group> group = next(); group; group = next()) join(*group);
+        for (std::optional<std::string> host = next_host(); host; host = next_host()) join(*host);
+        std::map<std::string, std::string> guests;  // one of each host
+        for (const Stage &s : a_.stages)
+            if (const Place *place = loop_beside(knobs_, s.name)) guests.emplace(place->stage, s.name);
+        for (const auto &[host, guest] : guests) gather(host, guest);
     }
 
 private:
@@ -300,14 +287,9 @@ private:
     KnobsByStage &knobs_;
     const PartlyInlined &declared_;
 
-    std::optional<Group> next() const {
-        for (const Stage &s : a_.stages) {
-            if (!is_beside(knobs_, s.name)) continue;
-            Group group{host_of(s.name), {}};
-            for (size_t i = 0; i < a_.stages.size(); i++)
-                if (host_of(a_.stages[i].name) == group.host) group.members.push_back(i);
-            return group;
-        }
+    std::optional<std::string> next_host() const {
+        for (const Stage &s : a_.stages)
+            if (is_beside(knobs_, s.name)) return host_of(s.name);
         return std::nullopt;
     }
 
@@ -321,30 +303,69 @@ private:
         return host;
     }
 
-    // Stages between the members that need one of them run after the joined one, and then no member may need those.
-    void join(const Group &group) {
-        const std::vector<Stage> old = std::exchange(a_.stages, {});
+    struct Parted {
         std::vector<Stage> before, members, after;
+    };
+
+    // Stages between the members that need one of them run after all of these, and then no member may need those. `goes_along`: what has no
+    // place of its own stays among them.
+    Parted parted(
+        const std::string &host_name, const std::function<bool(const Stage &)> &is_among,
+        const std::function<bool(const Stage &)> &goes_along = [](const Stage &) { return false; }) const {
+        Parted p;
+        auto &[before, members, after] = p;
         std::vector<Accesses> of_members, of_after;
         auto follows = [](const Accesses &later, const std::vector<Accesses> &earlier) {
             return std::any_of(earlier.begin(), earlier.end(), [&](const Accesses &e) { return later.must_follow(e); });
         };
-        for (size_t i = 0; i < old.size(); i++) {
-            Accesses own(old[i], a_);
-            const bool is_member = std::find(group.members.begin(), group.members.end(), i) != group.members.end();
+        for (const Stage &stage : a_.stages) {
+            Accesses own(stage, a_);
+            const bool is_member = is_among(stage);
             if (is_member && follows(own, of_after))
-                refuse(old[i].name, members.front().name,
+                refuse(stage.name, stage.name == host_name ? members.front().name : host_name,
                        "it needs '" + after[static_cast<size_t>(needed(own, of_after))].name +
                            "', which needs one of the two and would run after both. Place it at root.");
-            if (is_member) members.push_back(old[i]), of_members.push_back(std::move(own));
-            else if (follows(own, of_members) || follows(own, of_after)) after.push_back(old[i]), of_after.push_back(std::move(own));
-            else before.push_back(old[i]);
+            const bool moves_along = !is_member && follows(own, of_members) && !follows(own, of_after) && goes_along(stage);
+            if (is_member || moves_along) members.push_back(stage), of_members.push_back(std::move(own));
+            else if (follows(own, of_members) || follows(own, of_after)) after.push_back(stage), of_after.push_back(std::move(own));
+            else before.push_back(stage);
         }
-        check_calls(group, members, before, after);
-        const Stage &host = *std::find_if(members.begin(), members.end(), [&](const Stage &s) { return s.name == group.host; });
+        check_calls(host_name, members, before, after);
+        return p;
+    }
+
+    // Those that stand in loops of the host run with it, as what is placed in their loops does; they stay stages.
+    void gather(const std::string &host, const std::string &guest) {
+        if (!a_.find_stage(host))
+            refuse(guest, host, "there is none of its own: it is no stage of the algorithm, or has the loops of another. Name that one.");
+        auto knobs = knobs_.find(host);
+        if (knobs != knobs_.end() && knobs->second.place && knobs->second.place->kind != Place::Kind::root)
+            refuse(host, host,
+                   "only a stage at root has loops that another stands beside, and it is placed at '" + to_string(*knobs->second.place) +
+                       "'.");
+        std::function<bool(const std::string &)> runs_with = [&](const std::string &stage) {
+            auto it = knobs_.find(stage);
+            if (stage == host || it == knobs_.end() || !it->second.place) return stage == host;
+            const Place &place = *it->second.place;
+            return (place.kind == Place::Kind::at || place.kind == Place::Kind::beside) && runs_with(place.stage);
+        };
+        auto [before, members, after] = parted(
+            host, [&](const Stage &s) { return runs_with(s.name); },
+            [&](const Stage &s) {
+                auto it = knobs_.find(s.name);
+                return it != knobs_.end() && it->second.place && it->second.place->kind == Place::Kind::inlined;
+            });
+        a_.stages = std::move(before);
+        a_.stages.insert(a_.stages.end(), members.begin(), members.end());
+        a_.stages.insert(a_.stages.end(), after.begin(), after.end());
+    }
+
+    void join(const std::string &host_name) {
+        auto [before, members, after] = parted(host_name, [&](const Stage &s) { return host_of(s.name) == host_name; });
+        const Stage &host = *std::find_if(members.begin(), members.end(), [&](const Stage &s) { return s.name == host_name; });
         Stage joined = joined_stage(Stage(host), members, before, after);
         for (const Stage &s : members)
-            if (s.name != group.host) knobs_.erase(s.name);
+            if (s.name != host_name) knobs_.erase(s.name);
         a_.stages = std::move(before);
         a_.stages.push_back(std::move(joined));
         a_.stages.insert(a_.stages.end(), after.begin(), after.end());
@@ -355,7 +376,7 @@ private:
     }
 
     // A call that stays runs after the stages that it names. Nothing may be moved past it.
-    void check_calls(const Group &group, const std::vector<Stage> &members, const std::vector<Stage> &before,
+    void check_calls(const std::string &host_name, const std::vector<Stage> &members, const std::vector<Stage> &before,
                      const std::vector<Stage> &after) const {
         for (const std::set<std::string> &earlier : declared_.before) {
             auto is_earlier = [&](const Stage &s) { return comes_of(s.name, earlier, declared_.algorithm.stages); };
@@ -363,7 +384,7 @@ private:
             const bool moves = (count > 0 && !std::all_of(before.begin(), before.end(), is_earlier)) ||
                                (count == 0 && std::any_of(after.begin(), after.end(), is_earlier));
             if ((count != 0 && count != static_cast<ptrdiff_t>(members.size())) || moves)
-                refuse(members.back().name, group.host, "a call that is emitted once stands between them. Inline it, or place it at root.");
+                refuse(members.back().name, host_name, "a call that is emitted once stands between them. Inline it, or place it at root.");
         }
     }
 
@@ -388,21 +409,10 @@ private:
     }
 
     std::set<std::string> read_by_others(const std::vector<Stage> &before, const std::vector<Stage> &after) const {
-        std::set<std::string> read(a_.outputs.begin(), a_.outputs.end());
-        for (const std::vector<Stage> *stages : {&before, &after})
-            for (const Stage &s : *stages) read.merge(Accesses(s, a_).loads);
-        const auto read_in = [&](const Expr &root) {
-            walk(root, [&](const Expr &e) {
-                if (e.kind() == ExprKind::load) read.insert(e->name);
-            });
-        };
-        for (const Call &call : a_.calls) {
-            for (const auto &[own, tensor] : call.tensors) read.insert(tensor);
-            for (const auto &[own, value] : call.parameters) read_in(value);
-        }
-        for (const Dim &d : a_.dims)
-            if (d.size.defined()) read_in(d.size);
-        return read;
+        Algorithm others = a_;
+        others.stages = before;
+        others.stages.insert(others.stages.end(), after.begin(), after.end());
+        return tensors_read(others);
     }
 };
 

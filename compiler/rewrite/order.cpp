@@ -37,8 +37,9 @@ public:
         for (size_t i = 0; i < algorithm_.stages.size(); i++) {
             const Stage &stage = algorithm_.stages[i];
             const Place *place = place_of(stage.name);
-            if (!place || place->kind == Place::Kind::root) continue;
-            const std::set<std::string> read = loads_of(stage);
+            // What stands beside a stage runs with it; lower/place/beside.h checks what the two do to states.
+            if (!place || place->kind == Place::Kind::root || place->kind == Place::Kind::beside) continue;
+            const std::set<std::string> read = tensors_read(stage, algorithm_);
             for (const StateWrite &write : writes_) {
                 if (write.position < position_of(i) || !read.count(write.state)) continue;
                 for (size_t at : runs_at(i))
@@ -62,21 +63,6 @@ private:
         return it == knobs_.end() || !it->second.place ? nullptr : &*it->second.place;
     }
 
-    std::set<std::string> loads_of(const Stage &stage) const {
-        std::set<std::string> names;
-        auto collect = [&](const Expr &root) {
-            walk(root, [&](const Expr &e) {
-                if (e.kind() == ExprKind::load) names.insert(e->name);
-            });
-        };
-        for (const Expr &root : expressions_of(stage)) collect(root);
-        std::vector<std::string> dims = stage.dims;
-        for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
-        for (const std::string &d : dims)
-            if (const Dim *dim = algorithm_.find_dim(d); dim && dim->size.defined()) collect(dim->size);
-        return names;
-    }
-
     size_t index_of(const std::string &stage) const {
         auto it = std::find_if(algorithm_.stages.begin(), algorithm_.stages.end(), [&](const Stage &s) { return s.name == stage; });
         return static_cast<size_t>(it - algorithm_.stages.begin());
@@ -87,11 +73,11 @@ private:
         if (stage >= algorithm_.stages.size()) return {};
         const Place *place = place_of(algorithm_.stages[stage].name);
         if (!place || place->kind == Place::Kind::root) return {stage};
-        if (place->kind == Place::Kind::at) return runs_at(index_of(place->stage));
+        if (place->kind == Place::Kind::at || place->kind == Place::Kind::beside) return runs_at(index_of(place->stage));
         std::set<size_t> all;
         const std::vector<Tensor> results = results_of(algorithm_.stages[stage]);
         for (size_t consumer = stage + 1; consumer < algorithm_.stages.size(); consumer++) {
-            const std::set<std::string> loaded = loads_of(algorithm_.stages[consumer]);
+            const std::set<std::string> loaded = tensors_read(algorithm_.stages[consumer], algorithm_);
             if (std::any_of(results.begin(), results.end(), [&](const Tensor &t) { return loaded.count(t.name) > 0; }))
                 all.merge(runs_at(consumer));
         }
@@ -100,6 +86,35 @@ private:
 };
 
 }  // namespace
+
+static void add_loads(const Expr &root, std::set<std::string> &names) {
+    walk(root, [&](const Expr &e) {
+        if (e.kind() == ExprKind::load) names.insert(e->name);
+    });
+}
+
+std::set<std::string> tensors_read(const Stage &stage, const Algorithm &algorithm) {
+    std::set<std::string> read;
+    for (const Expr &root : expressions_of(stage)) add_loads(root, read);
+    std::vector<std::string> dims = stage.dims;
+    for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
+    if (is_fold(stage))
+        for (const Part &part : monoid_of(stage).parts) dims.insert(dims.end(), part.dims.begin(), part.dims.end());
+    for (const std::string &d : dims)
+        if (const Dim *dim = algorithm.find_dim(d); dim && dim->size.defined()) add_loads(dim->size, read);
+    return read;
+}
+
+std::set<std::string> tensors_read(const Algorithm &algorithm) {
+    std::set<std::string> read(algorithm.outputs.begin(), algorithm.outputs.end());
+    map_expressions(algorithm, [&](const Expr &root) {
+        add_loads(root, read);
+        return root;
+    });
+    for (const Call &call : algorithm.calls)
+        for (const auto &[argument, tensor] : call.tensors) read.insert(tensor);
+    return read;
+}
 
 bool comes_of(const std::string &name, const std::set<std::string> &stages, const std::vector<Stage> &all) {
     std::string origin;
@@ -117,12 +132,10 @@ void check_updates(const Algorithm &algorithm) {
         for (const Write *update : writes_of(stage))
             for (const Expr &root : expressions_of(stage))
                 walk(root, [&](const Expr &e) {
-                    if (e.kind() != ExprKind::load || e->name != update->state) return;
-                    for (size_t i = 0; i < update->index.size(); i++)
-                        if (!equal(simplify(e->args[i], {}), simplify(update->index[i], {})))
-                            throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) +
-                                                                  " while it writes other elements of '" + update->state +
-                                                                  "'. Place that stage at root.");
+                    if (e.kind() == ExprKind::load && e->name == update->state && !reads_element(e, update->index))
+                        throw UserError("schedule.order", stage.name + ": what is inlined into it reads " + brief(e) +
+                                                              " while it writes other elements of '" + update->state +
+                                                              "'. Place that stage at root.");
                 });
 }
 

@@ -28,4 +28,9 @@ void check_order(const Algorithm &algorithm, const Algorithm &declared, const Kn
 // After stages were inlined: an update still reads of its state the element that it writes and no other. UserError schedule.order.
 void check_updates(const Algorithm &algorithm);
 
+// What a stage loads, sizes of its dims among it.
+std::set<std::string> tensors_read(const Stage &stage, const Algorithm &algorithm);
+// Those that stages, calls, extents of dims or the caller read.
+std::set<std::string> tensors_read(const Algorithm &algorithm);
+
 }  // namespace tessera

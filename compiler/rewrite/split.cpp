@@ -106,7 +106,9 @@ private:
     }
 
     void split_reduce(const Stage &stage, const Reduce &reduce, const std::string &dim, const Split &split) {
-        if (!reduce.at.empty()) refuse_split(stage.name, dim, "its destination is computed; split its inputs instead.");
+        if (scatters(stage) && (split.how == Split::How::passes || split.how == Split::How::online))
+            refuse_split(stage.name, dim,
+                         "its destination is computed, and only copies of the result are folded apart (chunks, threads, lanes).");
         if (split.how == Split::How::passes) return batch(stage, reduce, dim, stage.name, {});
         if (split.size < 1) refuse_split(stage.name, dim, "it needs a size of at least 1.");
         bool lanes = split.how == Split::How::lanes;
@@ -125,8 +127,12 @@ private:
             Expr inside = position < extent_of(dim);
             if (!is_whole(dim, split.size)) partial.where = partial.where.defined() ? inside && partial.where : inside;
         }
+        // Each chunk of a scatter has a copy of the whole result; those of lanes lie side by side, so that no two of them meet.
         std::vector<std::string> dims = stage.dims;
-        dims.push_back(kept);
+        const auto where_kept = static_cast<ptrdiff_t>(scatters(stage) && !lanes ? 0 : dims.size());
+        dims.insert(dims.begin() + where_kept, kept);
+        for (Expr &e : partial.at) e = at_piece(e);
+        if (scatters(stage)) partial.at.insert(partial.at.begin() + where_kept, variable(kept));
         Stage pieces{unused(stage.name + ".partial"), dims, partial};
         if (split.how == Split::How::online) {
             if (reduce.dims.size() != 1) refuse_split(stage.name, dim, "an online split needs a reduction over one dim.");
@@ -329,11 +335,7 @@ Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
                     return rewrite(root, [&](const Expr &n) -> Expr {
                         if (n.kind() != ExprKind::load || n->name != operand) return {};
                         used = true;
-                        std::vector<Expr> args = n->args;
-                        if (!n->guarded) return load(name, n.type(), args);
-                        Expr fill = args.back(), guard = args[args.size() - 2];
-                        args.resize(args.size() - 2);
-                        return load_or(name, n.type(), args, guard, fill);
+                        return load_of(name, n);
                     });
                 });
                 if (!used) throw UserError("schedule.pack", stage.name + ": cannot pack '" + operand + "': the stage does not load it.");

@@ -57,7 +57,7 @@ public:
 
     Profile run(const TileProgram &program, const Extents &extents) {
         programs_ = &program.programs;
-        enter(program, extents, Space::argument);
+        enter(program, extents, nullptr);
         finish();
         return out_;
     }
@@ -80,7 +80,8 @@ private:
     const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
     // `space` is what its arguments are in.
-    void enter(const TileProgram &program, const Extents &extents, Space space) {
+    // `bound`: the buffers of the caller that are its arguments; without them they are the kernel's own.
+    void enter(const TileProgram &program, const Extents &extents, const std::vector<size_t> *bound) {
         const LoopPositions saved = nest_.at;
         Extents known = extents;
         for (const Dim &d : program.dims)
@@ -93,11 +94,16 @@ private:
             for (const std::string &d : t.dims) e.push_back(extent(d));
             declare({t.name, t.dtype, e, where});
         };
-        for (const Argument &a : program.arguments) {
-            add(a.tensor, space);
+        for (size_t i = 0; i < program.arguments.size(); i++) {
+            const Argument &a = program.arguments[i];
+            if (bound) {
+                buffer_ids_[a.tensor.name] = (*bound)[i];
+                continue;
+            }
+            add(a.tensor, Space::argument);
             double bytes = buffers_.back().element;
             for (const std::string &d : a.tensor.dims) bytes *= static_cast<double>(nest_.at.value(extent(d)));
-            if (space == Space::argument && a.written && !a.read) out_.written_bytes += bytes;
+            if (a.written && !a.read) out_.written_bytes += bytes;
         }
         for (const Tensor &t : program.constants) add(t, Space::constant);
         visit(program.body);
@@ -173,7 +179,9 @@ private:
             Extents extents;
             for (const auto &[dim, e] : invoke.extents) extents[dim] = nest_.at.value(e);
             const std::map<std::string, size_t> names = buffer_ids_;
-            enter(callee, extents, Space::workspace);
+            std::vector<size_t> bound;
+            for (const std::string &buffer : invoke.buffers) bound.push_back(names.at(buffer));
+            enter(callee, extents, &bound);
             buffer_ids_ = names;
         }
     }

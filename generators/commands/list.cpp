@@ -41,9 +41,10 @@ Arguments arguments_of(const Algorithm &algorithm) {
         if (d.kind == DimKind::symbolic) a.dims.push_back(d.name);
     for (const Tensor &t : algorithm.tensors)
         if (t.role != Role::constant) (t.role == Role::state ? a.states : a.inputs).push_back(with_dims(t));
+    const Algorithm whole = inline_calls(algorithm);  // an output may be a call's
     for (const std::string &name : algorithm.outputs) {
         std::string shown = name;
-        if (const Stage *stage = defining_stage(algorithm, name))
+        if (const Stage *stage = defining_stage(whole, name))
             for (const Tensor &t : results_of(*stage))
                 if (t.name == name) shown = with_dims(t);
         a.outputs.push_back(shown);

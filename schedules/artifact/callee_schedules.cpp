@@ -40,6 +40,7 @@ public:
             auto bound = call.dims.find(d.name);
             dims_[d.name] = bound == call.dims.end() ? scoped(d.name) : bound->second;
         }
+        tensors_.insert(call.results.begin(), call.results.end());
     }
 
     std::string dim(const std::string &name) const { return find_dim(name).value_or(name); }

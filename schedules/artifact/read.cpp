@@ -247,8 +247,9 @@ Place place(const json &value, const std::set<std::string> &stages, const FieldP
     const std::string text = string(value, where, "a place");
     const std::optional<Place> place = parse_place(text, stages);
     if (!place)
-        where.fail("schedule.syntax", "expected \"root\", \"inline\", a loop of a stage such as \"y.micro\", or \"beside y\"; got '" +
-                                          text + "'. Write one of these.");
+        where.fail("schedule.syntax",
+                   "expected \"root\", \"inline\", a loop of a stage such as \"y.micro\", \"beside y\", or \"beside y in block.M\"; got '" +
+                       text + "'. Write one of these.");
     return *place;
 }
 

@@ -24,9 +24,9 @@ public:
     }
 
     void run() const {
-        if (auto *reduce = std::get_if<Reduce>(&stage_.body); reduce && !reduce->at.empty()) scattered();
+        if (scatters(stage_)) scattered();
         if (k_.place && k_.place->kind == Place::Kind::inlined) nowhere(" is inlined, so it has no loops and no storage of its own");
-        if (k_.place && k_.place->kind == Place::Kind::beside)
+        if (k_.place && k_.place->kind == Place::Kind::beside && k_.place->loop.empty())
             nowhere(" is beside '" + k_.place->stage + "', so it has that stage's loops and none of its own");
         lanes();
         unrolled();
@@ -54,13 +54,27 @@ private:
         });
     }
 
-    // The elements go where their data says, one after the other.
+    // Along computed positions there are no points to tile, only parts of the result that an iteration owns.
     void scattered() const {
         if (k_.place && k_.place->kind == Place::Kind::at)
             (where_ / "place")
                 .fail("schedule.place",
                       subject_ + " folds to a computed destination, which may be anywhere in its result. Place it at root.");
-        nowhere(" folds to a computed destination, element by element in order", {Knob::layout, Knob::pack});
+        const std::vector<std::string> ordinary = ordinary_dims(stage_);
+        auto is_computed = [&](const std::string &d) { return contains(stage_.dims, d) && !contains(ordinary, d); };
+        auto no_points = [&](const FieldPlace &at, const std::string &dim) {
+            if (is_computed(dim))
+                refuse(at, " computes the position along '" + dim + "', and '" + dim +
+                               "' has no loop but over parts of the result that iterations own (block). Delete it (null).");
+        };
+        for (const auto &[dim, tile] : k_.block)
+            if (contains(reduced_, dim)) no_points(where_ / "block" / dim, dim);
+        for (const auto &[dim, tile] : k_.micro) no_points(where_ / "micro" / dim, dim);
+        for (const auto &[dim, count] : k_.unroll) no_points(where_ / "unroll" / dim, dim);
+        for (const auto &[name, level] : k_.levels)
+            for (const auto &[dim, tile] : level) no_points(where_ / name / dim, dim);
+        for (const std::string &loop : k_.parallel) no_points(where_ / "parallel", loop);
+        for (const std::string &loop : k_.loops) no_points(where_ / "loops", loop);
     }
 
     void lanes() const {

@@ -251,7 +251,8 @@ private:
                                              "', which does not come after it. Place it at a stage that loads it.");
         static const Knobs none;
         auto knobs = stages_.find(place.stage);
-        if (knobs != stages_.end() && knobs->second.place && knobs->second.place->kind == Place::Kind::beside)
+        if (knobs != stages_.end() && knobs->second.place && knobs->second.place->kind == Place::Kind::beside &&
+            knobs->second.place->loop.empty())
             where.fail("schedule.place", subject(stage) + " is placed at a loop of '" + place.stage + "', which is beside '" +
                                              knobs->second.place->stage + "' and has that stage's loops. Place it at one of those.");
         check_place_in(*consumer, knobs == stages_.end() ? none : knobs->second, place.loop, where);
@@ -261,6 +262,14 @@ private:
         if (!find(place.stage)) unknown_stage(place.stage, "", where);
         if (place.stage == stage.name)
             where.fail("schedule.place", subject(stage) + " is beside itself. Name the stage whose loops it shares.");
+        if (place.loop.empty()) return;
+        static const Knobs none;
+        auto knobs = stages_.find(place.stage);
+        if (knobs != stages_.end() && knobs->second.place && knobs->second.place->kind != Place::Kind::root)
+            where.fail("schedule.place", subject(stage) + " is in a loop of '" + place.stage + "', which is placed at '" +
+                                             to_string(*knobs->second.place) +
+                                             "'. Only a stage at root has loops that another stands beside.");
+        check_place_in(*find(place.stage), knobs == stages_.end() ? none : knobs->second, place.loop, where);
     }
 
     // What the stage loads, through the stages that are inlined into it as well.

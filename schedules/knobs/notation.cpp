@@ -41,13 +41,17 @@ bool is_word(const std::string &text) {
 
 }  // namespace
 
+static constexpr std::string_view beside = "beside ", in_loop = " in ";
+
 std::optional<Place> parse_place(const std::string &text, const std::set<std::string> &stages) {
     if (text == "root") return Place{};
     if (text == "inline") return Place{Place::Kind::inlined, "", ""};
-    constexpr std::string_view beside = "beside ";
     if (text.starts_with(beside)) {
         const std::string host = text.substr(beside.size());
-        return is_word(host) ? std::optional(Place{Place::Kind::beside, host, ""}) : std::nullopt;
+        const size_t at = host.find(in_loop);
+        if (at == std::string::npos) return is_word(host) ? std::optional(Place{Place::Kind::beside, host, ""}) : std::nullopt;
+        const std::string stage = host.substr(0, at), loop = host.substr(at + in_loop.size());
+        return is_word(stage) && is_word(loop) ? std::optional(Place{Place::Kind::beside, stage, loop}) : std::nullopt;
     }
     std::vector<std::string> parts;
     std::istringstream words(text + ".");
@@ -71,7 +75,8 @@ std::optional<Place> parse_place(const std::string &text, const std::set<std::st
 
 std::string to_string(const Place &place) {
     if (place.kind == Place::Kind::root) return "root";
-    if (place.kind == Place::Kind::beside) return "beside " + place.stage;
+    if (place.kind == Place::Kind::beside)
+        return std::string(beside) + place.stage + (place.loop.empty() ? "" : std::string(in_loop) + place.loop);
     return place.kind == Place::Kind::inlined ? "inline" : place.stage + "." + place.loop;
 }
 

@@ -1,6 +1,6 @@
 // The small texts inside a schedule's JSON and the values they stand for.
 //
-//   place      "root" | "inline" | "<stage>.<loop>" | "beside <stage>"    y.micro, y.block.N, y.N, beside y
+//   place      "root" | "inline" | "<stage>.<loop>" | "beside <stage>" | "beside <stage> in <loop>"    y.micro, y.block.N, y.N, beside y
 //   axis       "<dim>" | "<dim>/<factor>" | "<dim>%<factor>"  N/48
 //   loop       "<level>.<dim>" | "<dim>" | "<level>"          block.N, K.i, block
 //   condition  "<dim> <relation> <int>" | "<dim> % <int> <relation> <int>" | "<feature>"

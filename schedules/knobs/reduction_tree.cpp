@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/knobs/notation.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -51,6 +52,9 @@ void say(Extents &knob, const std::string &dim, int64_t value) { knob.emplace(di
 
 void write_out(const std::string &stage, const std::string &dim, const Levels &levels, const Algorithm &inlined, KnobsByStage &stages) {
     Knobs &k = stages[stage];
+    if (const Stage *scattered = inlined.find_stage(stage); scattered && scatters(*scattered))
+        throw UserError("schedule.split", stage + ": a fold to a computed destination has no tree of lanes along '" + dim +
+                                              "'; give it a copy of the result for each of so many lanes, chunks or threads.");
     const Place place = place_of_partials(stage, k, inlined);
     auto stated = k.vector.find(dim);
     const int64_t vector = stated == k.vector.end() ? 0 : stated->second;

@@ -25,12 +25,13 @@ namespace tessera {
 constexpr int64_t max_tile = 65536;
 constexpr int64_t max_extent = INT32_MAX - max_tile;  // TESS_MAX_ELEMENTS of runtime/tessera.h
 
-// Where a stage is computed: in full before its consumers (root), substituted into them (inlined), or inside a
-// consumer's loop, in the region that the loop's body needs (at), or in all loops of another stage of the same dims (beside). `loop` is a
-// level ("micro": inside its innermost loop) or a level and a dim ("block.N").
+// Where a stage is computed: in full before its consumers (root), substituted into them (inlined), inside a consumer's loop in the region
+// that the loop's body needs (at), in all loops of another stage of the same dims (beside), or in one loop of another stage, of all its
+// points those that belong to the iteration (beside, with the loop). `loop` is a level ("micro": inside its innermost loop) or a level
+// and a dim ("block.N").
 struct Place {
     enum class Kind : uint8_t { root, inlined, at, beside } kind = Kind::root;
-    std::string stage, loop;  // at; beside: the stage alone
+    std::string stage, loop;  // at; beside: the loop may be ""
     friend bool operator==(const Place &, const Place &) = default;
 };
 

@@ -209,6 +209,35 @@ TEST_CASE("a number of lanes that the space has not becomes the nearest") {
     }
 }
 
+TEST_CASE("a result stands in a loop of a later one that reads what it does") {
+    Builder f("kept_total");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N}), r = f.input("r", {M, N});
+    const Tile total = (x + r).named("total"), most = max(total, {N}).named("most");  // (M, N), (M)
+    Algorithm a = f.output("y", exp(total - most)).build();
+    a.outputs.push_back("total");
+    const SearchSpace space{bind_extents(a, {{"M", 512}, {"N", 512}}), target_named("avx2"), {}, 1, {}, {}, {}};
+    const KnobsByStage likely = realize(space, most_likely);
+    REQUIRE(likely.at("total").place);
+    CHECK(to_string(*likely.at("total").place).starts_with("beside y in "));
+    CHECK_NOTHROW(verify(lower(space.algorithm, likely, space.target)));
+    const KnobsByStage again = realize(space, decisions_from_schedule(likely, most_likely));
+    CHECK(to_text(lower(space.algorithm, again, space.target)) == to_text(lower(space.algorithm, likely, space.target)));
+}
+
+TEST_CASE("a scatter has lanes along what lies side by side, and a copy of a small result for each thread") {
+    const auto likely = [](const Algorithm &a, const Extents &extents, int threads) {
+        const SearchSpace space{bind_extents(a, extents), target_named("avx2"), {}, threads, {}, {}, {}};
+        const KnobsByStage stages = realize(space, most_likely);
+        CHECK_NOTHROW(verify(lower(space.algorithm, stages, space.target)));
+        return stages;
+    };
+    CHECK(likely(library::embedding_gradient({}), {{"T", 512}, {"V", 1000}, {"D", 64}}, 1).at("grad").vector == Extents{{"D", 8}});
+    const KnobsByStage counts = likely(library::histogram({}), {{"N", 1 << 20}, {"V", 100}}, 2);
+    CHECK(counts.at("counts").split.at("N").how == Split::How::threads);
+    CHECK(counts.at("counts.partial").parallel == std::vector<std::string>{"N.o"});
+}
+
 // A tile program's text with its loops numbered in the order in which they stand there: loops are called after the levels they are of.
 static std::string without_loop_names(const std::string &text) {
     static const std::regex loop("\\b(?:for|vector|unrolled|parallel|block|thread) ([A-Za-z_][A-Za-z0-9_.]*) <");

@@ -27,11 +27,12 @@ public:
         folds();
         positions();
         constants();
-        joined();
         calls();
         convolutions();
         transforms();
         for (Case &c : scan_cases(L, false)) all.push_back(std::move(c));
+        for (Case &c : beside_cases(L)) all.push_back(std::move(c));
+        for (Case &c : scatter_cases(L)) all.push_back(std::move(c));
     }
     std::vector<Case> all;
 
@@ -52,63 +53,6 @@ private:
             result.push_back(e);
         }
         return result;
-    }
-
-    static Place beside(const std::string &stage) { return {Place::Kind::beside, stage, ""}; }
-
-    // Stages that share all loops.
-    void joined() {
-        const Numerics f32;
-        const auto n = shapes({"N"}, {{0}, {1}, {L - 1}, {L}, {2 * L + 1}, {7 * L + 3}, {131}});
-        Case &adam = add("adamw_joined", library::adamw(f32), n);
-        for (const char *stage : {"first", "second", "update_m", "update_v"}) adam.stages[stage].place = beside("update_w");
-        adam.stages["update_w"].micro = {{"N", 2 * L}}, adam.stages["update_w"].vector = {{"N", L}};
-        adam.stages["update_w"].block = {{"N", 4 * L}}, adam.stages["update_w"].loops = {"block.N", "micro.N"};
-        adam.stages["update_w"].parallel = {"block.N"};
-        Case &points = add("adamw_joined_by_points", library::adamw(f32), n);
-        for (const char *stage : {"second", "update_w", "update_m", "update_v"}) points.stages[stage].place = beside("first");
-        add("adamw_apart", library::adamw(f32), n);
-        const auto mn = shapes({"M", "N"}, {{0, 3}, {3, 0}, {1, 1}, {2, L - 1}, {3, 2 * L}, {5, 3 * L + 2}});
-        {
-            Builder f("moments", f32);
-            const Dim M = f.dim("M"), N = f.dim("N");
-            const Tile x = f.input("x", {M, N}), z = f.input("z", {M, N});
-            const Tile total = sum(x, {N}).named("total"), most = max(x * z, {N}).named("most");  // (M)
-            const Tile squares = dot(x, x, {N}).named("squares");                                 // (M)
-            const Algorithm a = f.output("y", total * most * squares).build();
-            Case &c = add("folds_joined", a, mn);
-            c.stages["most"].place = c.stages["squares"].place = beside("total");
-            c.stages["total"].place = at("y", "M");
-            Case &rows = add("folds_joined_rows", a, mn);
-            rows.stages["total"].place = rows.stages["squares"].place = beside("most");
-            rows.stages["most"].micro = {{"M", 2}}, rows.stages["most"].parallel = {"micro.M"};
-        }
-        {
-            Builder f("scans", f32);
-            const Dim M = f.dim("M"), N = f.dim("N");
-            const Tile x = f.input("x", {M, N});
-            const Tile sums = f.scan(sum_monoid(DType::f32), x, N).named("sums"), most = f.scan(max_monoid(DType::f32), x, N).named("most");
-            Case &c = add("scans_joined", f.output("y", sums * most).build(), mn);
-            c.stages["most"].place = beside("sums");
-        }
-        {
-            // A tile of T is called t2, as what Halide shares might be.
-            Builder f("before", f32);
-            const Dim M = f.dim("M"), T = f.dim("T");
-            const Tile x = f.input("x", {M, T});
-            const Tile h = f.scan(sum_monoid(DType::f32), x, T, false).named("h");
-            add("names_like_halides", f.output("y", h * x).build(), shapes({"M", "T"}, {{0, 3}, {3, 0}, {1, 1}, {3, 7}, {4, 2 * L + 1}}));
-        }
-        {
-            Builder f("maps", f32);
-            const Dim M = f.dim("M"), N = f.dim("N");
-            const Tile x = f.input("x", {M, N});
-            const Tile a = (x * x + x).named("a"), b = (a * x).named("b"), c = (b + a).named("c");  // (M, N)
-            const Tile rows = sum(a * b, {N}).named("rows");                                        // (M)
-            Case &all = add("maps_joined", f.output("y", c * rows).output("b2", b + a).build(), mn);
-            all.stages["b"].place = beside("a"), all.stages["c"].place = beside("b");
-            all.stages["a"].micro = {{"M", 2}, {"N", 2 * L}}, all.stages["a"].vector = {{"N", L}};
-        }
     }
 
     void products() {

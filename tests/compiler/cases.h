@@ -10,6 +10,12 @@ std::vector<Case> library_cases(int64_t lanes);
 // Scans that go on with a loop of their readers. library_cases has one or two ways of scanning for each kind of loop.
 std::vector<Case> scan_cases(int64_t lanes, bool every_way);
 
+// Stages beside others.
+std::vector<Case> beside_cases(int64_t lanes);
+
+// Folds to computed destinations.
+std::vector<Case> scatter_cases(int64_t lanes);
+
 // The same for targets that are GPUs.
 std::vector<Case> gpu_cases();
 // A CPU's schedule without what only CPUs have: threads share out what was in vectors and in register tiles.

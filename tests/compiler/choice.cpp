@@ -6,8 +6,6 @@
 
 namespace tessera::test_choice {
 
-using namespace tessera::test;
-
 static Choice chosen(const std::function<Tile(const Tile &)> &value, const std::string &dim = "N") {
     Builder f("chosen");
     Tile x = f.input("x", {f.dim("M"), f.dim("N", 24)});

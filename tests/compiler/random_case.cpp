@@ -12,7 +12,7 @@ namespace tessera::test {
 
 namespace {
 
-constexpr int kinds = 16;
+constexpr int kinds = 22;
 
 // Makes the algorithm and the text that makes it side by side.
 class Maker {
@@ -33,13 +33,27 @@ public:
 
 private:
     std::vector<Tile> tiles;
-    Tile state;
+    int outputs = 0;
+    Tile state, positions;
+    std::optional<Dim> triangle;
 
     Dim dim(const std::string &name) { return f.dim(name); }
 
     const Tile &stored() {
         if (!state) state = f.state("stored", {dim("M"), dim("N")}), text += "Tile stored = f.state(\"stored\", {M, N});\n";
         return state;
+    }
+
+    const Tile &ids() {
+        if (!positions) positions = f.input("ids", {dim("M")}, DType::i32), text += "Tile ids = f.input(\"ids\", {M}, DType::i32);\n";
+        return positions;
+    }
+
+    // As long in each row of M as it is far from the first.
+    const Dim &rows() {
+        if (!triangle)
+            triangle = f.dim(derived_dim("R", variable("M") + 1)), text += "Dim R = f.dim(derived_dim(\"R\", variable(\"M\") + 1));\n";
+        return *triangle;
     }
 
     void tile(const Tile &t, const std::string &made) {
@@ -153,6 +167,66 @@ private:
             text += "f.update(\"" + name + "\", stored, {f.index(M), f.index(N)}, " + ta + (adds ? " + stored" : "") + ");\n";
             return;
         }
+        case 16: {  // functions with names
+            const Tile small = a * 0.5;
+            switch (s.choice % 6) {
+            case 0: return named(exp(small), "exp(" + ta + " * 0.5)");
+            case 1: return named(sin(a), "sin(" + ta + ")");
+            case 2: return named(tanh(a), "tanh(" + ta + ")");
+            case 3: return named(softplus(a), "softplus(" + ta + ")");
+            case 4: return named(atan2(a, b), "atan2(" + ta + ", " + tb + ")");
+            default: return named(erf(a), "erf(" + ta + ")");
+            }
+        }
+        case 17:  // one result more
+            f.output("o" + std::to_string(n) + std::to_string(outputs), a);
+            text += "f.output(\"o" + std::to_string(n) + std::to_string(outputs++) + "\", " + ta + ");\n";
+            return;
+        case 18: {  // added up along K at positions that data gives, from below 0 to beyond its end
+            if (!has(a, "M") || has(a, "K")) return;
+            const Tile at = ids();
+            if (has(a, "N") && s.choice % 2)
+                return named(f.scatter(sum_monoid(DType::f32), a, {at, f.index(dim("N"))}, {dim("K"), dim("N")}),
+                             "f.scatter(sum_monoid(DType::f32), " + ta + ", {ids, f.index(N)}, {K, N})");
+            return named(f.scatter(max_monoid(DType::f32), a, {at}, {dim("K")}),
+                         "f.scatter(max_monoid(DType::f32), " + ta + ", {ids}, {K})");
+        }
+        case 19: {  // read at positions that data gives, 0 beyond the edge
+            if (over.empty() || (over != "M" && has(a, "M"))) return;
+            const Tile at = ids(), t = a.named(name + "_of");
+            const Expr v = t.value(), i = cast(DType::index, at.value());
+            if (v.kind() != ExprKind::load) return;
+            std::vector<Expr> index;
+            std::vector<Dim> dims;
+            std::string list, names;
+            for (const std::string &d : t.dims()) {
+                index.push_back(d == over ? i : variable(d)), dims.push_back(dim(d == over ? "M" : d));
+                list += (list.empty() ? "" : ", ") + (d == over ? std::string("i") : "variable(\"" + d + "\")");
+                names += (names.empty() ? "" : ", ") + (d == over ? std::string("M") : d);
+            }
+            text += "Tile u" + std::to_string(n) + " = " + ta + ".named(\"" + name + "_of\");\n";
+            return named(f.tile(load_or(v->name, v.type(), index, Expr(0) <= i && i < extent(over), constant(v.type(), 0)), dims),
+                         "[&] { Expr i = cast(DType::index, ids.value()); return f.tile(load_or(u" + std::to_string(n) +
+                             ".value()->name, DType::f32, {" + list + "}, Expr(0) <= i && i < extent(\"" + over +
+                             "\"), constant(DType::f32, 0)), {" + names + "}); }()");
+        }
+        case 20:  // integers
+            if (over.empty()) return;
+            return named(cast(DType::f32, sum(cast(DType::i32, a * 4.0), dim(over))),
+                         "cast(DType::f32, sum(cast(DType::i32, " + ta + " * 4.0), " + over + "))");
+        case 21: {  // rows of different lengths
+            if (!has(a, "N") || has(a, "M") || a.dims().size() != 1) return;
+            const Tile t = a.named(name + "_of");
+            const Expr v = t.value();
+            if (v.kind() != ExprKind::load) return;
+            const Dim r = rows();
+            const Expr at = variable("R");
+            const Tile row = f.tile(load_or(v->name, v.type(), {at}, at < extent("N"), constant(v.type(), 0)), {dim("M"), r});
+            text += "Tile u" + std::to_string(n) + " = " + ta + ".named(\"" + name + "_of\");\n";
+            return named(sum(row, r), "sum(f.tile(load_or(u" + std::to_string(n) +
+                                          ".value()->name, DType::f32, {variable(\"R\")}, variable(\"R\") < extent(\"N\"), "
+                                          "constant(DType::f32, 0)), {M, R}), R)");
+        }
         default: return named(cast(DType::f32, cast(DType::bf16, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
         }
     }
@@ -197,7 +271,7 @@ private:
         std::vector<std::string> folded = reduced_dims(s);
         if (auto *scan = std::get_if<Scan>(&s.body)) folded = {scan->dim};
         std::vector<std::string> dims;
-        for (const std::string &d : s.dims)
+        for (const std::string &d : ordinary_dims(s))
             if (std::find(folded.begin(), folded.end(), d) == folded.end()) dims.push_back(d);
         if (!dims.empty() && below(2)) k.vector[below(3) ? dims.back() : any(dims)] = below(4) ? L : 4;
         auto lanes = [&](const std::string &d) { return k.vector.count(d) ? k.vector[d] : int64_t{1}; };
@@ -221,8 +295,11 @@ private:
             Split::How how = hows[below(5)];
             k.split[any(folded)] = {how, how == Split::How::passes ? 0 : how == Split::How::lanes ? 4 : 2 + static_cast<int64_t>(below(7))};
         }
+        for (const std::string &d : s.dims)
+            if (scatters(s) && std::find(dims.begin(), dims.end(), d) == dims.end() && !below(3)) k.block[d] = 1 + below(4);
         bool output = std::find(a.outputs.begin(), a.outputs.end(), s.name) != a.outputs.end();
         if (!output && below(2)) place(a, s, k);
+        else if (!below(3)) beside(a, s, k);
         if (!output && s.dims.size() > 1 && !below(4)) {
             std::vector<std::string> order = s.dims;
             std::shuffle(order.begin(), order.end(), random);
@@ -239,6 +316,20 @@ private:
         }
     }
 
+    void beside(const Algorithm &a, const Stage &s, Knobs &k) {
+        const Stage &host = any(a.stages);
+        if (host.name == s.name) return;
+        k.place = Place{Place::Kind::beside, host.name, ""};
+        if (below(3)) k.place->loop = any(loops_of(host)), k.parallel.clear();
+    }
+
+    static std::vector<std::string> loops_of(const Stage &s) {
+        std::vector<std::string> loops = {"micro", "block"};
+        for (const std::string &d : s.dims) loops.push_back(d), loops.push_back("block." + d), loops.push_back("micro." + d);
+        for (const std::string &d : reduced_dims(s)) loops.push_back(d);
+        return loops;
+    }
+
     void place(const Algorithm &a, const Stage &s, Knobs &k) {
         std::vector<const Stage *> consumers;
         for (const Stage &c : a.stages)
@@ -252,10 +343,7 @@ private:
             return;
         }
         const Stage &c = *any(consumers);
-        std::vector<std::string> loops = {"micro", "block"};
-        for (const std::string &d : c.dims) loops.push_back(d), loops.push_back("block." + d), loops.push_back("micro." + d);
-        for (const std::string &d : reduced_dims(c)) loops.push_back(d);
-        k.place = Place{Place::Kind::at, c.name, any(loops)};
+        k.place = Place{Place::Kind::at, c.name, any(loops_of(c))};
     }
 };
 
@@ -301,8 +389,9 @@ std::string to_cpp(const RandomCase &c) {
         };
         extents("block", k.block), extents("k", k.k), extents("micro", k.micro), extents("vector", k.vector), extents("unroll", k.unroll);
         if (k.place && k.place->kind == Place::Kind::inlined) t += at + "place = Place{Place::Kind::inlined, \"\", \"\"};\n";
-        if (k.place && k.place->kind == Place::Kind::at)
-            t += at + "place = Place{Place::Kind::at, \"" + k.place->stage + "\", \"" + k.place->loop + "\"};\n";
+        if (k.place && (k.place->kind == Place::Kind::at || k.place->kind == Place::Kind::beside))
+            t += at + "place = Place{Place::Kind::" + (k.place->kind == Place::Kind::at ? "at" : "beside") + ", \"" + k.place->stage +
+                 "\", \"" + k.place->loop + "\"};\n";
         for (const std::string &p : k.parallel) t += at + "parallel.push_back(\"" + p + "\");\n";
         for (auto &[d, tail] : k.tail) t += at + "tail[\"" + d + "\"] = Tail::" + (tail == Tail::mask ? "mask" : "loop") + ";\n";
         for (auto &[d, s] : k.split) {

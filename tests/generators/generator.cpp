@@ -73,6 +73,8 @@ TEST_CASE("the stock generator knows the standard library") {
                              "conv2d_nhwc",
                              "cumulative_sum",
                              "adamw",
+                             "histogram",
+                             "embedding_gradient",
                              "depthwise_conv2d_nhwc",
                              "fft",
                              "ifft",

@@ -33,15 +33,22 @@ int main() {
     interpret(program, {{"x", x.view("x")}, {"y", y.view("y")}, {"gate", gate.view("gate")}, {"both", both.view("both")}});
     for (size_t i = 0; i < 3; i++) std::printf("gate %g, both %g\n", gate.values()[i], both.values()[i]);
 
-    // Stages of other dims, or that need each other at another point, have to run one after the other.
+    // Stages of other dims cannot be one.
     Builder f("rows", numerics_named("f32"));
     const Dim M = f.dim("M"), N = f.dim("N");
-    const Tile z = f.input("z", {M, N}), sums = sum(z, N).named("sums");  // (M)
-    const Algorithm rows = f.output("share", z / sums).build();           // (M, N)
+    const Tile z = f.input("z", {M, N}), sums = sum(z, N).named("total");             // (M)
+    const Algorithm rows = f.output("share", z / sums).output("sums", sums).build();  // (M, N), (M)
     try {
-        lower(rows, resolve(Schedule("rows/joined").stage("sums", StageKnobs().place("beside share")), library).stages,
+        lower(rows, resolve(Schedule("rows/joined").stage("total", StageKnobs().place("beside share")), library).stages,
               target_named("avx2"));
     } catch (const UserError &e) { std::printf("\n%s\n", e.what()); }
+
+    // But in the loop over the rows of one, the other computes what belongs to the row: both results come of one pass.
+    const Schedule by_rows = Schedule("rows/by_rows")
+                                 .stage("total", StageKnobs().place("share.M"))
+                                 .stage("sums", StageKnobs().place("beside share in M"))
+                                 .stage("share", StageKnobs().parallel({"M"}));
+    std::printf("\n%s", to_text(lower(rows, resolve(by_rows, library).stages, target_named("avx2"))).c_str());
 }
 
 // Output:
@@ -49,5 +56,22 @@ int main() {
 // gate 0, both -3
 // gate 7, both 35
 //
-// error[schedule.join]: sums: it cannot share the loops of 'share': the one is a fold and the other is none, or folds in another way. Place
-//> it at root.
+// error[schedule.join]: total: it cannot share the loops of 'share': the one is a fold and the other is none, or folds in another way.
+//> Place it at root.
+//
+// tile program rows for avx2
+//   dim M
+//   dim N
+//   input z[M, N]: f32
+//   output share[M, N]: f32
+//   output sums[M]: f32
+//   parallel m < |M|
+//     total.tile[1]: f32 in stack
+//     total.acc[1]: f32 in registers
+//     total.acc[0] = 0.0
+//     for n < |N|
+//       total.acc[0] = total.acc[0] + z[m, n]
+//     total.tile[0] = total.acc[0]
+//     for n2 < |N|
+//       share[m, n2] = z[m, n2]/total.tile[0]
+//     sums[m] <- total.tile[0]

@@ -81,9 +81,11 @@ TEST_CASE("knobs of stages without loops of their own: the words") {
     Algorithm a = test::sample_algorithm();
     std::get<Reduce>(a.stages[0].body).at = {variable("K"), variable("K")};
     refused("acc", none.parallel({"M"}),
-            "at /stages/acc/parallel: linear.acc folds to a computed destination, element by element in order, and 'parallel' would change "
-            "nothing. Delete it (null).",
+            "at /stages/acc/parallel: linear.acc computes the position along 'M', and 'M' has no loop but over parts of the result that "
+            "iterations own (block). Delete it (null).",
             a);
+    refused("acc", none.micro({{"N", 4}}), "at /stages/acc/micro/N: linear.acc computes the position along 'N'", a);
+    CHECK_NOTHROW(fits("acc", none.block({{"M", 4}}).vector({{"N", 4}}).parallel({"block.M"}), a));
     refused("acc", place("y.M"),
             "error[schedule.place]: schedule 's' at /stages/acc/place: linear.acc folds to a computed destination, which may be anywhere "
             "in its result. Place it at root.",

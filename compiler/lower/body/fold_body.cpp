@@ -37,6 +37,7 @@ static TileBody begin_from(const std::vector<Tensor> &held, const Lowering &lowe
 }
 
 TileBody begin_parts(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+    if (at.fold.resumes) return begin_from(lowering.results(at.stage()), lowering, at, scope, names);
     if (at.fold.earlier.empty()) return begin_from({}, lowering, at, scope, names);
     Expr is_first = constant_int(DType::boolean, 1);
     for (const Expr &v : at.fold.earlier) is_first = is_first && v == Expr(0);

@@ -1,12 +1,10 @@
+// What a fold with computed destinations does at a register tile of its ordinary dims.
 #pragma once
-#include "compiler/lower/context/lowering.h"
-#include "compiler/lower/context/names.h"
-#include "compiler/lower/context/scope.h"
+#include "compiler/lower/body/point_values.h"
 
 namespace tessera {
 
-// A fold with a computed destination, at root: identity everywhere, then one element after the other. UserError schedule.scatter,
-// schedule.ragged.
-TileBody scatter_body(const Lowering &lowering, const Stage &stage, const Scope &scope, Names &names);
+// One element of the fold steps at its position of the result. UserError schedule.scatter, schedule.lanes.
+TileBody scatter_body(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names);
 
 }  // namespace tessera

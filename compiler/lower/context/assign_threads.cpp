@@ -74,9 +74,9 @@ static int64_t add_tiles(Knobs &k, const Lowering &lowering, const Stage &stage,
     return used;
 }
 
-Assigned assign_threads(const Lowering &lowering, const Target &target, const Stage &stage, const Pieces &pieces,
+Assigned assign_threads(const Lowering &lowering, const Target &target, const Stage &stage, Knobs stated, const Pieces &pieces,
                         std::optional<int64_t> of_root) {
-    Knobs k = lowering.knobs(stage.name);
+    Knobs k = std::move(stated);
     for (const std::string &loop : k.loops)
         if (loop.starts_with("micro."))
             refuse(stage, "'loops' lists '" + loop + "', and on " + target.name +

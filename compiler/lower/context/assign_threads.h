@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-// The stage's knobs with every tile written out that the threads of a block compute at one time: of a stage at root those that the
+// The stated knobs with every tile written out that the threads of a block compute at one time: of a stage at root those that the
 // schedule states; of a placed one, unless it states any, as many points as there are threads.
-Assigned assign_threads(const Lowering &lowering, const Target &target, const Stage &stage, const Pieces &pieces,
+Assigned assign_threads(const Lowering &lowering, const Target &target, const Stage &stage, Knobs stated, const Pieces &pieces,
                         std::optional<int64_t> threads);
 
 }  // namespace tessera

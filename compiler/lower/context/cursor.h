@@ -28,6 +28,7 @@ struct StageNest {
 // Of a fold, what the loops so far have fixed.
 struct Fold {
     bool begun = false;                                       // its accumulators are there
+    bool resumes = false;                                     // it goes on from its result, in which something is already
     bool begins_carries = false;                              // of a scan: what it carries along a loop begins, nothing else
     std::shared_ptr<const std::vector<Buffer>> accumulators;  // of each part; then of each part the second one, or none
     std::vector<Expr> earlier;                                // variables of its loops outside the accumulators

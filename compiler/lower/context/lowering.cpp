@@ -1,8 +1,21 @@
 #include "compiler/lower/context/lowering.h"
 
+#include "compiler/rewrite/order.h"
 #include "schedules/knobs/pieces.h"
 
 namespace tessera {
+
+// `facts`: of the stage, whose parts that nobody needs have no storage.
+static InPlaceFold in_place_fold(const Stage &stage, const StageFacts &facts) {
+    const std::vector<Part> &parts = monoid_of(stage).parts;
+    InPlaceFold fold{{stage.name + ".begin", stage.dims, Map(), {}}, {stage.name, ordinary_dims(stage), stage.body, stage.results}};
+    for (size_t p = 0; p < parts.size(); p++) {
+        if (!facts.live.stored[p]) continue;
+        std::get<Map>(fold.begin.body).values.push_back({constant(parts[p].identity)});
+        fold.begin.results.push_back(facts.results[p].name);
+    }
+    return fold;
+}
 
 Lowering::Lowering(const Algorithm &a, const KnobsByStage &knobs, std::shared_ptr<const Mapping> m, bool borders)
     : algorithm(a), stated(knobs), mapping(std::move(m)), tells_borders(borders) {
@@ -10,6 +23,13 @@ Lowering::Lowering(const Algorithm &a, const KnobsByStage &knobs, std::shared_pt
     for (const Stage &stage : a.stages) {
         const StageFacts &own = stages[&stage] = facts_of(stage, read);
         for (const Tensor &tensor : own.results) producers.emplace(tensor.name, &stage);
+        const std::optional<Place> &place = this->knobs(stage.name).place;
+        const bool is_beside = place && place->kind == Place::Kind::beside;
+        if (is_beside) beside[place->stage].push_back(&stage);
+        if (!scatters(stage) && !(is_beside && std::holds_alternative<Reduce>(stage.body))) continue;
+        const auto both = in_place[&stage] = std::make_shared<const InPlaceFold>(in_place_fold(stage, own));
+        stages[&both->begin] = facts_of(both->begin, read);
+        stages[&both->step] = own;
     }
 }
 

@@ -11,13 +11,21 @@ namespace tessera {
 
 class Mapping;
 
+// A fold that accumulates in its result, as a scatter does: the result begins with the identities, and then the elements step there.
+struct InPlaceFold {
+    Stage begin;  // a Map of all dims
+    Stage step;   // the fold, with its ordinary dims alone
+};
+
 struct Lowering {
     const Algorithm &algorithm;  // after every rewrite
     const KnobsByStage &stated;  // by the schedule
     std::shared_ptr<const Mapping> mapping;
     bool tells_borders;  // tiles at the border of an image are told from those inside, which need no guards
     std::map<const Stage *, StageFacts> stages;
-    std::map<std::string, const Stage *> producers;  // by tensor
+    std::map<std::string, const Stage *> producers;                        // by tensor
+    std::map<const Stage *, std::shared_ptr<const InPlaceFold>> in_place;  // of scatters, and of what is folded beside another stage
+    std::map<std::string, std::vector<const Stage *>> beside;              // by stage, those that stand in its loops
 
     // The algorithm and the knobs have to outlive it.
     Lowering(const Algorithm &algorithm, const KnobsByStage &stated, std::shared_ptr<const Mapping> mapping, bool tells_borders);

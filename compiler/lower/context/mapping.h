@@ -41,7 +41,8 @@ public:
     virtual int pack_lanes() const = 0;
 
     // Of a stage whose pieces are these, at root (no threads yet) or by the threads of the root stage. UserError schedule.threads.
-    virtual Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &pieces, std::optional<int64_t> threads) const = 0;
+    virtual Assigned assign(const Lowering &lowering, const Stage &stage, Knobs stated, const Pieces &pieces,
+                            std::optional<int64_t> threads) const = 0;
     // Whether the tiles of a level are gone over by a loop, and not by threads.
     virtual bool is_loop(const std::string &level) const = 0;
     // The tiles, by dim, of the level in which the register tile is computed.
@@ -59,8 +60,6 @@ public:
     virtual bool tells_full_from_partial() const = 0;
     // The threads that share a register tile; none where one thread computes all of it.
     virtual std::optional<Team> team(const Cursor &at) const = 0;
-    // What a single thread of a block computes.
-    virtual TileBody by_one_thread(TileBody body, Names &names) const = 0;
 
     // Of storage: to how many points a piece is rounded up along a dim, so that a tile that runs past it stays inside the buffer;
     virtual int64_t storage_unit(const Knobs &knobs, const std::string &dim, const Piece &piece) const = 0;

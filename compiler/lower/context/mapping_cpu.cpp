@@ -31,8 +31,8 @@ public:
     void check(const std::string &stage, const Knobs &k) const override;
     int pack_lanes() const override { return std::max(1, target_.vector_bytes / 4); }
 
-    Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &, std::optional<int64_t>) const override {
-        return {lowering.knobs(stage.name), 1};
+    Assigned assign(const Lowering &, const Stage &, Knobs stated, const Pieces &, std::optional<int64_t>) const override {
+        return {std::move(stated), 1};
     }
     bool is_loop(const std::string &) const override { return true; }
     const Extents &innermost_tiles(const Knobs &k) const override { return k.micro; }
@@ -43,7 +43,6 @@ public:
     bool joins_runs() const override { return true; }
     bool tells_full_from_partial() const override { return true; }
     std::optional<Team> team(const Cursor &) const override { return std::nullopt; }
-    TileBody by_one_thread(TileBody body, Names &) const override { return body; }
 
     int64_t storage_unit(const Knobs &k, const std::string &dim, const Piece &piece) const override;
     Space register_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::registers : Space::workspace; }
@@ -97,7 +96,7 @@ size_t CpuMapping::parallel_loops(const StageNest &nest) const {
     if (total == 0 || total != parallel) refuse("parallel loops must be the outermost ones");
     if (!nest.is_at_root()) refuse("the stage is placed inside another stage's loops; only a stage at root has parallel loops");
     for (size_t i = 0; i < parallel; i++)
-        if (!is_spatial(*nest.stage, nest.loops[i].dim) || (std::holds_alternative<Scan>(nest.stage->body) && i >= nest.fold_at))
+        if (folds_over(*nest.stage, nest.loops[i].dim) || (std::holds_alternative<Scan>(nest.stage->body) && i >= nest.fold_at))
             refuse("'" + nest.loops[i].text() + "' carries the fold; split the reduction across threads instead");
     check_update_is_parallel(nest, parallel);
     return parallel;

@@ -25,8 +25,9 @@ public:
     void check(const std::string &stage, const Knobs &k) const override;
     int pack_lanes() const override { return 0; }
 
-    Assigned assign(const Lowering &lowering, const Stage &stage, const Pieces &pieces, std::optional<int64_t> threads) const override {
-        return assign_threads(lowering, target_, stage, pieces, threads);
+    Assigned assign(const Lowering &lowering, const Stage &stage, Knobs stated, const Pieces &pieces,
+                    std::optional<int64_t> threads) const override {
+        return assign_threads(lowering, target_, stage, std::move(stated), pieces, threads);
     }
     bool is_loop(const std::string &level) const override { return level != "micro"; }
     const Extents &innermost_tiles(const Knobs &k) const override { return k.block; }
@@ -44,9 +45,6 @@ public:
     // One version for both: threads test their points while they wait for memory, and shared memory need be set aside once only.
     bool tells_full_from_partial() const override { return false; }
     std::optional<Team> team(const Cursor &at) const override { return team_of(at); }
-    TileBody by_one_thread(TileBody body, Names &names) const override {
-        return in_loop(names.unique("thread"), Expr(1), LoopKind::thread, std::move(body));
-    }
 
     int64_t storage_unit(const Knobs &k, const std::string &dim, const Piece &piece) const override;
     Space register_space(const Buffer &) const override { return Space::registers; }
@@ -94,7 +92,7 @@ size_t GpuMapping::parallel_loops(const StageNest &nest) const {
     size_t parallel = 0;
     while (nest.is_at_root() && parallel < std::min(nest.fold_at, nest.loops.size())) {
         const std::string &dim = nest.loops[parallel].dim;
-        if (!is_spatial(*nest.stage, dim) || !writes_apart(*nest.stage, dim)) break;
+        if (folds_over(*nest.stage, dim) || !writes_apart(*nest.stage, dim)) break;
         parallel++;
     }
     return parallel;

@@ -22,6 +22,7 @@ struct Stored {
     std::vector<LayoutAxis> layout;  // empty: one axis for each dim, in order
     int depth = 0;                   // the loop depth at which it was stored; 0 for arguments and root stages
     bool padded = false;             // an argument with room past the ends of its operand
+    bool exact = false;              // without room past the tensor's ends
     std::set<std::string> whole;     // dims of which it has all and nothing past the end, though it was stored inside a tile
 };
 

@@ -10,6 +10,11 @@ bool is_spatial(const Stage &stage, const std::string &dim) {
     return std::find(stage.dims.begin(), stage.dims.end(), dim) != stage.dims.end();
 }
 
+bool folds_over(const Stage &stage, const std::string &dim) {
+    const std::vector<std::string> folded = reduced_dims(stage);
+    return std::find(folded.begin(), folded.end(), dim) != folded.end();
+}
+
 bool runs_backward(const Stage &stage, const std::string &dim) {
     auto *scan = std::get_if<Scan>(&stage.body);
     return scan && scan->dim == dim && scan->direction == ScanDirection::backward;
@@ -21,19 +26,6 @@ bool writes_apart(const Stage &stage, const std::string &dim) {
         return std::any_of(write->index.begin(), write->index.end(),
                            [&](const Expr &e) { return e.kind() == ExprKind::variable && e->name == dim; });
     });
-}
-
-std::set<std::string> tensors_read(const Algorithm &algorithm) {
-    std::set<std::string> read(algorithm.outputs.begin(), algorithm.outputs.end());
-    map_expressions(algorithm, [&](const Expr &root) {
-        walk(root, [&](const Expr &e) {
-            if (e.kind() == ExprKind::load) read.insert(e->name);
-        });
-        return root;
-    });
-    for (const Call &call : algorithm.calls)
-        for (const auto &[argument, tensor] : call.tensors) read.insert(tensor);
-    return read;
 }
 
 // Of each part, those whose old values its step uses.

@@ -35,11 +35,11 @@ struct StageFacts {
 
 // `read`: the tensors that somebody reads.
 StageFacts facts_of(const Stage &stage, const std::set<std::string> &read);
-// Those that stages, calls, extents of dims or the caller read.
-std::set<std::string> tensors_read(const Algorithm &algorithm);
 
 // Whether the dim is one of the stage's own, and not one that it folds.
 bool is_spatial(const Stage &stage, const std::string &dim);
+// Whether the stage folds the dim: it has no axis of the result.
+bool folds_over(const Stage &stage, const std::string &dim);
 // Whether the stage's loop over the dim goes from its last point to its first.
 bool runs_backward(const Stage &stage, const std::string &dim);
 // Whether iterations over the dim write to elements of their own. A write's do where the dim is an index of its state by itself.

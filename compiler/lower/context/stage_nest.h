@@ -6,11 +6,15 @@ namespace tessera {
 
 // Of a stage at root, whose pieces are these. UserError schedule.parallel, schedule.threads.
 StageNest root_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces);
+// The same with other knobs than the schedule states for it.
+StageNest root_nest(const Lowering &lowering, const Stage &stage, const Knobs &stated, const Pieces &pieces);
 // Of a stage inside the loops of another one.
 StageNest placed_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces, const StageNest &around);
 
-// Whether the place is that loop of the nest. A level alone names the innermost of its loops.
-bool names_loop(const Place &place, const StageNest &nest, size_t position);
+// Whether what is placed so is computed in that loop of the nest: in the region that is needed there, or of all its points those that
+// belong to the iteration. A level alone names the innermost of its loops.
+bool is_demanded_at(const Place &place, const StageNest &nest, size_t position);
+bool is_owned_at(const Place &place, const StageNest &nest, size_t position);
 
 // The tile that the loop goes over; nothing where it goes point by point.
 std::optional<int64_t> tile_of(const Knobs &knobs, const LoopName &loop);

@@ -13,7 +13,7 @@ static void check_accumulates(const Cursor &at) {
     const Stage &stage = at.stage();
     const LoopName &loop = at.loop();
     const bool scanned = std::holds_alternative<Scan>(stage.body) && loop.dim == scanned_dim(stage);
-    if (at.position >= at.nest->fold_at || !is_fold(stage) || (is_spatial(stage, loop.dim) && !scanned)) return;
+    if (at.position >= at.nest->fold_at || !is_fold(stage) || scatters(stage) || (is_spatial(stage, loop.dim) && !scanned)) return;
     throw UserError("schedule.loops", stage.name + ": the loop '" + loop.text() + "' " +
                                           (scanned ? "runs along the scan" : "is a single point of the fold") +
                                           " and stands outside the loop '" + at.nest->loops[at.nest->fold_at - (scanned ? 0 : 1)].text() +

@@ -33,8 +33,10 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     const StageNest &nest = *at.nest;
     const LoopName &loop = at.loop();
     const Piece &p = at.pieces.at(loop.dim);
-    const bool is_last = std::none_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(at.position) + 1, nest.loops.end(),
-                                      [&](const LoopName &l) { return l.dim == loop.dim; });
+    // Along computed positions a tile is what an iteration owns, and no point of it is a point of the register tile.
+    const bool is_owned = !is_spatial(at.stage(), loop.dim) && !folds_over(at.stage(), loop.dim);
+    const bool is_last = !is_owned && std::none_of(nest.loops.begin() + static_cast<std::ptrdiff_t>(at.position) + 1, nest.loops.end(),
+                                                   [&](const LoopName &l) { return l.dim == loop.dim; });
     const int64_t unit = is_last ? lowering.mapping->tile_unit(nest, loop.dim) : 1;
     if (p.size.is_constant() && p.size->value.integer < tile)
         tile = std::max<int64_t>(unit, (p.size->value.integer + unit - 1) / unit * unit);
@@ -43,7 +45,7 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     if (is_last && !whole_tiles && tail != nest.knobs.tail.end() && tail->second == Tail::loop)
         return full_tiles(lowering, at, scope, names, tile);
     // A slice of a fold, around its accumulators. It runs even when there is nothing to fold.
-    const bool is_slice = is_fold(at.stage()) && at.position < nest.fold_at && !is_spatial(at.stage(), loop.dim);
+    const bool is_slice = is_fold(at.stage()) && at.position < nest.fold_at && folds_over(at.stage(), loop.dim) && !scatters(at.stage());
     Expr count = simplify((p.size + Expr(tile - 1)) / Expr(tile), scope.facts);
     if (is_slice) count = simplify(max(count, Expr(1)), scope.facts);
     if (count.is_constant(0)) return {};

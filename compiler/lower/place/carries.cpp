@@ -35,7 +35,7 @@ static std::vector<const Stage *> scans_along(const Lowering &lowering, const Cu
         const Knobs &k = lowering.knobs(stage.name);
         if (!std::holds_alternative<Scan>(stage.body) || !k.place) continue;
         for (size_t i = at.position; i < end; i++)
-            if (names_loop(*k.place, *at.nest, i)) scans.push_back(&stage);
+            if (is_demanded_at(*k.place, *at.nest, i)) scans.push_back(&stage);
     }
     return scans;
 }

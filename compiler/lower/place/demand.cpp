@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/lower/context/extents.h"
+#include "compiler/lower/place/owned.h"
 #include "compiler/lower/place/storage.h"
 
 namespace tessera {
@@ -57,8 +58,7 @@ static std::vector<Piece> box_of(const Lowering &lowering, const Scope &scope, c
     return box;
 }
 
-// Adds what the stage's loads need.
-static void touch(const Lowering &lowering, const Scope &scope, const Stage &stage, Pieces pieces, Regions &regions) {
+void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage, Pieces pieces, Regions &regions) {
     for (const std::string &d : reduced_dims(stage))
         if (!pieces.count(d)) {
             Piece p = whole_under_where(lowering, scope, stage, d, pieces);
@@ -87,9 +87,10 @@ Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &
     Regions needed;
     Pieces pieces = at.pieces;
     for (const auto &[dim, runs] : at.runs) pieces[dim] = whole(lowering, scope, dim, pieces);
-    touch(lowering, scope, at.stage(), pieces, needed);
-    auto self = std::find_if(stages.begin(), stages.end(), [&](const Stage &s) { return s.name == at.stage().name; });
-    for (auto it = std::make_reverse_iterator(self); it != stages.rend(); ++it) {
+    add_needed(lowering, scope, at.stage(), pieces, needed);
+    for (const Owned &owned : owned_in(lowering, *at.nest))
+        if (owned.position >= at.position) add_needed(lowering, scope, *owned.stage, owned_pieces(at, owned), needed);
+    for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
         const Knobs &k = lowering.knobs(it->name);
         if (!k.place || k.place->kind != Place::Kind::at) continue;
         for (const Tensor &t : lowering.results(*it)) {
@@ -97,7 +98,7 @@ Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &
             if (found == needed.end() || scope.find(t.name)) continue;
             Pieces of_stage;
             for (size_t i = 0; i < it->dims.size(); i++) of_stage[it->dims[i]] = found->second[i];
-            touch(lowering, scope, *it, of_stage, needed);
+            add_needed(lowering, scope, *it, of_stage, needed);
         }
     }
     return needed;

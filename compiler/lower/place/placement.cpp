@@ -4,6 +4,7 @@
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/stage_nest.h"
+#include "compiler/lower/place/beside.h"
 #include "compiler/lower/place/carries.h"
 #include "compiler/lower/place/demand.h"
 #include "compiler/lower/place/storage.h"
@@ -15,7 +16,7 @@ bool has_producers(const Lowering &lowering, const Cursor &at) {
     for (const Stage &stage : lowering.algorithm.stages) {
         const Knobs &k = lowering.knobs(stage.name);
         for (size_t i = at.position; k.place && i < at.nest->loops.size(); i++)
-            if (names_loop(*k.place, *at.nest, i)) return true;
+            if (is_demanded_at(*k.place, *at.nest, i) || is_owned_at(*k.place, *at.nest, i)) return true;
     }
     return false;
 }
@@ -23,8 +24,8 @@ bool has_producers(const Lowering &lowering, const Cursor &at) {
 static std::string text_of_place(const Cursor &at) { return at.stage().name + "." + at.loop().text(); }
 
 // What is placed in an update's loops reads the state as it was before: of what earlier iterations wrote, nothing.
-static void check_reads_of_update(const Lowering &lowering, const Cursor &at, const Stage &placed, const Pieces &pieces) {
-    const Stage &root = *at.nest->root;
+static void check_reads_of_update(const Lowering &lowering, const Cursor &at, const Stage &placed, const Pieces &pieces,
+                                  const Stage &root) {
     for (const Write *update : writes_of(root))
         for (const Expr &read : lowering.facts(placed).loads) {
             if (read->name != update->state) continue;
@@ -60,11 +61,18 @@ static Expr has_points(const Pieces &pieces, const Bounds &facts) {
 // The stage's nest at the loop, in storage that `scope` then knows and `buffers` has.
 static Built place(const Lowering &lowering, const Cursor &at, const Stage &stage, const Regions &needed, Scope &scope,
                    std::vector<Buffer> &buffers, Names &names) {
+    if (scatters(stage))
+        throw UserError("schedule.place", stage.name +
+                                              ": it folds to a computed destination, which may be anywhere in its result. Place it "
+                                              "at root.");
     Pieces pieces = pieces_of(lowering, scope, stage, needed);
     if (pieces.empty())
         throw UserError("schedule.place", stage.name + ": it is placed at " + text_of_place(at) +
                                               ", and nothing there loads it; place it where its consumer is.");
-    check_reads_of_update(lowering, at, stage, pieces);
+    const Stage &root = *at.nest->root;
+    check_reads_of_update(lowering, at, stage, pieces, root);
+    if (auto beside = lowering.beside.find(root.name); beside != lowering.beside.end())
+        for (const Stage *other : beside->second) check_reads_of_update(lowering, at, stage, pieces, *other);
     check_goes_on(at, stage, pieces);
     const StageNest nest = placed_nest(lowering, stage, pieces, *at.nest);
     for (const Tensor &result : lowering.stored_results(stage)) {
@@ -83,26 +91,49 @@ static Built place(const Lowering &lowering, const Cursor &at, const Stage &stag
     return build(lowering, first, scope, names);
 }
 
+// Those that are computed at the loop for what it contains. Of a piece of no points a window spans less than nothing, so nothing is
+// computed for it.
+static Built place_all(const Lowering &lowering, const Cursor &at, const std::vector<const Stage *> &demanded, const Regions &needed,
+                       const Expr &some, Scope &scope, std::vector<Buffer> &buffers, Names &names) {
+    Built built;
+    for (const Stage *stage : demanded) built += place(lowering, at, *stage, needed, scope, buffers, names);
+    return demanded.empty() || some.is_constant() ? std::move(built) : in_guard(some, std::move(built));
+}
+
 Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
-    std::vector<const Stage *> here;  // none where nothing is computed yet
-    for (const Stage &stage : lowering.algorithm.stages) {
-        const Knobs &k = lowering.knobs(stage.name);
-        if (!at.fold.begins_carries && k.place && names_loop(*k.place, *at.nest, at.position)) here.push_back(&stage);
-    }
     Cursor next = at;
     next.position++;
-    if (here.empty()) return build(lowering, next, scope, names);
+    if (at.fold.begins_carries) return build(lowering, next, scope, names);  // nothing is computed yet
+    const std::vector<Owned> all = owned_in(lowering, *at.nest);
+    std::vector<Owned> first, last;
+    for (const Owned &owned : all)
+        if (owned.position == at.position) (owned.comes_first ? first : last).push_back(owned);
+    std::vector<const Stage *> demanded;
+    for (const Stage &stage : lowering.algorithm.stages) {
+        const Knobs &k = lowering.knobs(stage.name);
+        if (k.place && is_demanded_at(*k.place, *at.nest, at.position)) demanded.push_back(&stage);
+    }
+    if (demanded.empty() && first.empty() && last.empty()) return build(lowering, next, scope, names);
     Regions needed = regions_needed(lowering, at, scope);
-    // Of a piece of no points a window spans less than nothing, so nothing is computed for it.
     const Expr some = have_sizes(needed, scope.facts) ? constant_int(DType::boolean, 1) : has_points(at.pieces, scope.facts);
     Scope inside = scope;
     if (!some.is_constant()) inside.facts.assume(some), needed = regions_needed(lowering, at, inside);
+    check_reads_beside(lowering, at, inside, all, needed);
     Built built;
     std::vector<Buffer> buffers;
-    for (const Stage *stage : here) built += place(lowering, at, *stage, needed, inside, buffers, names);
-    if (!some.is_constant()) built = in_guard(some, std::move(built));
+    auto next_demanded = demanded.begin();
+    for (const Owned &owned : first) {
+        const auto end = std::find_if(next_demanded, demanded.end(), [&](const Stage *s) { return s > owned.stage; });
+        built += place_all(lowering, at, {next_demanded, end}, needed, some, inside, buffers, names);
+        next_demanded = end;
+        Scope outside = inside;
+        outside.facts = scope.facts;
+        built += build_beside(lowering, at, owned, outside, names);
+    }
+    built += place_all(lowering, at, {next_demanded, demanded.end()}, needed, some, inside, buffers, names);
     inside.facts = scope.facts;
     built += build(lowering, next, inside, names);
+    for (const Owned &owned : last) built += build_beside(lowering, at, owned, inside, names);
     return in_allocs(buffers, std::move(built));
 }
 

@@ -8,7 +8,7 @@ namespace tessera {
 
 Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tensor &tensor, bool padded) {
     Stored stored;
-    stored.padded = padded;
+    stored.padded = padded, stored.exact = true;
     stored.buffer = {tensor.name, tensor.dtype, {}, tensor.role == Role::constant ? Space::constant : Space::argument};
     for (const std::string &d : tensor.dims) {
         stored.buffer.extents.push_back(extent_of(lowering, scope, d));
@@ -21,6 +21,7 @@ Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tenso
 Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor &tensor) {
     Stored stored = stored_argument(lowering, scope, tensor, false);
     stored.buffer.space = Space::workspace;
+    stored.exact = false;
     return stored;
 }
 
@@ -100,7 +101,7 @@ Stored store_placed(const Lowering &lowering, const Scope &scope, const Stage &s
     return stored;
 }
 
-bool store_is_guarded(const Scope &scope, const Tensor &result) { return scope.at(result.name).buffer.space == Space::argument; }
+bool store_is_guarded(const Scope &scope, const Tensor &result) { return scope.at(result.name).exact; }
 
 bool has_room(const Lowering &lowering, const Scope &scope, const Stored &where, const std::vector<Expr> &index,
               const std::map<std::string, Expr> &at) {
