@@ -53,13 +53,13 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
         std::vector<Answer> answers = {{"none", 1}};
         const Monoid &monoid = monoid_of(stage);
         if (view.scatters) {
-            // A copy of the result for each thread, where all of them are small beside what is folded.
+            // Each thread adds up in copies of the result, where those are small beside what is folded.
             double result = 1;
             for (const std::string &s : stage.dims)
                 result *= static_cast<double>(std::max<int64_t>(1, extent_of(algorithm, space_.extents, s)));
             const bool is_small = result * space_.threads < points * static_cast<double>(n);
             if (!gpu && !ragged && space_.threads > 1 && is_small && n >= 64 * space_.threads)
-                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 2});
+                answers.push_back({"threads:" + std::to_string(std::min(max_tile, (n + space_.threads - 1) / space_.threads)), 2});
         } else if (!scans && monoid.parts.size() > 1 && !monoid.batch.empty() && !ragged) {
             answers[0].prior = 0.1;
             answers.push_back({"passes", 1});
@@ -86,12 +86,12 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
                 }
             }
             if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
-                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
+                answers.push_back({"threads:" + std::to_string(std::min(max_tile, (n + space_.threads - 1) / space_.threads)), 0.5});
         } else if (scans && !ragged) {
             for (int64_t size : {64, 256, 1024})
                 if (size < n) answers.push_back({"chunks:" + std::to_string(size), 0.05});
             if (!gpu && space_.threads > 1 && points < 4 * space_.threads && n >= 64 * space_.threads)
-                answers.push_back({"threads:" + std::to_string((n + space_.threads - 1) / space_.threads), 0.5});
+                answers.push_back({"threads:" + std::to_string(std::min(max_tile, (n + space_.threads - 1) / space_.threads)), 0.5});
         }
         // What two stages split alike has the same pieces.
         if (auto before = splits_.find(d); before != splits_.end())
