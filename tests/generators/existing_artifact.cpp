@@ -67,10 +67,15 @@ TEST_CASE("an artifact that a campaign did not measure is replaced only by one t
                           "--population", "24", "--deterministic", "--trials", "50", "--name", "matmul/f32/avx2/" + shape}));
     CHECK_THAT(chosen.out, Catch::Contains(kept + "it was measured, and this choice is only predicted."));
     CHECK(read_file(b.artifact(shape)) == stood);
-    b.claim(shape, 1);
-    CHECK_THAT(b.tune(unseeded), Catch::Contains("wrote "));
-    b.claim(shape, 1e6);
-    CHECK_THAT(b.tune(of_one({"--trials", "6", "--seed", "3"})), !Catch::Contains("kept "));  // it is a seed
+    // As a seed it is measured anew, if the space has it: which candidate won is a matter of times, and some have no like there.
+    bool is_seed = false;
+    for (int n = 2; n < 6 && !is_seed; n++) {
+        b.claim(shape, 1);
+        CHECK_THAT(b.tune(of_one({"--trials", "6", "--seed", std::to_string(n), "--unseeded"})), Catch::Contains("wrote "));
+        b.claim(shape, 1e6);
+        is_seed = b.tune(of_one({"--trials", "6", "--seed", "3"})).find("kept ") == std::string::npos;
+    }
+    CHECK(is_seed);
     CHECK_THAT(b.tune(of_one({"--trials", "6", "--name", "mine"})),
                Catch::Contains("\nit is taken with --schedule " + b.path("out/mine.json")));
 }
