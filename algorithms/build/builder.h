@@ -84,9 +84,9 @@ public:
               ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
     std::vector<Tile> scan_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const Dim &along, bool inclusive = true,
                                  ScanDirection direction = ScanDirection::forward, const Tile &segments = {});
-    // result[at…] accumulates the inputs; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter). A dim
-    // whose position is its own index is not folded: with ids (T) and g (T, D), scatter(sum, g, {ids, index(D)}, {V, D}) is the gradient of
-    // a lookup. One input and part, or several, as above.
+    // result[at…] accumulates the inputs; positions outside are dropped. `at` has one for each of `dims` (UserError algorithm.scatter).
+    // A dim whose position is its own index is not folded: with ids (T) and g (T, D), scatter(sum, g, {ids, index(D)}, {V, D}) is the
+    // gradient of a lookup. One input and part, or several, as above.
     Tile scatter(const Monoid &monoid, const Tile &input, const std::vector<Tile> &at, const std::vector<Dim> &dims);
     std::vector<Tile> scatter_parts(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<Tile> &at,
                                     const std::vector<Dim> &dims);

@@ -79,7 +79,6 @@ private:
     double stack_ = 0, workspace_ = 0;
     const std::vector<TileProgram> *programs_ = nullptr;  // that may be called; none of them has any of its own
 
-    // `space` is what its arguments are in.
     // `bound`: the buffers of the caller that are its arguments; without them they are the kernel's own.
     void enter(const TileProgram &program, const Extents &extents, const std::vector<size_t> *bound) {
         const LoopPositions saved = nest_.at;
