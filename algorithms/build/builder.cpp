@@ -142,8 +142,9 @@ std::string Builder::fresh(const std::string &base) {
 }
 
 Tile Builder::make_stage(const std::string &name, const Tile &tile) {
-    algorithm_.stages.push_back({scoped(name), tile.dims(), Map(tile.value())});
-    return stored(results_of(algorithm_.stages.back())[0]);
+    const Stage stage{scoped(name), tile.dims(), Map(tile.value())};
+    algorithm_.steps.emplace_back(stage);
+    return stored(results_of(stage)[0]);
 }
 
 Tile Builder::rename_stage(const std::string &from, const std::string &to) {
@@ -157,7 +158,7 @@ Tile Builder::rename_stage(const std::string &from, const std::string &to) {
         });
     };
     Tile result;
-    for (Stage &stage : algorithm_.stages) {
+    for (Stage &stage : algorithm_.stages()) {
         stage = map_expressions(std::move(stage), rename);
         if (stage.name == from) stage.name = to, result = stored(results_of(stage)[0]);
     }
@@ -213,7 +214,7 @@ std::vector<Expr> Builder::operands(const Monoid &monoid, const std::vector<Tile
 
 // A stage that takes the name of the first tile that is named after it.
 std::vector<Tile> Builder::make_fold(const Stage &stage) {
-    algorithm_.stages.push_back(stage);
+    algorithm_.steps.emplace_back(stage);
     anonymous_.insert(stage.name);
     std::vector<Tile> parts;
     for (const Tensor &t : results_of(stage)) parts.push_back(stored(t));
@@ -322,7 +323,7 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
                         algorithm_.name + "." + name + ": " + state.describe() + " is no state; declare it with state().");
     Write to{tensor->name, {}};
     for (const Tile &t : index) to.index.push_back(cast(DType::index, t.value()));
-    algorithm_.stages.push_back({scoped(name), value.dims(), Map(std::move(to), cast(tensor->dtype, value.value()))});
+    algorithm_.steps.emplace_back(Stage{scoped(name), value.dims(), Map(std::move(to), cast(tensor->dtype, value.value()))});
     algorithm_.updates_state = true;
 }
 
@@ -358,7 +359,7 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
     if (next != arguments.size())
         throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) +
                                           " arguments, got " + std::to_string(arguments.size()) + ".");
-    algorithm_.calls.push_back(call);
+    algorithm_.steps.emplace_back(call);
     algorithm_.updates_state |= callee.updates_state;
     std::vector<Tile> results;
     for (const Tensor &t : results_of(call)) results.push_back(stored(t));
@@ -368,7 +369,7 @@ std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &calle
 bool Builder::name_result(const Tile &tile, const std::string &name) {
     const Expr &v = tile.value();
     if (v.kind() != ExprKind::load || !is_whole(tile)) return false;
-    for (Call &call : algorithm_.calls)
+    for (Call &call : algorithm_.calls())
         for (const std::string &output : call.callee->outputs) {
             if (name_of_result(call, output) != v->name || call.results.count(output)) continue;
             call.results[output] = renamed_[v->name] = name;
@@ -403,7 +404,7 @@ Algorithm Builder::build() const {
             return load_of(last_name(n->name), n);
         });
     });
-    for (Call &call : whole.calls)
+    for (Call &call : whole.calls())
         for (auto &[own, tensor] : call.tensors) tensor = last_name(tensor);
     verify(whole);
     return whole;

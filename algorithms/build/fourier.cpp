@@ -57,7 +57,7 @@ namespace {
 
 // "fft", or "fft2", "fft3", ... for a further transform of the same algorithm, whatever scopes they are in.
 std::string unused_name(const Builder &f) {
-    const std::vector<Stage> &stages = f.algorithm().stages;
+    const auto stages = f.algorithm().stages();
     for (int n = 1;; n++) {
         const std::string name = n == 1 ? "fft" : "fft" + text(n);
         const bool used = std::any_of(stages.begin(), stages.end(),

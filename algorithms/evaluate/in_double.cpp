@@ -73,12 +73,12 @@ Monoid widened_monoid(const Monoid &monoid, Widener &widen) {
 Expr in_double(const Expr &e, const std::set<std::string> &stored) { return Widener(stored)(e); }
 
 Algorithm in_double(const Algorithm &algorithm) {
-    require(algorithm.calls.empty(), "in_double wants an algorithm without calls");
+    require(algorithm.calls().empty(), "in_double wants an algorithm without calls");
     std::set<std::string> stored;
     for (const Tensor &t : algorithm.tensors) stored.insert(t.name);
     Widener widen(stored);
     Algorithm result = map_expressions(algorithm, [&](const Expr &e) { return widen(e); });
-    for (Stage &stage : result.stages) {
+    for (Stage &stage : result.stages()) {
         stage = map_monoid(std::move(stage), [&](const Monoid &m) { return widened_monoid(m, widen); });
         if (auto *map = std::get_if<Map>(&stage.body))
             for (Value &v : map->values)

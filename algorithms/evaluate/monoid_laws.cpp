@@ -298,7 +298,7 @@ std::optional<std::string> broken_law(const Monoid &monoid) { return Laws(monoid
 void check_monoid_laws(const Algorithm &algorithm) {
     const Algorithm flat = inline_calls(algorithm);
     std::vector<const Monoid *> checked;
-    for (const Stage &stage : flat.stages) {
+    for (const Stage &stage : flat.stages()) {
         if (!is_fold(stage)) continue;
         const Monoid &m = monoid_of(stage);
         if (std::any_of(checked.begin(), checked.end(), [&](const Monoid *other) { return same(m, *other); })) continue;

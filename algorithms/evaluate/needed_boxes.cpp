@@ -69,7 +69,8 @@ std::map<std::string, Box> needed_boxes(const Algorithm &algorithm, const Extent
     for (const auto &[output, box] : outputs) needs.add(output, box);
     for (const Dim &d : algorithm.dims)
         if (d.kind == DimKind::derived) needs.read(d.size, needs.facts());
-    for (auto stage = algorithm.stages.rbegin(); stage != algorithm.stages.rend(); ++stage)
+    const auto stages = algorithm.stages();
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
         if (auto box = needs.boxes.find(stage->name); box != needs.boxes.end()) needs.follow(*stage, Box(box->second));
     return needs.boxes;
 }

@@ -157,7 +157,7 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
         computed = needed_boxes(a, options.extents, options.boxes);
         runner.limit(computed);
     }
-    for (const Stage &stage : a.stages) runner.run(stage);
+    for (const Stage &stage : a.stages()) runner.run(stage);
 
     std::map<std::string, Array> results;
     for (auto &[name, array] : runner.take()) {

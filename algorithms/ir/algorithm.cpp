@@ -73,15 +73,14 @@ Numerics numerics_named(const std::string &name) {
                                             did_you_mean(name, numerics_names()));
 }
 
-template <typename T>
-static const T *find_named(const std::vector<T> &items, const std::string &name) {
-    auto it = std::find_if(items.begin(), items.end(), [&](const T &item) { return item.name == name; });
+static auto *find_named(const auto &items, const std::string &name) {
+    auto it = std::find_if(items.begin(), items.end(), [&](const auto &item) { return item.name == name; });
     return it == items.end() ? nullptr : &*it;
 }
 
 const Dim *Algorithm::find_dim(const std::string &n) const { return find_named(dims, n); }
 const Tensor *Algorithm::find_tensor(const std::string &n) const { return find_named(tensors, n); }
-const Stage *Algorithm::find_stage(const std::string &n) const { return find_named(stages, n); }
+const Stage *Algorithm::find_stage(const std::string &n) const { return find_named(stages(), n); }
 
 const Dim &Algorithm::dim(const std::string &n) const {
     const Dim *d = find_dim(n);
@@ -146,7 +145,7 @@ const Expr *only_value(const Stage &stage) {
 }
 
 const Stage *defining_stage(const Algorithm &algorithm, const std::string &tensor) {
-    for (const Stage &stage : algorithm.stages)
+    for (const Stage &stage : algorithm.stages())
         for (const Tensor &t : results_of(stage))
             if (t.name == tensor) return &stage;
     return nullptr;
@@ -211,8 +210,8 @@ Monoid map_expressions(Monoid monoid, const ChangeExpr &change) {
 Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change) {
     for (Dim &dim : algorithm.dims)
         if (dim.size.defined()) dim.size = change(dim.size);
-    for (Stage &stage : algorithm.stages) stage = map_expressions(std::move(stage), change);
-    for (Call &call : algorithm.calls)
+    for (Stage &stage : algorithm.stages()) stage = map_expressions(std::move(stage), change);
+    for (Call &call : algorithm.calls())
         for (auto &[name, value] : call.parameters) value = change(value);
     return algorithm;
 }
@@ -229,7 +228,7 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
 
 Algorithm without_functions(Algorithm algorithm) {
     algorithm = map_expressions(std::move(algorithm), expand_functions);
-    for (Stage &stage : algorithm.stages)
+    for (Stage &stage : algorithm.stages())
         stage = map_monoid(std::move(stage), [](const Monoid &m) { return map_expressions(m, expand_functions); });
     return algorithm;
 }

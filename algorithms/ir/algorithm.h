@@ -1,6 +1,7 @@
 // An Algorithm says what is computed: stages over named dims, pure, with no word about how.
 //
-//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), stages, calls, outputs, numerics
+//   Algorithm := name, dims, parameters, tensors (inputs, states, constants), [Step], outputs, numerics
+//   Step      := Stage | Call
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
 //   Stage     := name, [Dim], Map | Reduce | Scan, names of results
 //   Call      := scope, callee Algorithm, arguments
@@ -10,6 +11,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -165,7 +167,7 @@ std::vector<std::string> numerics_names();
 
 struct Algorithm;
 
-// `scope` prefixes the callee's stage names ("ffn.up.acc"), so a schedule of the callee applies where it is called.
+// Runs the callee. A result is named scope + "." + the callee's output, or as `results` says. `scope` prefixes the callee's stage names ("ffn.up.acc"), so a schedule of the callee applies where it is called.
 struct Call {
     std::string scope;
     std::shared_ptr<const Algorithm> callee;
@@ -178,16 +180,87 @@ struct Call {
 // What the caller calls an output of the callee.
 std::string name_of_result(const Call &call, const std::string &output);
 
+// What is done at one time: a stage or a call.
+using Step = std::variant<Stage, Call>;
+
+// The steps of one kind, in order: for (const Stage &s : algorithm.stages()). It is a view: it lives no longer than the algorithm, and
+// what is at a position is found by counting.
+template <class Kind, class Steps> class StepsOfKind {
+public:
+    explicit StepsOfKind(Steps &steps) : steps_(&steps) {}
+
+    class Iterator {
+    public:
+        using value_type = Kind;
+        using difference_type = std::ptrdiff_t;
+        using reference = std::conditional_t<std::is_const_v<Steps>, const Kind &, Kind &>;
+        using pointer = std::remove_reference_t<reference> *;
+        using iterator_category = std::bidirectional_iterator_tag;
+        Iterator() = default;
+        Iterator(Steps &steps, size_t position) : steps_(&steps), position_(position) { skip_others(); }
+        reference operator*() const { return std::get<Kind>((*steps_)[position_]); }
+        pointer operator->() const { return &**this; }
+        Iterator &operator++() {
+            position_++;
+            skip_others();
+            return *this;
+        }
+        Iterator operator++(int) {
+            Iterator before = *this;
+            ++*this;
+            return before;
+        }
+        // Not from the first of its kind.
+        Iterator &operator--() {
+            do position_--;
+            while (!std::holds_alternative<Kind>((*steps_)[position_]));
+            return *this;
+        }
+        Iterator operator--(int) {
+            Iterator before = *this;
+            --*this;
+            return before;
+        }
+        friend bool operator==(const Iterator &a, const Iterator &b) { return a.position_ == b.position_; }
+
+    private:
+        Steps *steps_ = nullptr;
+        size_t position_ = 0;
+        void skip_others() {
+            while (position_ < steps_->size() && !std::holds_alternative<Kind>((*steps_)[position_])) position_++;
+        }
+    };
+
+    Iterator begin() const { return Iterator(*steps_, 0); }
+    Iterator end() const { return Iterator(*steps_, steps_->size()); }
+    auto rbegin() const { return std::make_reverse_iterator(end()); }
+    auto rend() const { return std::make_reverse_iterator(begin()); }
+    bool empty() const { return begin() == end(); }
+    size_t size() const { return static_cast<size_t>(std::distance(begin(), end())); }
+    typename Iterator::reference operator[](size_t i) const { return *std::next(begin(), static_cast<std::ptrdiff_t>(i)); }
+    typename Iterator::reference front() const { return *begin(); }
+    typename Iterator::reference back() const { return *rbegin(); }
+
+private:
+    Steps *steps_;
+};
+
 struct Algorithm {
     std::string name;
     std::vector<Dim> dims;
     std::vector<Parameter> parameters;
     std::vector<Tensor> tensors;
-    std::vector<Stage> stages;  // a stage loads only tensors, earlier stages and results of calls
-    std::vector<Call> calls;    // a result is named scope + "." + the callee's output, or as the call says
+    std::vector<Step> steps;  // in the order in which they happen; each takes only tensors and results of earlier ones
     std::vector<std::string> outputs;
     Numerics numerics;
     bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
+
+    StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
+    StepsOfKind<Stage, std::vector<Step>> stages() & { return StepsOfKind<Stage, std::vector<Step>>(steps); }
+    void stages() const && = delete;  // of what is gone
+    StepsOfKind<Call, const std::vector<Step>> calls() const & { return StepsOfKind<Call, const std::vector<Step>>(steps); }
+    StepsOfKind<Call, std::vector<Step>> calls() & { return StepsOfKind<Call, std::vector<Step>>(steps); }
+    void calls() const && = delete;
 
     const Dim *find_dim(const std::string &name) const;
     const Tensor *find_tensor(const std::string &name) const;
@@ -237,14 +310,9 @@ std::string scanned_dim(const Stage &stage);                 // Scan: its dim; o
 std::vector<std::string> folded_dims(const Stage &stage);    // those of both
 // Replaces every call by the callee's stages under the call's scope.
 Algorithm inline_calls(const Algorithm &algorithm);
-
 // The same, but a call stays if `keeps` holds for its scope; this includes calls of inlined callees ("ffn.up").
-struct PartlyInlined {
-    Algorithm algorithm;                        // its calls are those that stayed, in the order in which they run
-    std::vector<std::set<std::string>> before;  // for each of them, the stages that run before it
-};
 using KeepsCall = std::function<bool(const std::string &scope)>;
-PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
+Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
 // The results of a call in the names of its caller.
 std::vector<Tensor> results_of(const Call &call);
 // The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".

@@ -17,7 +17,7 @@ std::string name_of_result(const Call &call, const std::string &output) {
 
 Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     auto scoped = [&](const std::string &n) { return call.scope.empty() ? n : call.scope + "." + n; };
-    Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); }).algorithm;
+    Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); });
     std::map<std::string, std::string> dim_names, tensor_names = call.tensors;
     for (const Dim &d : callee.dims) {
         auto it = call.dims.find(d.name);
@@ -25,9 +25,9 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     }
     for (const Tensor &t : callee.tensors)
         if (!tensor_names.count(t.name)) tensor_names[t.name] = scoped(t.name);
-    for (const Stage &stage : callee.stages)
+    for (const Stage &stage : callee.stages())
         for (const Tensor &t : results_of(stage)) tensor_names[t.name] = scoped(t.name);
-    for (const Call &inner : callee.calls)
+    for (const Call &inner : callee.calls())
         for (const Tensor &t : results_of(inner)) tensor_names[t.name] = scoped(t.name);
     for (const std::string &output : call.callee->outputs) tensor_names[output] = name_of_result(call, output);
     auto rename_dims = [&](std::vector<std::string> &names) {
@@ -52,7 +52,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         d.name = dim_names.at(d.name);
     }
     for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
-    for (Stage &stage : callee.stages) {
+    for (Stage &stage : callee.stages()) {
         std::vector<std::string> results = names_of_results(stage);
         for (std::string &result : results)
             if (!result.empty()) result = tensor_names.at(result);
@@ -69,7 +69,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
                    },
                    stage.body);
     }
-    for (Call &inner : callee.calls) {
+    for (Call &inner : callee.calls()) {
         inner.scope = scoped(inner.scope);
         for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
         for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
@@ -85,85 +85,41 @@ std::vector<Tensor> results_of(const Call &call) {
     Algorithm callee = renamed(call, keeps_none);
     std::vector<Tensor> results;
     for (const std::string &output : callee.outputs)
-        for (const Stage &stage : callee.stages)
+        for (const Stage &stage : callee.stages())
             for (const Tensor &t : results_of(stage))
                 if (t.name == output) results.push_back(t);
     return results;
 }
 
-namespace {
+Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none); }
 
-// A stage, or a call that stays, on its way into the order of an algorithm.
-struct Pending {
-    std::optional<Stage> stage;
-    std::optional<Call> call;
-    std::vector<Tensor> makes;
-
-    bool waits_for(const std::set<std::string> &unmade) const {
-        bool waits = false;
-        for (const Expr &e : stage ? expressions_of(*stage) : std::vector<Expr>{})
-            walk(e, [&](const Expr &n) { waits |= n.kind() == ExprKind::load && unmade.count(n->name); });
-        if (call)
-            for (auto &[name, tensor] : call->tensors) waits |= unmade.count(tensor) > 0;
-        return waits;
-    }
-    std::string name() const { return stage ? stage->name : call->scope; }
-};
-
-}  // namespace
-
-Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none).algorithm; }
-
-PartlyInlined inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
-    PartlyInlined whole{algorithm, {}};
-    Algorithm &result = whole.algorithm;
-    std::vector<Pending> pending;
-    auto add_stage = [&](const Stage &stage) { pending.push_back({stage, {}, results_of(stage)}); };
-    auto add_call = [&](const Call &call) { pending.push_back({{}, call, results_of(call)}); };
-    auto add_dims = [&](const Algorithm &callee) {
+Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
+    Algorithm result = algorithm;
+    result.steps.clear();
+    auto take = [&](const Algorithm &callee) {
         for (const Dim &d : callee.dims)
             if (!result.find_dim(d.name)) result.dims.push_back(d);
+        result.updates_state |= callee.updates_state;
     };
-    for (const Stage &stage : algorithm.stages) add_stage(stage);
-    result.calls.clear(), result.stages.clear();
-    for (const Call &call : algorithm.calls) {
-        if (keeps(call.scope)) {
-            Algorithm callee = renamed(call, keeps_none);
-            add_dims(callee);
-            result.updates_state |= callee.updates_state;
-            add_call(call);
-            continue;
-        }
+    auto inline_one = [&](const Call &call) {
         Algorithm callee = renamed(call, keeps);
-        add_dims(callee);
+        take(callee);
         std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls
         for (auto &[name, tensor] : call.tensors) bound.insert(tensor);
         for (const Tensor &t : callee.tensors)
             if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
-        for (const Stage &stage : callee.stages) add_stage(stage);
-        for (const Call &inner : callee.calls) add_call(inner);
-        result.updates_state |= callee.updates_state;
-    }
-    // Stages and calls are declared apart, so the order of their union follows from who loads whom.
-    std::set<std::string> unmade;
-    for (const Pending &p : pending)
-        for (const Tensor &t : p.makes) unmade.insert(t.name);
-    while (!pending.empty()) {
-        auto ready = std::find_if(pending.begin(), pending.end(), [&](const Pending &p) { return !p.waits_for(unmade); });
-        if (ready == pending.end())
-            throw UserError("algorithm.cycle", algorithm.name + ": the stages " + pending.front().name() +
-                                                   " and those it loads form a cycle; a stage may load only earlier ones.");
-        for (const Tensor &t : ready->makes) unmade.erase(t.name);
-        if (ready->stage) {
-            result.stages.push_back(*ready->stage);
-        } else {
-            result.calls.push_back(*ready->call);
-            std::set<std::string> &before = whole.before.emplace_back();
-            for (const Stage &stage : result.stages) before.insert(stage.name);
+        std::move(callee.steps.begin(), callee.steps.end(), std::back_inserter(result.steps));
+    };
+    for (const Step &step : algorithm.steps) {
+        const auto *call = std::get_if<Call>(&step);
+        if (call && !keeps(call->scope)) {
+            inline_one(*call);
+            continue;
         }
-        pending.erase(ready);
+        if (call) take(renamed(*call, keeps_none));
+        result.steps.push_back(step);
     }
-    return whole;
+    return result;
 }
 
 }  // namespace tessera

@@ -40,7 +40,7 @@ using Known = std::map<const Algorithm *, Semantics>;
 
 class Canonical {
 public:
-    Canonical(const Algorithm &algorithm, Known &known) : a_(algorithm), known_(known) { order_items(); }
+    Canonical(const Algorithm &algorithm, Known &known) : a_(algorithm), known_(known) { take_steps(); }
 
     std::string text() {
         const Numerics &n = a_.numerics;
@@ -80,45 +80,12 @@ private:
         return names;
     }
 
-    std::set<std::string> read_by(const Item &item) const {
-        std::set<std::string> names;
-        auto loads = [&](const Expr &e) {
-            walk(e, [&](const Expr &n) {
-                if (n.kind() == ExprKind::load) names.insert(n->name);
-            });
-        };
-        if (item.stage)
-            for (const Expr &e : expressions_of(*item.stage)) loads(e);
-        else {
-            for (auto &[name, value] : item.call->parameters) loads(value);
-            for (auto &[name, tensor] : item.call->tensors) names.insert(tensor);
-        }
-        return names;
-    }
-
-    // The order in which inline_calls runs stages and calls: the first whose operands are made. It gives every item the
-    // versions of the states that it sees.
-    void order_items() {
-        std::vector<Item> all;
-        for (const Stage &stage : a_.stages) all.push_back({&stage, nullptr, {}, {}});
-        for (const Call &call : a_.calls) all.push_back({nullptr, &call, {}, {}});
-        std::set<std::string> unmade;
-        std::vector<std::pair<Item, std::set<std::string>>> pending;
-        for (Item &item : all) {
-            for (const std::string &name : made_by(item)) unmade.insert(name);
-            pending.emplace_back(item, read_by(item));
-        }
-        while (!pending.empty()) {
-            auto ready = std::find_if(pending.begin(), pending.end(), [&](const auto &candidate) {
-                return std::none_of(candidate.second.begin(), candidate.second.end(),
-                                    [&](const auto &name) { return unmade.count(name) > 0; });
-            });
-            if (ready == pending.end()) ready = pending.begin();
-            Item item = std::move(ready->first);
-            pending.erase(ready);
-            item.before = final_;
-            std::vector<std::string> made = made_by(item);
-            for (size_t i = 0; i < made.size(); i++) unmade.erase(made[i]), makers_[made[i]] = {items_.size(), i};
+    // Every step has the versions of the states that it sees.
+    void take_steps() {
+        for (const Step &step : a_.steps) {
+            Item item{std::get_if<Stage>(&step), std::get_if<Call>(&step), final_, {}};
+            const std::vector<std::string> made = made_by(item);
+            for (size_t i = 0; i < made.size(); i++) makers_[made[i]] = {items_.size(), i};
             for (const std::string &state : written_by(item)) final_[state] = items_.size();
             items_.push_back(std::move(item));
         }
@@ -371,9 +338,9 @@ std::string surface_text(const Algorithm &algorithm) {
     for (const Dim &d : algorithm.dims) lines.push_back("dim " + quoted(d.name));
     for (const Tensor &t : algorithm.tensors)
         lines.push_back(std::string("tensor ") + quoted(t.name) + quoted(t.dims) + " " + name_of(t.role));
-    for (const Stage &stage : algorithm.stages) lines.push_back(surface_of(stage));
+    for (const Stage &stage : algorithm.stages()) lines.push_back(surface_of(stage));
     for (const std::string &output : algorithm.outputs) lines.push_back("output " + quoted(output));
-    for (const Call &call : algorithm.calls) {
+    for (const Call &call : algorithm.calls()) {
         std::string line = "call " + quoted(call.scope);
         for (auto &[callee, caller] : call.dims) line += " " + quoted(callee) + quoted(caller);
         for (auto &[output, result] : call.results) line += " result " + quoted(output) + quoted(result);

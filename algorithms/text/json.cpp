@@ -13,7 +13,7 @@ namespace tessera {
 using nlohmann::json;
 
 static constexpr const char *format = "tessera-algorithm";
-static constexpr int version = 1;
+static constexpr int version = 2;
 
 static json list(const std::vector<Expr> &expressions) {
     json result = json::array();
@@ -110,12 +110,14 @@ class CalleeWriter {
 public:
     json body(const Algorithm &a) {
         json j = {{"name", a.name}, {"outputs", a.outputs}, {"numerics", write(a.numerics)}};
-        for (const char *field : {"dims", "parameters", "tensors", "stages"}) j[field] = json::array();
+        for (const char *field : {"dims", "parameters", "tensors", "steps"}) j[field] = json::array();
         for (const Dim &d : a.dims) j["dims"].push_back(write(d));
         for (const Parameter &p : a.parameters) j["parameters"].push_back({{"name", p.name}, {"dtype", name_of(p.dtype)}});
         for (const Tensor &t : a.tensors) j["tensors"].push_back(write(t));
-        for (const Stage &s : a.stages) j["stages"].push_back(write(s));
-        for (const Call &c : a.calls) j["calls"].push_back(call(c));
+        for (const Step &s : a.steps)
+            j["steps"].push_back(std::visit(Overloaded{[](const Stage &stage) { return write(stage); },
+                                                       [&](const Call &c) { return json{{"call", call(c)}}; }},
+                                            s));
         if (a.updates_state) j["effects"] = {"memory"};
         return j;
     }
@@ -327,8 +329,12 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
         return Parameter{p.at("name").text(), dtype(p.at("dtype"))};
     });
     a.tensors = each<Tensor>(r.at("tensors"), read_tensor);
-    a.stages = each<Stage>(r.at("stages"), read_stage);
-    a.calls = each<Call>(r.find("calls"), [&](const JsonReader &c) { return read_call(c, callees); });
+    a.steps = each<Step>(r.at("steps"), [&](const JsonReader &s) -> Step {
+        auto call = s.find("call");
+        if (!call) return read_stage(s);
+        s.only({"call"});
+        return read_call(*call, callees);
+    });
     a.outputs = r.at("outputs").texts();
     a.numerics = read_numerics(r.at("numerics"));
     if (auto effects = r.find("effects"))
@@ -341,7 +347,7 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
 
 Algorithm algorithm_from_json(const json &value) {
     JsonReader r(value, "algorithm");
-    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "stages", "calls", "outputs", "numerics", "effects"};
+    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "steps", "outputs", "numerics", "effects"};
     std::string got = r.at("format").text();
     if (got != format)
         r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");

@@ -1,16 +1,17 @@
 // JSON of algorithms, an exact round trip. Expressions are written as json_expr.h says; what equals its default is left
 // out. A callee that is called in many places is written once, in the list "callees", before those that call it.
 //
-//   { "format": "tessera-algorithm", "version": 1, "name": "linear",
+//   { "format": "tessera-algorithm", "version": 2, "name": "linear",
 //     "dims": [{"name": "M"}, {"name": "N", "multiple_of": 16}, {"name": "K", "fixed": 768}, {"name": "R", "size": e}],
 //     "parameters": [{"name": "eps", "dtype": "f32"}],
 //     "tensors": [{"name": "x", "dtype": "f32", "dims": ["M", "K"], "role": "input"}],
-//     "stages": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
-//                {"name": "y", "dims": ["M", "N"], "map": e},
-//                {"name": "put", "dims": ["N"], "update": {"state": "s", "index": [e], "value": e}},
-//                {"name": "both", "dims": ["N"], "results": ["z", ""],
-//                 "values": [{"value": e}, {"state": s, "index": [e], "value": e}]}],
-//     "callees": [{"name": …, …}], "calls": [{"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}],
+//     "steps": [{"name": "acc", "dims": ["M", "N"], "reduce": {"monoid": {…}, "dims": ["K"], "inputs": [e, e]}},
+//               {"name": "y", "dims": ["M", "N"], "map": e},
+//               {"name": "put", "dims": ["N"], "update": {"state": "s", "index": [e], "value": e}},
+//               {"name": "both", "dims": ["N"], "results": ["z", ""],
+//                "values": [{"value": e}, {"state": s, "index": [e], "value": e}]},
+//               {"call": {"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}}],
+//     "callees": [{"name": …, …}],
 //     "outputs": ["y"], "numerics": {…}, "effects": ["memory"] }
 #pragma once
 #include <nlohmann/json_fwd.hpp>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/text/shared_text.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 #include "support/text/sha256.h"
 
@@ -135,8 +136,10 @@ public:
         for (const Dim &d : a.dims) text += dim_text(d);
         for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
         for (const Tensor &t : a.tensors) text += tensor_text(t);
-        for (const Stage &stage : a.stages) text += stage_text(stage);
-        for (const Call &call : a.calls) text += call_text(call);
+        for (const Step &step : a.steps)
+            text += std::visit(Overloaded{[&](const Stage &stage) { return stage_text(stage); },
+                                          [&](const Call &call) { return call_text(call); }},
+                               step);
         text += "  outputs " + list(a.outputs) + "\n";
         if (a.updates_state) text += "  effects memory\n";
         for (const std::string &definition : monoids_) text += definition;

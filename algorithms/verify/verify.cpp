@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/verify/verify_scope.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -60,13 +61,12 @@ private:
     void check_tensor(const Tensor &tensor);
     void check_callees() const;
     void add_results(const Call &call);
-    void check_stages();
+    void check_steps();
     void check_outputs() const;
     void check_effects(const Algorithm &flat) const;
 
     const Algorithm &a_;
     VerifyScope scope_;
-    std::set<std::string> from_calls_;
 };
 
 void Verifier::add_name(std::set<std::string> &names, const std::string &what, const std::string &name) {
@@ -85,7 +85,7 @@ void Verifier::check_names() {
                         std::string("a parameter of type ") + name_of(p.dtype) + "; declare it f32, f64, i32, i64 or bool.");
     }
     for (const Tensor &t : a_.tensors) add_name(tensors, "a tensor", t.name);
-    for (const Stage &s : a_.stages) {
+    for (const Stage &s : a_.stages()) {
         add_name(tensors, "a stage", s.name);
         if (auto *map = std::get_if<Map>(&s.body))
             for (const Value &v : map->values)
@@ -93,7 +93,7 @@ void Verifier::check_names() {
         for (const Tensor &t : results_of(s))
             if (t.name != s.name) add_name(tensors, "a result", t.name);
     }
-    for (const Call &c : a_.calls) {
+    for (const Call &c : a_.calls()) {
         add_name(tensors, "a call", c.scope);
         for (const auto &[output, name] : c.results) add_name(tensors, "a call's result", name);
     }
@@ -106,7 +106,7 @@ void Verifier::check_inner_names(const Algorithm &flat) const {
         if (!names.insert(name).second)
             scope_.fail("name", "", "the name '" + name + "' is used twice, once by a stage of a call; rename the other.");
     };
-    for (const Stage &s : flat.stages) {
+    for (const Stage &s : flat.stages()) {
         add(stages, s.name);
         for (const Tensor &t : results_of(s)) add(results, t.name);
     }
@@ -136,7 +136,7 @@ void Verifier::check_tensor(const Tensor &t) {
 
 // Enough to inline the calls; verify_call checks the rest.
 void Verifier::check_callees() const {
-    for (const Call &c : a_.calls) {
+    for (const Call &c : a_.calls()) {
         if (!c.callee) scope_.fail("call", c.scope, "it has no callee; give one.");
         tessera::verify(*c.callee);
         for (const Parameter &p : c.callee->parameters) {
@@ -155,28 +155,38 @@ void Verifier::check_callees() const {
 // The callee's outputs, in the caller's names.
 void Verifier::add_results(const Call &c) {
     Algorithm callee = inline_calls(*c.callee);
-    for (const Stage &s : callee.stages)
+    for (const Stage &s : callee.stages())
         for (Tensor t : results_of(s)) {
             if (!std::count(callee.outputs.begin(), callee.outputs.end(), t.name)) continue;
             t.name = name_of_result(c, t.name);
             for (std::string &d : t.dims) d = c.dims.count(d) ? c.dims.at(d) : c.scope + "." + d;
             scope_.tensors[t.name] = t;
-            from_calls_.insert(t.name);
         }
 }
 
-void Verifier::check_stages() {
-    scope_.made = from_calls_;
+void Verifier::check_steps() {
+    scope_.made.clear();
     for (const Tensor &t : a_.tensors) scope_.made.insert(t.name);
-    for (const Stage &s : a_.stages) {
-        verify_stage(scope_, s);
-        for (const Tensor &t : results_of(s)) scope_.made.insert(t.name);
-    }
+    for (const Step &step : a_.steps)
+        std::visit(Overloaded{
+                       [&](const Stage &stage) {
+                           verify_stage(scope_, stage);
+                           for (const Tensor &t : results_of(stage)) scope_.made.insert(t.name);
+                       },
+                       [&](const Call &call) {
+                           verify_call(scope_, call);
+                           for (const std::string &output : call.callee->outputs) scope_.made.insert(name_of_result(call, output));
+                       },
+                   },
+                   step);
 }
 
 void Verifier::check_outputs() const {
-    const bool writes = std::any_of(a_.stages.begin(), a_.stages.end(), updates);
-    if (a_.outputs.empty() && !writes && a_.calls.empty())
+    const bool writes = std::ranges::any_of(a_.steps, [](const Step &step) {
+        const auto *stage = std::get_if<Stage>(&step);
+        return !stage || updates(*stage);
+    });
+    if (a_.outputs.empty() && !writes)
         scope_.fail("output", "", "it has no output and updates no state; name the tensors that it computes in outputs.");
     std::set<std::string> seen;
     for (const std::string &name : a_.outputs) {
@@ -190,7 +200,7 @@ void Verifier::check_outputs() const {
 }
 
 void Verifier::check_effects(const Algorithm &flat) const {
-    const bool writes = std::any_of(flat.stages.begin(), flat.stages.end(), updates);
+    const bool writes = std::ranges::any_of(flat.stages(), updates);
     if (writes && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
     if (!writes && a_.updates_state) scope_.fail("effects", "", "it declares the effect 'memory' and updates no state; remove the effect.");
 }
@@ -199,20 +209,19 @@ void Verifier::verify() {
     scope_.parameters = a_.parameters;
     check_names();
     check_callees();
-    Algorithm flat = a_.calls.empty() ? a_ : inline_calls(a_);
+    Algorithm flat = a_.calls().empty() ? a_ : inline_calls(a_);
     check_inner_names(flat);
     scope_.dims = flat.dims;
     verify_constraints(scope_);
     for (const Tensor &t : a_.tensors) check_tensor(t);
 
     for (const Tensor &t : a_.tensors) scope_.tensors[t.name] = t;
-    for (const Stage &s : a_.stages)
+    for (const Stage &s : a_.stages())
         for (const Tensor &t : results_of(s)) scope_.tensors[t.name] = t;
-    for (const Call &c : a_.calls) add_results(c);
+    for (const Call &c : a_.calls()) add_results(c);
     for (const auto &[name, t] : scope_.tensors) scope_.made.insert(name);
     verify_sizes(scope_);
-    for (const Call &c : a_.calls) verify_call(scope_, c);
-    check_stages();
+    check_steps();
     check_outputs();
     check_effects(flat);
 }

@@ -89,6 +89,7 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
         fail(name + " is bound to '" + it->second + "', which does not exist; there are " + join(names) + "." +
              did_you_mean(it->second, names));
     }
+    if (!scope_.made.count(it->second)) fail(name + " is bound to '" + it->second + "', which is computed later; a call takes only earlier results.");
     const Tensor &given = found->second;
     std::string pair = name + " is bound to '" + given.name + "', ";
     const Tensor *own = scope_.algorithm.find_tensor(given.name);

@@ -37,7 +37,8 @@ double points_of(const Algorithm &algorithm, const Extents &extents) {
     constexpr double typical = 64;  // of a dim that data decides
     const Extents all = all_extents(algorithm, extents);
     double most = 0;
-    for (const Stage &stage : inline_calls(algorithm).stages) {
+    const Algorithm inlined = inline_calls(algorithm);
+    for (const Stage &stage : inlined.stages()) {
         double points = 1;
         auto visit = [&](const std::vector<std::string> &dims) {
             for (const std::string &d : dims) {
@@ -58,7 +59,7 @@ double points_of(const Algorithm &algorithm, const Extents &extents) {
 static std::set<std::string> window_dims(const Algorithm &algorithm) {
     std::set<std::string> windows;
     const Algorithm whole = inline_calls(algorithm);
-    for (const Stage &stage : whole.stages) {
+    for (const Stage &stage : whole.stages()) {
         const StageView view = view_of(stage, whole);
         for (const Operand &operand : view.operands)
             for (const Expr &index : operand.index) {

@@ -10,7 +10,7 @@ Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algo
         if (auto given = extents.find(d.name); given != extents.end() && d.kind == DimKind::symbolic) symbolic.insert(*given);
     extents_ = all_extents(algorithm, symbolic);
     for (const Tensor &t : algorithm.tensors) tensors_[t.name] = t;
-    for (const Stage &s : algorithm_.stages) {
+    for (const Stage &s : algorithm_.stages()) {
         const size_t position = stages_.size();
         PlannedStage planned;
         planned.view = view_of(s, algorithm_);

@@ -126,21 +126,22 @@ void Sketch::ask_split(const Stage &stage, const Algorithm &algorithm) {
 Algorithm Sketch::split(const Algorithm &declared) {
     Algorithm algorithm = declared;
     std::vector<std::string> asked;
-    for (size_t i = 0; i < algorithm.stages.size(); i++) {
-        const std::string name = algorithm.stages[i].name;
+    for (size_t i = 0; i < algorithm.stages().size(); i++) {
+        const Stage &stage = algorithm.stages()[i];
+        const std::string name = stage.name;
         if (contains(asked, name)) continue;
         asked.push_back(name);
-        ask_split(algorithm.stages[i], algorithm);
+        ask_split(stage, algorithm);
         auto knobs = stages_.find(name);
         if (knobs == stages_.end() || knobs->second.split.empty()) continue;
         const bool interleaved = knobs->second.split.begin()->second.how == Split::How::lanes;
         std::vector<std::string> before;
-        for (const Stage &s : algorithm.stages) before.push_back(s.name);
+        for (const Stage &s : algorithm.stages()) before.push_back(s.name);
         Knobs one;
         one.split = knobs->second.split;
         algorithm = apply_splits(algorithm, {{name, one}});
         if (interleaved)
-            for (const Stage &s : algorithm.stages)
+            for (const Stage &s : algorithm.stages())
                 if (!contains(before, s.name)) asked.push_back(s.name);
         i = static_cast<size_t>(-1);
     }
@@ -182,15 +183,16 @@ Algorithm Sketch::join(const Algorithm &algorithm) {
         if (guest.body.index() != host.body.index() || guest.dims.size() != host.dims.size() || !is_joinable(host, algorithm)) return false;
         KnobsByStage all = with(guest.name, host.name);
         try {
-            join_stages(algorithm, all, {algorithm, {}});
+            join_stages(algorithm, all);
             return true;
         } catch (const UserError &) { return false; }
     };
-    for (size_t i = 0; i < algorithm.stages.size(); i++) {
-        const Stage &guest = algorithm.stages[i];
+    const auto stages = algorithm.stages();
+    for (auto at = stages.begin(); at != stages.end(); ++at) {
+        const Stage &guest = *at;
         if (!is_joinable(guest, algorithm)) continue;
-        for (size_t j = i + 1; j < algorithm.stages.size(); j++) {
-            const Stage &host = algorithm.stages[j];
+        for (auto later = std::next(at); later != stages.end(); ++later) {
+            const Stage &host = *later;
             if (!can_join(guest, host)) continue;
             const bool saves_reads = share_stream(view_of(guest, algorithm), view_of(host, algorithm));
             if (ask(guest.name, "beside", {{"none", 1}, {host.name, saves_reads ? 4.0 : 0.25}}) != "none")
@@ -199,7 +201,7 @@ Algorithm Sketch::join(const Algorithm &algorithm) {
         }
     }
     if (joined.empty()) return algorithm;
-    return join_stages(algorithm, joined, {algorithm, {}});
+    return join_stages(algorithm, joined);
 }
 
 // A Map of few operations that is read about as often as it would be stored is cheaper to compute again.

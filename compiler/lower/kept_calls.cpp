@@ -12,9 +12,9 @@ namespace tessera {
 
 KeptCalls keep_calls(const Algorithm &algorithm, KnobsByStage &stages) {
     KeptCalls kept;
-    kept.inlined = inline_calls(algorithm, emitted_once(algorithm, stages));
-    kept.callees = take_callees(kept.inlined.algorithm, stages);
-    for (const Callee &callee : kept.callees)
+    kept.algorithm = inline_calls(algorithm, emitted_once(algorithm, stages));
+    kept.callees = take_callees(kept.algorithm, stages);
+    for (const auto &[scope, callee] : kept.callees)
         for (const auto &[stage, k] : callee.stages)
             for (const auto &[operand, pack] : k.pack)
                 if (pack.is_ahead())
@@ -22,26 +22,9 @@ KeptCalls keep_calls(const Algorithm &algorithm, KnobsByStage &stages) {
                                                             "' ahead of time: the call '" + callee.scope +
                                                             "' is emitted once, and what it takes is not its caller's argument; inline the "
                                                             "call, or pack it at a loop of the stage.");
-    kept.algorithm = kept.inlined.algorithm;
-    for (const Call &call : kept.algorithm.calls)
+    for (const Call &call : kept.algorithm.calls())
         for (const Tensor &t : results_of(call)) kept.algorithm.tensors.push_back(t), kept.results.insert(t.name);
     return kept;
-}
-
-std::vector<WritingCall> writing_calls(const KeptCalls &kept) {
-    std::vector<WritingCall> writing;
-    const std::vector<Call> &calls = kept.algorithm.calls;
-    for (size_t i = 0; i < calls.size(); i++) {
-        WritingCall call{calls[i].scope, {}, kept.inlined.before[i]};
-        for (const auto &[own, callers] : calls[i].tensors)
-            if (const Tensor *t = calls[i].callee->find_tensor(own); t && t->role == Role::state) call.states.insert(callers);
-        writing.push_back(call);
-    }
-    return writing;
-}
-
-bool runs_before(const KeptCalls &kept, size_t call, const std::string &stage) {
-    return !comes_of(stage, kept.inlined.before[call], kept.inlined.algorithm.stages);
 }
 
 static TileBody with_renamed(const TileBody &body, const std::map<std::string, std::string> &programs) {

@@ -60,10 +60,10 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "hold positions in 32 bits", a);
     a = apply_splits(std::move(a), stages);
     show_step(observer, "split reductions and scans", a);
-    a = join_stages(std::move(a), stages, r.kept.inlined);
+    a = join_stages(std::move(a), stages);
     show_step(observer, "join stages beside each other", a);
     stages = with_dims_of(a, stages);
-    check_order(a, r.kept.algorithm, stages, writing_calls(r.kept));
+    check_order(a, stages);
     a = inline_stages(std::move(a), stages);
     show_step(observer, "inline stages", a);
     a = with_mul_add(std::move(a), stages);

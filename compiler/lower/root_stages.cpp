@@ -9,6 +9,7 @@
 #include "compiler/lower/context/stage_nest.h"
 #include "compiler/lower/place/beside.h"
 #include "compiler/lower/place/storage.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -116,25 +117,19 @@ RootStages build_roots(const Lowering &lowering, const KeptCalls &kept, const Sc
                        TileProgram &program) {
     const Algorithm &a = lowering.algorithm;
     Roots roots{lowering, {a.outputs.begin(), a.outputs.end()}, scope, Names(a)};
-    size_t call = 0;
-    auto add_call = [&] {
-        const Callee &callee = kept.callees[call];
-        roots.add_call(callee, a.calls[call], lower_callee(callee), program);
-        call++;
+    auto add_call = [&](const Call &call) {
+        const Callee &callee = kept.callees.at(call.scope);
+        roots.add_call(callee, call, lower_callee(callee), program);
     };
-    for (const Stage &stage : a.stages) {
-        while (call < kept.callees.size() && runs_before(kept, call, stage.name)) add_call();
-        if (is_at_root(lowering.knobs(stage.name))) {
-            roots.add_stage(stage);
-            continue;
-        }
+    auto add_stage = [&](const Stage &stage) {
         const Knobs &k = lowering.knobs(stage.name);
-        if (k.place->kind == Place::Kind::beside) continue;  // with its host
+        if (is_at_root(k)) return roots.add_stage(stage);
+        if (k.place->kind == Place::Kind::beside) return;  // with its host
         for (const Tensor &t : lowering.results(stage))
             if (roots.outputs.count(t.name))
                 throw UserError("schedule.place", stage.name + ": an output must be placed at root, or beside another stage.");
-    }
-    while (call < kept.callees.size()) add_call();
+    };
+    for (const Step &step : a.steps) std::visit(Overloaded{add_stage, add_call}, step);
     return {std::move(roots.parts), roots.names.made(), roots.has_border_version};
 }
 

@@ -12,7 +12,7 @@ namespace tessera {
 static void check_sizes(const Algorithm &algorithm) {
     std::vector<Tensor> tensors = algorithm.tensors;
     for (const std::string &output : algorithm.outputs)
-        for (const Stage &stage : algorithm.stages)
+        for (const Stage &stage : algorithm.stages())
             for (const Tensor &t : results_of(stage))
                 if (t.name == output) tensors.push_back(t);
     for (const Tensor &t : tensors) {

@@ -16,7 +16,7 @@ using Stages = KnobsByStage;
 bool is_within(const std::string &name, const std::string &scope) { return name.starts_with(scope + "."); }
 
 void add_scopes(const Algorithm &algorithm, const std::string &prefix, std::vector<std::string> &scopes) {
-    for (const Call &call : algorithm.calls) {
+    for (const Call &call : algorithm.calls()) {
         scopes.push_back(prefix + call.scope);
         add_scopes(*call.callee, prefix + call.scope + ".", scopes);
     }
@@ -150,9 +150,9 @@ KeepsCall emitted_once(const Algorithm &algorithm, const Stages &stages) {
     return [once](const std::string &scope) { return once.count(scope) > 0; };
 }
 
-std::vector<Callee> take_callees(const Algorithm &caller, Stages &stages) {
+std::map<std::string, Callee> take_callees(const Algorithm &caller, Stages &stages) {
     std::vector<Callee> callees;
-    for (const Call &call : caller.calls) {
+    for (const Call &call : caller.calls()) {
         Callee callee = callee_of(call);
         Translation translate(callee.scope, callee.dims, callee.tensors);
         std::string once = "the call '" + call.scope + "', which is emitted once", remedy = ", or inline the call.";
@@ -177,7 +177,9 @@ std::vector<Callee> take_callees(const Algorithm &caller, Stages &stages) {
         callees.push_back(callee);
     }
     take_extents(callees, caller);
-    return callees;
+    std::map<std::string, Callee> by_scope;
+    for (Callee &callee : callees) by_scope.emplace(callee.scope, std::move(callee));
+    return by_scope;
 }
 
 }  // namespace tessera

@@ -21,6 +21,6 @@ KeepsCall emitted_once(const Algorithm &algorithm, const KnobsByStage &stages);
 
 // The callees of the caller's calls. Moves the knobs of their stages out of `stages`. UserError schedule.call for a place that
 // leads into a call or out of it.
-std::vector<Callee> take_callees(const Algorithm &caller, KnobsByStage &stages);
+std::map<std::string, Callee> take_callees(const Algorithm &caller, KnobsByStage &stages);
 
 }  // namespace tessera

@@ -45,7 +45,7 @@ static void check_inlined(const Stage &stage, const Extents &sizes) {
 
 Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
     if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return is_inlined(s.second); })) return result;
-    const std::vector<Stage> declared = std::exchange(result.stages, {});
+    const std::vector<Step> declared = std::exchange(result.steps, {});
     std::map<std::string, Stage> inlined;
     Extents sizes;  // of those
     auto substitute_loads = [&](const Expr &root) {
@@ -61,12 +61,17 @@ Algorithm inline_stages(Algorithm result, const KnobsByStage &stages) {
             return select(guard, read_where(value, guard), n->args[s.dims.size() + 1]);
         });
     };
-    for (const Stage &stage : declared) {
+    for (const Step &step : declared) {
+        if (std::holds_alternative<Call>(step)) {
+            result.steps.push_back(step);
+            continue;
+        }
+        const auto &stage = std::get<Stage>(step);
         check_inlined(stage, sizes);
         Stage s = map_expressions(stage, substitute_loads);
         auto it = stages.find(stage.name);
         if (it == stages.end() || !is_inlined(it->second)) {
-            result.stages.push_back(std::move(s));
+            result.steps.emplace_back(std::move(s));
             continue;
         }
         const std::string tensor = only_value(stage) ? results_of(stage)[0].name : "";

@@ -33,9 +33,9 @@ const Place *loop_beside(const KnobsByStage &stages, const std::string &name) {
 struct Accesses {
     std::set<std::string> loads, results, writes;
 
-    Accesses(const Stage &stage, const Algorithm &algorithm) : loads(tensors_read(stage, algorithm)) {
-        for (const Tensor &t : results_of(stage)) results.insert(t.name);
-        for (const Write *write : writes_of(stage)) writes.insert(write->state);
+    Accesses(const Step &step, const Algorithm &algorithm) : loads(tensors_read(step, algorithm)), writes(states_written(step)) {
+        const auto of_step = std::visit([](const auto &s) { return results_of(s); }, step);
+        for (const Tensor &t : of_step) results.insert(t.name);
     }
 
     static bool meet(const std::set<std::string> &a, const std::set<std::string> &b) {
@@ -271,13 +271,12 @@ Stage joined_scans(const Stage &host, const std::vector<Stage> &members) {
 
 class Joiner {
 public:
-    Joiner(Algorithm &algorithm, KnobsByStage &stages, const PartlyInlined &declared)
-        : a_(algorithm), knobs_(stages), declared_(declared) {}
+    Joiner(Algorithm &algorithm, KnobsByStage &stages) : a_(algorithm), knobs_(stages) {}
 
     void run() {
         for (std::optional<std::string> host = next_host(); host; host = next_host()) join(*host);
         std::map<std::string, std::string> guests;  // one of each host
-        for (const Stage &s : a_.stages)
+        for (const Stage &s : a_.stages())
             if (const Place *place = loop_beside(knobs_, s.name)) guests.emplace(place->stage, s.name);
         for (const auto &[host, guest] : guests) gather(host, guest);
     }
@@ -285,10 +284,9 @@ public:
 private:
     Algorithm &a_;
     KnobsByStage &knobs_;
-    const PartlyInlined &declared_;
 
     std::optional<std::string> next_host() const {
-        for (const Stage &s : a_.stages)
+        for (const Stage &s : a_.stages())
             if (is_beside(knobs_, s.name)) return host_of(s.name);
         return std::nullopt;
     }
@@ -296,7 +294,7 @@ private:
     std::string host_of(const std::string &stage) const {
         std::string host = stage;
         for (size_t steps = 0; is_beside(knobs_, host); steps++) {
-            if (steps > a_.stages.size()) refuse(stage, host, "they are beside each other in a circle. Give one of them loops of its own.");
+            if (steps > a_.steps.size()) refuse(stage, host, "they are beside each other in a circle. Give one of them loops of its own.");
             host = knobs_.at(host).place->stage;
             if (!a_.find_stage(host)) refuse(stage, host, "there is no such stage. The schedule's stages are those of its algorithm.");
         }
@@ -304,10 +302,12 @@ private:
     }
 
     struct Parted {
-        std::vector<Stage> before, members, after;
+        std::vector<Step> before;
+        std::vector<Stage> members;
+        std::vector<Step> after;
     };
 
-    // Stages between the members that need one of them run after all of these, and then no member may need those. `goes_along`: what has no
+    // Steps between the members that need one of them run after all of these, and then no member may need those. `goes_along`: what has no
     // place of its own stays among them.
     Parted parted(
         const std::string &host_name, const std::function<bool(const Stage &)> &is_among,
@@ -318,20 +318,25 @@ private:
         auto follows = [](const Accesses &later, const std::vector<Accesses> &earlier) {
             return std::any_of(earlier.begin(), earlier.end(), [&](const Accesses &e) { return later.must_follow(e); });
         };
-        for (const Stage &stage : a_.stages) {
-            Accesses own(stage, a_);
-            const bool is_member = is_among(stage);
+        for (const Step &step : a_.steps) {
+            Accesses own(step, a_);
+            const auto *stage = std::get_if<Stage>(&step);
+            const bool is_member = stage && is_among(*stage);
             if (is_member && follows(own, of_after))
-                refuse(stage.name, stage.name == host_name ? members.front().name : host_name,
-                       "it needs '" + after[static_cast<size_t>(needed(own, of_after))].name +
+                refuse(stage->name, stage->name == host_name ? members.front().name : host_name,
+                       "it needs '" + name_of(after[static_cast<size_t>(needed(own, of_after))]) +
                            "', which needs one of the two and would run after both. Place it at root.");
-            const bool moves_along = !is_member && follows(own, of_members) && !follows(own, of_after) && goes_along(stage);
-            if (is_member || moves_along) members.push_back(stage), of_members.push_back(std::move(own));
-            else if (follows(own, of_members) || follows(own, of_after)) after.push_back(stage), of_after.push_back(std::move(own));
-            else before.push_back(stage);
+            const bool moves_along =
+                stage && !is_member && follows(own, of_members) && !follows(own, of_after) && goes_along(*stage);
+            if (is_member || moves_along) members.push_back(*stage), of_members.push_back(std::move(own));
+            else if (follows(own, of_members) || follows(own, of_after)) after.push_back(step), of_after.push_back(std::move(own));
+            else before.push_back(step);
         }
-        check_calls(host_name, members, before, after);
         return p;
+    }
+
+    static std::string name_of(const Step &step) {
+        return std::visit(Overloaded{[](const Stage &stage) { return stage.name; }, [](const Call &call) { return call.scope; }}, step);
     }
 
     // Those that stand in loops of the host run with it, as what is placed in their loops does; they stay stages.
@@ -355,9 +360,9 @@ private:
                 auto it = knobs_.find(s.name);
                 return it != knobs_.end() && it->second.place && it->second.place->kind == Place::Kind::inlined;
             });
-        a_.stages = std::move(before);
-        a_.stages.insert(a_.stages.end(), members.begin(), members.end());
-        a_.stages.insert(a_.stages.end(), after.begin(), after.end());
+        a_.steps = std::move(before);
+        a_.steps.insert(a_.steps.end(), members.begin(), members.end());
+        a_.steps.insert(a_.steps.end(), after.begin(), after.end());
     }
 
     void join(const std::string &host_name) {
@@ -366,30 +371,17 @@ private:
         Stage joined = joined_stage(Stage(host), members, before, after);
         for (const Stage &s : members)
             if (s.name != host_name) knobs_.erase(s.name);
-        a_.stages = std::move(before);
-        a_.stages.push_back(std::move(joined));
-        a_.stages.insert(a_.stages.end(), after.begin(), after.end());
+        a_.steps = std::move(before);
+        a_.steps.emplace_back(std::move(joined));
+        a_.steps.insert(a_.steps.end(), after.begin(), after.end());
     }
 
     static ptrdiff_t needed(const Accesses &own, const std::vector<Accesses> &after) {
         return std::find_if(after.begin(), after.end(), [&](const Accesses &a) { return own.must_follow(a); }) - after.begin();
     }
 
-    // A call that stays runs after the stages that it names. Nothing may be moved past it.
-    void check_calls(const std::string &host_name, const std::vector<Stage> &members, const std::vector<Stage> &before,
-                     const std::vector<Stage> &after) const {
-        for (const std::set<std::string> &earlier : declared_.before) {
-            auto is_earlier = [&](const Stage &s) { return comes_of(s.name, earlier, declared_.algorithm.stages); };
-            const auto count = std::count_if(members.begin(), members.end(), is_earlier);
-            const bool moves = (count > 0 && !std::all_of(before.begin(), before.end(), is_earlier)) ||
-                               (count == 0 && std::any_of(after.begin(), after.end(), is_earlier));
-            if ((count != 0 && count != static_cast<ptrdiff_t>(members.size())) || moves)
-                refuse(members.back().name, host_name, "a call that is emitted once stands between them. Inline it, or place it at root.");
-        }
-    }
-
-    Stage joined_stage(const Stage &host, std::vector<Stage> members, const std::vector<Stage> &before,
-                       const std::vector<Stage> &after) const {
+    Stage joined_stage(const Stage &host, std::vector<Stage> members, const std::vector<Step> &before,
+                       const std::vector<Step> &after) const {
         for (Stage &s : members) {
             if (s.body.index() != host.body.index())
                 refuse(s.name, host.name, "the one is a fold and the other is none, or folds in another way. Place it at root.");
@@ -408,18 +400,18 @@ private:
                           host.body);
     }
 
-    std::set<std::string> read_by_others(const std::vector<Stage> &before, const std::vector<Stage> &after) const {
+    std::set<std::string> read_by_others(const std::vector<Step> &before, const std::vector<Step> &after) const {
         Algorithm others = a_;
-        others.stages = before;
-        others.stages.insert(others.stages.end(), after.begin(), after.end());
+        others.steps = before;
+        others.steps.insert(others.steps.end(), after.begin(), after.end());
         return tensors_read(others);
     }
 };
 
 }  // namespace
 
-Algorithm join_stages(Algorithm algorithm, KnobsByStage &stages, const PartlyInlined &declared) {
-    Joiner(algorithm, stages, declared).run();
+Algorithm join_stages(Algorithm algorithm, KnobsByStage &stages) {
+    Joiner(algorithm, stages).run();
     return algorithm;
 }
 

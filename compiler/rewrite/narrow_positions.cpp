@@ -165,7 +165,7 @@ Bounds bounds_of(const std::vector<Dim> &all, const Stage &fold) {
 // The tensors that somebody else reads as i64.
 std::set<std::string> read_outside(const Algorithm &a) {
     std::set<std::string> names(a.outputs.begin(), a.outputs.end());
-    for (const Call &call : a.calls)
+    for (const Call &call : a.calls())
         for (const auto &[own, callers] : call.tensors) names.insert(callers);
     return names;
 }
@@ -235,7 +235,7 @@ private:
 Algorithm narrow_positions(Algorithm algorithm) {
     const std::set<std::string> kept = read_outside(algorithm);
     std::map<std::string, Ends> narrow;
-    for (Stage &stage : algorithm.stages) stage = with_narrow_positions(std::move(stage), algorithm.dims, kept, narrow);
+    for (Stage &stage : algorithm.stages()) stage = with_narrow_positions(std::move(stage), algorithm.dims, kept, narrow);
     if (narrow.empty()) return algorithm;
     Reader reader(narrow);
     return map_expressions(std::move(algorithm), [&](const Expr &e) { return reader.read(e); });

@@ -107,7 +107,7 @@ void check_dims(const Algorithm &a, const std::string &stage, const Tensor &oper
 // Every use of the operand goes through such a pack, of one layout.
 void check_readers(const Algorithm &a, const KnobsByStage &stages, const std::string &stage, const Packing &packing) {
     const std::string &operand = packing.operand.name, layout = text_of(packing.layout);
-    for (const Stage &reader : a.stages) {
+    for (const Stage &reader : a.stages()) {
         if (!loads(reader, operand)) continue;
         auto knobs = stages.find(reader.name);
         const Pack *pack = nullptr;
@@ -125,7 +125,7 @@ void check_readers(const Algorithm &a, const KnobsByStage &stages, const std::st
     for (const Dim &d : a.dims)
         if (d.size.defined() && loads(d.size, operand))
             refuse_packing(stage, operand, "the extent of dim '" + d.name + "' is read from it. Pack it at root.");
-    for (const Call &call : a.calls)
+    for (const Call &call : a.calls())
         for (const auto &[callee, caller] : call.tensors)
             if (caller == operand)
                 refuse_packing(
@@ -195,7 +195,7 @@ Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedI
             const PackedInput input = packed_input(algorithm, stage, operand, pack);
             check_dims(algorithm, stage, input.packing.operand);
             check_readers(algorithm, asked, stage, input.packing);
-            for (Stage &s : result.stages) s = map_expressions(std::move(s), [&](const Expr &e) { return reading(e, input); });
+            for (Stage &s : result.stages()) s = map_expressions(std::move(s), [&](const Expr &e) { return reading(e, input); });
             for (Tensor &t : result.tensors)
                 if (t.name == operand) t = input.tensor;
             add_dims(result.dims, axis_dims(input.packing, algorithm.dims));
@@ -242,7 +242,7 @@ Algorithm packing_algorithm(const Algorithm &algorithm, const PackedInput &input
     }
     const Expr value = inside.defined() ? load_or(operand.name, operand.dtype, index, inside, constant(operand.dtype, 0))
                                         : load(operand.name, operand.dtype, index);
-    a.stages = {{input.tensor.name, input.tensor.dims, Map(value)}};
+    a.steps = {Stage{input.tensor.name, input.tensor.dims, Map(value)}};
     a.outputs = {input.tensor.name};
     return a;
 }

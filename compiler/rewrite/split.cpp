@@ -45,18 +45,18 @@ class Splitter {
 public:
     explicit Splitter(Algorithm &a) : algorithm(a) {}
 
-    // Puts the stages that make the one at `position` where it stands.
+    // Puts the stages that make the one at `position` of the steps where it stands.
     void run(size_t position, const std::string &dim, const Split &split) {
-        auto at = algorithm.stages.begin() + static_cast<std::ptrdiff_t>(position);
-        const Stage stage = std::move(*at);
-        at = algorithm.stages.erase(at);
+        auto at = algorithm.steps.begin() + static_cast<std::ptrdiff_t>(position);
+        const Stage stage = std::get<Stage>(std::move(*at));
+        at = algorithm.steps.erase(at);
         std::visit(Overloaded{
                        [](const Map &) {},
                        [&](const Reduce &reduce) { split_reduce(stage, reduce, dim, split); },
                        [&](const Scan &scan) { split_scan(stage, scan, dim, split); },
                    },
                    stage.body);
-        algorithm.stages.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
+        algorithm.steps.insert(at, std::make_move_iterator(stages.begin()), std::make_move_iterator(stages.end()));
     }
 
 private:
@@ -280,8 +280,9 @@ Algorithm apply_splits(Algorithm algorithm, const KnobsByStage &stages) {
     for (auto &[name, knobs] : without_trees(stages, algorithm))
         if (!knobs.split.empty()) pending[name] = knobs.split;
     auto apply_one = [&] {
-        for (size_t i = 0; i < algorithm.stages.size(); i++) {
-            const Stage &stage = algorithm.stages[i];
+        for (size_t i = 0; i < algorithm.steps.size(); i++) {
+            if (!std::holds_alternative<Stage>(algorithm.steps[i])) continue;
+            const auto &stage = std::get<Stage>(algorithm.steps[i]);
             auto it = pending.find(stage.name);
             if (it == pending.end()) continue;
             const std::vector<std::string> folded = folded_dims(stage);
@@ -310,8 +311,13 @@ static constexpr int64_t max_copied = 16;
 
 Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
     if (std::all_of(stages.begin(), stages.end(), [](const auto &s) { return s.second.pack.empty(); })) return algorithm;
-    std::vector<Stage> made;
-    for (const Stage &stage : algorithm.stages) {
+    std::vector<Step> made;
+    for (const Step &step : algorithm.steps) {
+        if (std::holds_alternative<Call>(step)) {
+            made.push_back(step);
+            continue;
+        }
+        const auto &stage = std::get<Stage>(step);
         auto it = stages.find(stage.name);
         Stage s = stage;
         if (it != stages.end()) {
@@ -329,7 +335,7 @@ Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
                 std::string name = stage.name + "." + operand + ".packed";
                 std::vector<Expr> index;
                 for (const std::string &d : tensor->dims) index.push_back(variable(d));
-                made.push_back({name, tensor->dims, Map(load(operand, tensor->dtype, index))});
+                made.emplace_back(Stage{name, tensor->dims, Map(load(operand, tensor->dtype, index))});
                 bool used = false;
                 s = map_expressions(std::move(s), [&](const Expr &root) {
                     return rewrite(root, [&](const Expr &n) -> Expr {
@@ -361,9 +367,9 @@ Algorithm insert_packs(Algorithm algorithm, KnobsByStage &stages, int lanes) {
                 }
             }
         }
-        made.push_back(std::move(s));
+        made.emplace_back(std::move(s));
     }
-    algorithm.stages = std::move(made);
+    algorithm.steps = std::move(made);
     return algorithm;
 }
 

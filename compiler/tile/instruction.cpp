@@ -75,7 +75,7 @@ bool is_sum_of_products(const Monoid &m) {
 }
 
 Algorithm with_mul_add(Algorithm a, const KnobsByStage &stages) {
-    for (Stage &stage : a.stages) {
+    for (Stage &stage : a.stages()) {
         auto it = stages.find(stage.name);
         if (it == stages.end() || it->second.instruction != name_of(InstructionFamily::mul_add)) continue;
         auto *reduce = std::get_if<Reduce>(&stage.body);

@@ -34,7 +34,7 @@ static std::optional<Algorithm> program_of(const Registry &registry, const Sched
         if (entry.name == task.algorithm) {
             const Algorithm algorithm =
                 registry.make(task.algorithm, numerics_named(task.numerics), complete_options(entry.name, entry.options, task.options));
-            return algorithm.calls.empty() ? std::nullopt : std::optional(algorithm);
+            return algorithm.calls().empty() ? std::nullopt : std::optional(algorithm);
         }
     return std::nullopt;
 }

@@ -76,12 +76,12 @@ static bool keep(const Schedule &schedule, const fs::path &file) {
 static Schedule schedule_of(const Derivation &derived, const Algorithm &declared, const Algorithm &bound, const Target &target) {
     const std::string name = declared.name + "/" + declared.numerics.name + "/" + target.name;
     KnobsByStage stages = derived.stages;
-    for (const Call &call : declared.calls) stages[call.scope].use = "none";  // what is stated is all
+    for (const Call &call : declared.calls()) stages[call.scope].use = "none";  // what is stated is all
     const Schedule general =
         tuned_schedule(name, stages, {}, Library(), target.features).for_algorithm(declared.name, surface_hash(declared));
     std::vector<TunedVariant> variants = derived.variants;
     for (TunedVariant &v : variants)
-        for (const Call &call : declared.calls) v.stages[call.scope].use = "none";
+        for (const Call &call : declared.calls()) v.stages[call.scope].use = "none";
     const Schedule all = with_variants(general, stages, variants);
     if (is_usable(all, bound, target)) return all;
     return is_usable(general, bound, target) ? general : Schedule(name).for_algorithm(declared.name, surface_hash(declared));

@@ -33,12 +33,12 @@ using nlohmann::ordered_json;
 static Fields inherited_from(const Schedule &parent, const TuneRun &run, KnobsByStage &stages) {
     const PreparedKernel &p = run.prepared;
     Fields own = merged(parent, run.library);
-    if (p.declared.calls.empty()) return own;
+    if (p.declared.calls().empty()) return own;
     const auto variants = own.find({"variants"});
     const bool are_own = p.resolved.variants.size() == (variants == own.end() ? 0 : variants->second.value.size());
     Fields all = are_own ? p.applied.program.fields : own;
     if (variants != own.end()) all.insert(*variants);
-    for (const Call &call : p.declared.calls) {
+    for (const Call &call : p.declared.calls()) {
         const FieldPath use = {"stages", call.scope, name_of(Knob::use)};
         const auto taken = all.find(use);
         stages[call.scope].use = are_own && taken != all.end() ? taken->second.value.get<std::string>() : "none";
@@ -52,7 +52,7 @@ static Schedule schedule_of(const TuneRun &run, const KnobsByStage &found) {
     const PreparedKernel &p = run.prepared;
     KnobsByStage stages = with_trees(found, inline_calls(p.declared));
     const std::optional<Schedule> parent = parent_of(run);
-    for (const Call &call : p.declared.calls) stages[call.scope].use = "none";
+    for (const Call &call : p.declared.calls()) stages[call.scope].use = "none";
     const std::vector<std::string> &features = p.resolved.requires_features.empty() ? p.target.features : p.resolved.requires_features;
     const std::string name = artifact_name(run.options, p, {run.extents});
     const std::optional<Fields> inherited = parent ? std::optional(inherited_from(*parent, run, stages)) : std::nullopt;

@@ -99,7 +99,7 @@ void check_size(const PreparedKernel &p, const Extents &extents, int callers) {
     const Extents all = all_extents(p.bound, extents);
     const Algorithm inlined = inline_calls(p.bound);
     std::vector<Tensor> arguments = inlined.tensors;
-    for (const Stage &stage : inlined.stages)
+    for (const Stage &stage : inlined.stages())
         for (const Tensor &t : results_of(stage))
             if (std::find(inlined.outputs.begin(), inlined.outputs.end(), t.name) != inlined.outputs.end()) arguments.push_back(t);
     double bytes = 0;

@@ -151,7 +151,7 @@ public:
             for (Arm &arm : below) {
                 const bool is_plain = when.empty() && arm.when.empty();
                 give_way_to_patterns(arm.fields, said, inlined);
-                arm.fields = merged_chain(chain, std::move(arm.fields), is_plain, program.calls.empty());
+                arm.fields = merged_chain(chain, std::move(arm.fields), is_plain, program.calls().empty());
                 state_variant(arm.fields);
                 arm.fields.erase({"variants"});
                 arm.when.insert(arm.when.begin(), when.begin(), when.end());
@@ -171,7 +171,7 @@ private:
     std::vector<std::pair<std::string, std::string>> around_;  // scopes and schedules that are being merged, outermost first
 
     static void add_scopes(const Algorithm &program, const std::string &prefix, std::vector<std::string> &scopes) {
-        for (const Call &call : program.calls) {
+        for (const Call &call : program.calls()) {
             scopes.push_back(prefix + call.scope);
             add_scopes(*call.callee, prefix + call.scope + ".", scopes);
         }
@@ -215,8 +215,7 @@ private:
             const FieldPath &path = f.first;
             if (path[0] != "stages" || path[2] == use_knob || path[2] == name_of(Knob::call)) return false;
             if (!is_pattern(path[1])) return is_within(path[1], scope);
-            return std::any_of(inlined.stages.begin(), inlined.stages.end(),
-                               [&](const Stage &s) { return is_within(s.name, scope) && matches(path[1], s.name); });
+            return std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return is_within(s.name, scope) && matches(path[1], s.name); });
         });
     }
 
@@ -225,7 +224,7 @@ private:
                                 const std::string &scope, bool may_match) {
         constexpr size_t most = 64;
         std::vector<Arm> all = {Arm{}};
-        for (const Call &call : program.calls) {
+        for (const Call &call : program.calls()) {
             const std::vector<Arm> own = callee_of(call, program, inlined, fixed, said, scope, may_match);
             if (all.size() * own.size() > most)
                 throw UserError("schedule.variants",
@@ -272,7 +271,7 @@ private:
         if (is_named) schedule = used(stated->second, call.scope);
         else if (stated == said.end() && may_match && rules_.match && !says_how(said, call.scope, inlined))
             schedule = match_for(full, callee, known);
-        if (!schedule && (callee.calls.empty() || inner.empty())) return {Arm{}};
+        if (!schedule && (callee.calls().empty() || inner.empty())) return {Arm{}};
         const std::vector<Schedule> chain = schedule ? library_.ancestry(*schedule) : std::vector<Schedule>{Schedule("none")};
         if (is_named) refuse_cycle(*schedule, full, stated->second.set_by);
         if (schedule) note_use({full, chain, is_named});
@@ -477,7 +476,7 @@ Schedule flatten(const Schedule &schedule, const ProgramSchedule &program, const
     Fields fields = program.fields;
     std::erase_if(fields, [](const auto &f) { return is_use(f.first); });
     if (!program.callees.empty())
-        for (const Call &call : declared.calls) fields[{"stages", call.scope, use_knob}] = {no_schedule, schedule.name(), {}, 0};
+        for (const Call &call : declared.calls()) fields[{"stages", call.scope, use_knob}] = {no_schedule, schedule.name(), {}, 0};
     json document = document_of(fields);
     for (const char *own : {"format", "version", "name", "measured"})
         if (schedule.document().contains(own)) document[own] = schedule.document()[own];

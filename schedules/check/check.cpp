@@ -20,7 +20,7 @@ using Stages = KnobsByStage;
 
 std::vector<std::string> stage_names(const Algorithm &algorithm) {
     std::vector<std::string> names;
-    for (const Stage &stage : algorithm.stages) names.push_back(stage.name);
+    for (const Stage &stage : algorithm.stages()) names.push_back(stage.name);
     return names;
 }
 
@@ -76,7 +76,7 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
     const Stage *stage = inlined.find_stage(name);
     const std::string subject = inlined.name + "." + name;
     // What another split makes ("sum.partial", "K.i") is known when splits are applied, which refuses what is not there.
-    if (!stage && std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return name.starts_with(s.name + "."); }))
+    if (!stage && std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return name.starts_with(s.name + "."); }))
         return;
     if (!stage) {
         const std::vector<std::string> names = stage_names(inlined);
@@ -95,11 +95,10 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
 // A scope is what the names of a call's stages begin with.
 void check_call(const std::string &scope, const Knobs &k, const Algorithm &declared, const Algorithm &inlined, const FieldPlace &where) {
     if (!k.call) return;
-    const bool exists =
-        std::any_of(inlined.stages.begin(), inlined.stages.end(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
+    const bool exists = std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
     if (exists) return;
     std::vector<std::string> scopes;
-    for (const Call &call : declared.calls) scopes.push_back(call.scope);
+    for (const Call &call : declared.calls()) scopes.push_back(call.scope);
     where.fail("schedule.unknown-stage",
                declared.name + " has no call '" + scope + "'; its calls are " + join(scopes) + "." + did_you_mean(scope, scopes));
 }

@@ -93,15 +93,16 @@ private:
 
     std::optional<Tensor> tensor(const std::string &name) const {
         if (const Tensor *t = algorithm_.find_tensor(name)) return *t;
-        for (const Stage &stage : algorithm_.stages)
+        for (const Stage &stage : algorithm_.stages())
             for (const Tensor &t : results_of(stage))
                 if (t.name == name) return t;
         return std::nullopt;
     }
 
     std::optional<Addressable> find(const std::string &name) const {
-        for (size_t i = 0; i < algorithm_.stages.size(); i++) {
-            const Stage &stage = algorithm_.stages[i];
+        const auto stages = algorithm_.stages();
+        for (size_t i = 0; i < stages.size(); i++) {
+            const Stage &stage = stages[i];
             if (stage.name == name) {
                 Addressable found{name, stage.dims, reduced_dims(stage), {}, scanned_dim(stage), results_of(stage), i, &stage};
                 for (const Tensor &result : found.results)
@@ -129,7 +130,7 @@ private:
 
     [[noreturn]] void unknown_stage(const std::string &name, const std::string &why, const FieldPlace &where) const {
         Names names;
-        for (const Stage &stage : algorithm_.stages) names.push_back(stage.name);
+        for (const Stage &stage : algorithm_.stages()) names.push_back(stage.name);
         where.fail("schedule.unknown-stage",
                    algorithm_.name + " has no stage '" + name + "'; its stages are " + join(names) + "." + why + did_you_mean(name, names));
     }
@@ -307,7 +308,7 @@ private:
             if (all && !contains(names, t.name)) names.push_back(t.name);
         };
         for (const Tensor &t : algorithm_.tensors) indexed(t);
-        for (const Stage &s : algorithm_.stages)
+        for (const Stage &s : algorithm_.stages())
             for (const Tensor &t : results_of(s)) indexed(t);
         if (!contains(names, operand))
             where.fail("schedule.unknown-operand", subject(stage) + " neither loads '" + operand +

@@ -153,7 +153,7 @@ Stages written_out(const Stages &stages, const Algorithm &inlined, const std::st
         if (is_pattern(name)) patterns.emplace_back(name, knobs);
         else result[name] = knobs;
     std::stable_sort(patterns.begin(), patterns.end(), [](const auto &a, const auto &b) { return shorter(a.first, b.first); });
-    for (const Stage &stage : inlined.stages) {
+    for (const Stage &stage : inlined.stages()) {
         const std::string where = "schedule '" + schedule + "': stage '" + stage.name + "'";
         const std::vector<std::string> dims = dims_of(stage);
         std::vector<std::pair<std::string, Knobs>> taken;
@@ -205,7 +205,7 @@ void find_idle(const Stages &stages, const Algorithm &inlined, std::set<std::str
     for (const auto &[name, knobs] : stages) {
         std::vector<std::string> names, dims;
         bool matched = false;
-        for (const Stage &stage : inlined.stages) {
+        for (const Stage &stage : inlined.stages()) {
             names.push_back(stage.name);
             if (!matches(name, stage.name)) continue;
             matched = true;

@@ -24,7 +24,7 @@ void add(Names &names, const Names &more) { names.insert(names.end(), more.begin
 // Of the loops of a stage and of its results, or of the copy of an operand that the stage has packed.
 Names dims_of(const std::string &stage, const Algorithm &algorithm) {
     Names dims;
-    for (const Stage &s : algorithm.stages) {
+    for (const Stage &s : algorithm.stages()) {
         if (s.name == stage) add(dims, s.dims), add(dims, folded_dims(s));
         for (const Tensor &t : results_of(s))
             if (s.name == stage || stage.ends_with("." + t.name + ".packed")) add(dims, t.dims);
@@ -33,7 +33,7 @@ Names dims_of(const std::string &stage, const Algorithm &algorithm) {
 }
 
 Names dims_of_tensor(const std::string &tensor, const Algorithm &algorithm) {
-    for (const Stage &s : algorithm.stages)
+    for (const Stage &s : algorithm.stages())
         for (const Tensor &t : results_of(s))
             if (t.name == tensor) return t.dims;
     return {};
@@ -70,7 +70,7 @@ Algorithm as_addressed(const Algorithm &after_splits) {
     auto parts_of = [&](Monoid &monoid) {
         for (Part &part : monoid.parts) all(part.dims);
     };
-    for (Stage &s : result.stages) {
+    for (Stage &s : result.stages()) {
         all(s.dims);
         std::visit(Overloaded{
                        [](Map &) {},

@@ -31,7 +31,7 @@ int64_t lanes_of(int64_t results, int64_t vector) {
 // The dims of a stage, or of the declared one that a split makes it of.
 std::vector<std::string> own_dims(const std::string &stage, const Algorithm &inlined) {
     const Stage *nearest = nullptr;
-    for (const Stage &s : inlined.stages)
+    for (const Stage &s : inlined.stages())
         if ((stage == s.name || stage.starts_with(s.name + ".")) && (!nearest || nearest->name.size() < s.name.size())) nearest = &s;
     return nearest ? nearest->dims : std::vector<std::string>{};
 }

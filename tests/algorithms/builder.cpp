@@ -137,9 +137,9 @@ TEST_CASE("builder: positions among the operands of a fold are no stages") {
     const Dim M = f.dim("M"), N = f.dim("N");
     const Tile x = f.input("x", {M, N}), id = f.input("id", {N}, DType::i64);
     auto position_of = [&](const Tile &position) {
-        const size_t before = f.algorithm().stages.size();
+        const size_t before = f.algorithm().stages().size();
         f.fold(argmax_monoid(DType::f32), {x, position}, {"N"});
-        const std::vector<Stage> &stages = f.algorithm().stages;
+        const auto stages = f.algorithm().stages();
         return std::to_string(stages.size() - before) + " " + to_string(inputs_of(stages.back())[1]);
     };
     CHECK(position_of(cast(DType::i64, f.index(N))) == "1 i64(N)");

@@ -36,7 +36,7 @@ Algorithm algorithm_with(const Expr &value) {
     a.name = "f";
     a.dims = {symbolic_dim("N")};
     a.tensors = {{"x", DType::f32, {"N"}, Role::input, {}}};
-    a.stages = {{"y", {"N"}, Map{value}}};
+    a.steps = {Stage{"y", {"N"}, Map{value}}};
     a.outputs = {"y"};
     return a;
 }

@@ -56,7 +56,7 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
         change(changed);
         return semantic_hash(changed) != semantic_hash(base);
     };
-    auto reduce = [](Algorithm &a, size_t i) -> Reduce & { return std::get<Reduce>(a.stages[i].body); };
+    auto reduce = [](Algorithm &a, size_t i) -> Reduce & { return std::get<Reduce>(a.stages()[i].body); };
     Algorithm m = matmul();
     CHECK(differs(m, [](Algorithm &a) { a.dims[0].max = 4095; }));
     CHECK(differs(m, [](Algorithm &a) { a.dims[0].min = 2; }));
@@ -69,7 +69,7 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
     CHECK(differs(m, [](Algorithm &a) { std::swap(a.tensors[0], a.tensors[1]); }));
     CHECK(differs(m, [](Algorithm &a) { std::swap(a.tensors[0].dims[0], a.tensors[0].dims[1]); }));
     CHECK(differs(m, [](Algorithm &a) { a.tensors.push_back({"unused", DType::f32, {"M"}, Role::input, {}}); }));
-    CHECK(differs(m, [](Algorithm &a) { std::swap(a.stages[0].dims[0], a.stages[0].dims[1]); }));
+    CHECK(differs(m, [](Algorithm &a) { std::swap(a.stages()[0].dims[0], a.stages()[0].dims[1]); }));
     CHECK(differs(m, [](Algorithm &a) { a.outputs = {"acc"}; }));
     CHECK(differs(m, [](Algorithm &a) { a.outputs.push_back("acc"); }));
     CHECK(differs(m, [](Algorithm &a) { a.numerics.accumulate = DType::f64; }));
@@ -84,24 +84,24 @@ TEST_CASE("hash: every change of meaning changes the semantic hash") {
         differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.step[0] = left(0, DType::f32) + input(0, DType::f32) * input(1, DType::f32); }));
     CHECK(differs(m, [&](Algorithm &a) { reduce(a, 0).monoid.batch[0].monoid = "sum"; }));
     CHECK(differs(m, [](Algorithm &a) {
-        a.stages[1].body = Map{gelu_tanh(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))};
+        a.stages()[1].body = Map{gelu_tanh(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))};
     }));
-    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).inclusive = true; }));
-    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).dim = "M"; }));
-    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).direction = ScanDirection::backward; }));
-    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).segments = v("N") == 3; }));
-    CHECK(differs(suffix_maxima(), [](Algorithm &a) { std::get<Scan>(a.stages[0].body).segments = v("N") == 3; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages()[0].body).inclusive = true; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages()[0].body).dim = "M"; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages()[0].body).direction = ScanDirection::backward; }));
+    CHECK(differs(prefix_sums(), [](Algorithm &a) { std::get<Scan>(a.stages()[0].body).segments = v("N") == 3; }));
+    CHECK(differs(suffix_maxima(), [](Algorithm &a) { std::get<Scan>(a.stages()[0].body).segments = v("N") == 3; }));
     CHECK(differs(layernorm(), [](Algorithm &a) { a.parameters.insert(a.parameters.begin(), {"zero", DType::f32}); }));
     CHECK(differs(attention(), [&](Algorithm &a) { reduce(a, 1).monoid.parts[2].dims = {"D"}; }));
     CHECK(differs(segmented_sum(), [](Algorithm &a) { a.dims[3].size = a.dims[3].size + 1; }));
     CHECK(differs(histogram(), [&](Algorithm &a) { reduce(a, 0).where = {}; }));
-    CHECK(differs(ring_buffer(), [](Algorithm &a) { std::get<Map>(a.stages[2].body).values[0].value = constant(DType::f32, 0); }));
-    CHECK(differs(feed_forward(), [](Algorithm &a) { std::swap(a.calls[0].tensors["w"], a.calls[1].tensors["w"]); }));
-    CHECK(differs(feed_forward(), [](Algorithm &a) { a.calls[0].dims["M"] = "E"; }));
+    CHECK(differs(ring_buffer(), [](Algorithm &a) { std::get<Map>(a.stages()[2].body).values[0].value = constant(DType::f32, 0); }));
+    CHECK(differs(feed_forward(), [](Algorithm &a) { std::swap(a.calls()[0].tensors["w"], a.calls()[1].tensors["w"]); }));
+    CHECK(differs(feed_forward(), [](Algorithm &a) { a.calls()[0].dims["M"] = "E"; }));
     CHECK(differs(feed_forward(), [](Algorithm &a) {
-        auto callee = std::make_shared<Algorithm>(*a.calls[0].callee);
-        callee->stages[1].body = Map{load("acc", DType::f32, {v("M"), v("N")})};
-        a.calls[0].callee = callee;
+        auto callee = std::make_shared<Algorithm>(*a.calls()[0].callee);
+        callee->stages()[1].body = Map{load("acc", DType::f32, {v("M"), v("N")})};
+        a.calls()[0].callee = callee;
     }));
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("hash: every constant of an expression counts") {
     for (double value : {0.0, -0.0, 1.0, 0x1p-149, static_cast<double>(INFINITY), static_cast<double>(NAN)})
         for (DType type : {DType::f32, DType::f64}) {
             Algorithm a = softmax();
-            a.stages[3].body = Map{constant(type, value)};
+            a.stages()[3].body = Map{constant(type, value)};
             hashes.insert(semantic_hash(a));
             count++;
         }
@@ -121,22 +121,22 @@ TEST_CASE("hash: every constant of an expression counts") {
 TEST_CASE("hash: the order of declarations that no result depends on does not count") {
     Algorithm a = attention(), b = a;
     std::reverse(b.dims.begin(), b.dims.end());
-    std::swap(b.stages[0], b.stages[2]);
+    std::swap(b.steps[0], b.steps[2]);
     CHECK(semantic_hash(b) == semantic_hash(a));
     CHECK(surface_hash(b) == surface_hash(a));
     b = a;
-    b.stages.push_back({"unused", {"Q"}, Map{constant(DType::f32, 1)}});
+    b.steps.push_back(Stage{"unused", {"Q"}, Map{constant(DType::f32, 1)}});
     CHECK(semantic_hash(b) == semantic_hash(a));
     CHECK(surface_hash(b) != surface_hash(a));
     Algorithm f = feed_forward(), g = f;
-    std::swap(g.calls[0], g.calls[1]);
+    std::swap(g.steps[0], g.steps[1]);
     CHECK(semantic_hash(g) == semantic_hash(f));
 }
 
 TEST_CASE("hash: the order of updates and of what reads the state counts") {
     Algorithm a = ring_buffer(), b = a, c = a;
-    std::swap(b.stages[0], b.stages[1]);
-    std::swap(c.stages[1], c.stages[2]);
+    std::swap(b.steps[0], b.steps[1]);
+    std::swap(c.steps[1], c.steps[2]);
     CHECK(semantic_hash(b) != semantic_hash(a));
     CHECK(semantic_hash(c) != semantic_hash(a));
     CHECK(semantic_hash(b) != semantic_hash(c));
@@ -151,19 +151,19 @@ TEST_CASE("hash: the surface is what a schedule can address, not the sizes, type
     std::string base = surface_hash(m);
     CHECK(surface(m, [](Algorithm &a) { a.dims[1] = fixed_dim("N", 3072); }) == base);
     CHECK(surface(m, [](Algorithm &a) { a.tensors[0].dtype = DType::bf16; }) == base);
-    CHECK(surface(m, [](Algorithm &a) { a.stages[1].body = Map{constant(DType::f32, 0)}; }) == base);
+    CHECK(surface(m, [](Algorithm &a) { a.stages()[1].body = Map{constant(DType::f32, 0)}; }) == base);
     CHECK(surface(m, [](Algorithm &a) { a.name = "other"; }) == base);
-    CHECK(surface(m, [](Algorithm &a) { a.stages[1].name = "out"; }) != base);
-    CHECK(surface(m, [](Algorithm &a) { a.stages[1].dims = {"N", "M"}; }) != base);
-    CHECK(surface(m, [](Algorithm &a) { std::get<Reduce>(a.stages[0].body).dims = {}; }) != base);
+    CHECK(surface(m, [](Algorithm &a) { a.stages()[1].name = "out"; }) != base);
+    CHECK(surface(m, [](Algorithm &a) { a.stages()[1].dims = {"N", "M"}; }) != base);
+    CHECK(surface(m, [](Algorithm &a) { std::get<Reduce>(a.stages()[0].body).dims = {}; }) != base);
     CHECK(surface(m, [](Algorithm &a) { a.tensors[1].dims = {"N", "K"}; }) != base);
     CHECK(surface(m, [](Algorithm &a) { a.tensors[1].name = "w2"; }) != base);
     CHECK(surface(m, [](Algorithm &a) { a.tensors[1].role = Role::state; }) != base);
     CHECK(surface(m, [](Algorithm &a) { a.outputs = {"acc"}; }) != base);
     CHECK(surface(m, [](Algorithm &a) { a.dims.push_back(symbolic_dim("P")); }) != base);
     Algorithm o = attention(), f = feed_forward();
-    CHECK(surface(o, [](Algorithm &a) { std::get<Reduce>(a.stages[1].body).monoid.parts[2].name = "sum"; }) != surface_hash(o));
-    CHECK(surface(f, [](Algorithm &a) { a.calls[0].scope = "up"; }) != surface_hash(f));
+    CHECK(surface(o, [](Algorithm &a) { std::get<Reduce>(a.stages()[1].body).monoid.parts[2].name = "sum"; }) != surface_hash(o));
+    CHECK(surface(f, [](Algorithm &a) { a.calls()[0].scope = "up"; }) != surface_hash(f));
 }
 
 // Published artifacts name these: a change here is a change of format.
@@ -177,7 +177,7 @@ TEST_CASE("hash: hashes stay what they are") {
     Algorithm a;
     a.name = "scale", a.dims = {symbolic_dim("M")}, a.parameters = {{"by", DType::f32}};
     a.tensors = {{"x", DType::f32, {"M"}, Role::input, {}}};
-    a.stages = {{"y", {"M"}, Map{load("x", DType::f32, {v("M")}) * parameter("by", DType::f32)}}};
+    a.steps = {Stage{"y", {"M"}, Map{load("x", DType::f32, {v("M")}) * parameter("by", DType::f32)}}};
     a.outputs = {"y"};
     CHECK(semantic_text(a) ==
           "numerics f32 f32 f32 nearest_even 0\n"

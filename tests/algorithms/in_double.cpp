@@ -32,7 +32,7 @@ TEST_CASE("functions on bits become their f64 selves") {
         a.name = "f";
         a.dims = {symbolic_dim("N")};
         a.tensors = {{"x", f32, {"N"}, Role::input, {}}};
-        a.stages = {{"y", {"N"}, Map{function(x() * x()) * constant(f32, 3)}}};
+        a.steps = {Stage{"y", {"N"}, Map{function(x() * x()) * constant(f32, 3)}}};
         a.outputs = {"y"};
         double y = evaluate(a, {{"x", Array(f32, {1}, {0.75})}}, {}, Precision::f64).at("y").values()[0];
         CHECK(y == Approx(3 * expected(0.5625)).epsilon(1e-14));
@@ -56,12 +56,12 @@ TEST_CASE("a monoid widens with its parts; an update keeps its state's type") {
     a.name = "a";
     a.dims = {symbolic_dim("N")};
     a.tensors = {{"x", f32, {"N"}, Role::state, {}}};
-    a.stages = {{"s", {}, Reduce{welford_monoid(f32), {"N"}, {x()}, {}, {}}},
-                {"u", {"N"}, Map({"x", {variable("N")}}, x() + load("s.mean", f32, {}))}};
+    a.steps = {Stage{"s", {}, Reduce{welford_monoid(f32), {"N"}, {x()}, {}, {}}},
+               Stage{"u", {"N"}, Map({"x", {variable("N")}}, x() + load("s.mean", f32, {}))}};
     Algorithm wide = in_double(a);
-    for (const Tensor &t : results_of(wide.stages[0])) CHECK(t.dtype == DType::f64);
-    CHECK(std::get<Map>(wide.stages[1].body).values[0].value.type() == f32);
-    CHECK(std::get<Reduce>(wide.stages[0].body).inputs[0].type() == DType::f64);
+    for (const Tensor &t : results_of(wide.stages()[0])) CHECK(t.dtype == DType::f64);
+    CHECK(std::get<Map>(wide.stages()[1].body).values[0].value.type() == f32);
+    CHECK(std::get<Reduce>(wide.stages()[0].body).inputs[0].type() == DType::f64);
 }
 
 }  // namespace tessera::test_in_double

@@ -47,16 +47,16 @@ TEST_CASE("json: a callee is written once, however it is shared") {
     Algorithm a = feed_forward();
     json j = to_json(a);
     CHECK(j["callees"].size() == 1);
-    a.calls[1].callee = std::make_shared<Algorithm>(*a.calls[1].callee);
+    a.calls()[1].callee = std::make_shared<Algorithm>(*a.calls()[1].callee);
     CHECK(to_json(a) == j);
     Algorithm back = algorithm_from_json(j);
-    CHECK(back.calls[0].callee == back.calls[1].callee);
+    CHECK(back.calls()[0].callee == back.calls()[1].callee);
 
     auto level = std::make_shared<const Algorithm>(softmax());
     for (int i = 0; i < 40; i++) {
         Algorithm next = softmax();
         next.name += std::to_string(i);
-        for (const char *scope : {"a", "b"}) next.calls.push_back({scope, level, {{"M", "M"}, {"N", "N"}}, {{"x", "x"}}, {}});
+        for (const char *scope : {"a", "b"}) next.steps.push_back(Call{scope, level, {{"M", "M"}, {"N", "N"}}, {{"x", "x"}}, {}});
         level = std::make_shared<const Algorithm>(next);
     }
     json nested = to_json(*level);
@@ -70,14 +70,14 @@ TEST_CASE("json: mistakes are refused with their place") {
     CHECK(words(json::array()) == "error[json.type]: algorithm: the whole value: expected an object, got an array.");
     CHECK(words(with(j, "/format", "onnx")) ==
           "error[json.version]: algorithm: /format: expected the format \"tessera-algorithm\", got \"onnx\".");
-    CHECK(words(with(j, "/version", 2)) ==
-          "error[json.version]: algorithm: /version: this build reads version 1, the text has version 2; write it again with this build or "
+    CHECK(words(with(j, "/version", 1)) ==
+          "error[json.version]: algorithm: /version: this build reads version 2, the text has version 1; write it again with this build or "
           "read "
           "it with the one that wrote it.");
-    CHECK(words(with(j, "/stagess", 2)) ==
-          "error[json.unknown-field]: algorithm: /stagess: there is no field of this name; the fields are name, dims, parameters, tensors, "
-          "stages, "
-          "calls, outputs, numerics, effects, format, version, callees. Did you mean 'stages'?");
+    CHECK(words(with(j, "/stepss", 2)) ==
+          "error[json.unknown-field]: algorithm: /stepss: there is no field of this name; the fields are name, dims, parameters, tensors, "
+          "steps, "
+          "outputs, numerics, effects, format, version, callees. Did you mean 'steps'?");
     json missing = j;
     missing["dims"][0].erase("name");
     CHECK(words(missing) == "error[json.missing]: algorithm: /dims/0: the field 'name' is missing; the fields here are max, min. Add it.");
@@ -90,22 +90,22 @@ TEST_CASE("json: mistakes are refused with their place") {
           "'input'?");
     CHECK(words(with(j, "/tensors/0/dtype", "f31"))
               .find("error[dtype.unknown]: algorithm: /tensors/0/dtype: there is no element type 'f31'; ") == 0);
-    CHECK(words(with(j, "/stages/1/scan", json::object()))
-              .find("error[json.missing]: algorithm: /stages/1/scan: the field 'monoid' is missing; ") == 0);
+    CHECK(words(with(j, "/steps/1/scan", json::object()))
+              .find("error[json.missing]: algorithm: /steps/1/scan: the field 'monoid' is missing; ") == 0);
     json scan = to_json(prefix_sums());
-    CHECK_FALSE(scan["stages"][0]["scan"].contains("direction"));
-    CHECK_FALSE(scan["stages"][0]["scan"].contains("segments"));
-    CHECK(words(with(scan, "/stages/0/scan/direction", "backwards")) ==
-          "error[json.value]: algorithm: /stages/0/scan/direction: there is no direction 'backwards'; expected one of forward, backward. "
+    CHECK_FALSE(scan["steps"][0]["scan"].contains("direction"));
+    CHECK_FALSE(scan["steps"][0]["scan"].contains("segments"));
+    CHECK(words(with(scan, "/steps/0/scan/direction", "backwards")) ==
+          "error[json.value]: algorithm: /steps/0/scan/direction: there is no direction 'backwards'; expected one of forward, backward. "
           "Did you mean 'backward'?");
-    json two = with(j, "/stages/1/reduce", j["stages"][0]["reduce"]);
-    CHECK(words(two) == "error[json.value]: algorithm: /stages/1: a stage has one of map, values, reduce, scan and update, got 2 of them.");
-    CHECK(words(with(j, "/stages/0/reduce/monoid/lift", json::array())) ==
-          "error[json.value]: algorithm: /stages/0/reduce/monoid/lift: expected one expression for each of the 1 parts, got 0.");
-    CHECK(words(with(j, "/stages/0/reduce/monoid/batch_parts/0", 7)) ==
-          "error[json.value]: algorithm: /stages/0/reduce/monoid/batch_parts/0: expected an integer in 0 ..= 0, got 7.");
-    CHECK(words(with(j, "/stages/0/reduce/inputs/1", json::array({"ad", 1, 2})))
-              .find("error[json.expression]: algorithm: /stages/0/reduce/inputs/1/0: ") == 0);
+    json two = with(j, "/steps/1/reduce", j["steps"][0]["reduce"]);
+    CHECK(words(two) == "error[json.value]: algorithm: /steps/1: a stage has one of map, values, reduce, scan and update, got 2 of them.");
+    CHECK(words(with(j, "/steps/0/reduce/monoid/lift", json::array())) ==
+          "error[json.value]: algorithm: /steps/0/reduce/monoid/lift: expected one expression for each of the 1 parts, got 0.");
+    CHECK(words(with(j, "/steps/0/reduce/monoid/batch_parts/0", 7)) ==
+          "error[json.value]: algorithm: /steps/0/reduce/monoid/batch_parts/0: expected an integer in 0 ..= 0, got 7.");
+    CHECK(words(with(j, "/steps/0/reduce/inputs/1", json::array({"ad", 1, 2})))
+              .find("error[json.expression]: algorithm: /steps/0/reduce/inputs/1/0: ") == 0);
     CHECK(words(with(j, "/effects", {"noise"})) ==
           "error[json.value]: algorithm: /effects/0: there is no effect 'noise'; expected 'memory'.");
     CHECK(words(with(j, "/numerics/saturate", 1)) ==
@@ -114,10 +114,11 @@ TEST_CASE("json: mistakes are refused with their place") {
 
 TEST_CASE("json: a callee stands before its callers") {
     json j = to_json(feed_forward());
-    CHECK(words(with(j, "/calls/0/callee", 1)) == "error[json.value]: algorithm: /calls/0/callee: expected an integer in 0 ..= 0, got 1.");
-    json self = with(j, "/callees/0/calls", j["calls"]);
+    CHECK(words(with(j, "/steps/0/call/callee", 1)) ==
+          "error[json.value]: algorithm: /steps/0/call/callee: expected an integer in 0 ..= 0, got 1.");
+    json self = with(j, "/callees/0/steps", j["steps"]);
     CHECK(words(self) ==
-          "error[json.value]: algorithm: /callees/0/calls/0/callee: \"callees\" lists no algorithm before this one; a callee stands before "
+          "error[json.value]: algorithm: /callees/0/steps/0/call/callee: \"callees\" lists no algorithm before this one; a callee stands before "
           "its callers.");
 }
 

@@ -13,8 +13,8 @@ using namespace tessera::test;
 
 TEST_CASE("print: a matmul reads like its declaration") {
     Algorithm a = matmul();
-    a.stages[1].body = Map{relu(load("acc", DType::f32, {variable("M"), variable("N")}) + load("b", DType::f32, {variable("N")}))};
-    std::string relu_text = to_string(std::get<Map>(a.stages[1].body).values[0].value);
+    a.stages()[1].body = Map{relu(load("acc", DType::f32, {variable("M"), variable("N")}) + load("b", DType::f32, {variable("N")}))};
+    std::string relu_text = to_string(std::get<Map>(a.stages()[1].body).values[0].value);
     std::string text = to_text(a);
     std::string head = R"(algorithm matmul: f32 (storage f32, compute f32, accumulate f32, nearest_even)
   dim M: at least 1, at most 4096
@@ -32,7 +32,7 @@ TEST_CASE("print: a matmul reads like its declaration") {
 TEST_CASE("print: what repeats is named under its line") {
     Algorithm a = softmax();
     Expr x = load("x", DType::f32, {variable("M"), variable("N")}), y = x * x + constant(DType::f32, 1);
-    a.stages = {{"y", {"M", "N"}, Map{y / abs(y)}}};
+    a.steps = {Stage{"y", {"M", "N"}, Map{y / abs(y)}}};
     CHECK(to_text(a) == R"(algorithm softmax: f32 (storage f32, compute f32, accumulate f32, nearest_even)
   dim M
   dim N
@@ -43,7 +43,7 @@ TEST_CASE("print: what repeats is named under its line") {
 )");
     Expr deep = x;
     for (int i = 0; i < 100; i++) deep = deep + deep * y;
-    a.stages = {{"y", {"M", "N"}, Map{deep}}};
+    a.steps = {Stage{"y", {"M", "N"}, Map{deep}}};
     CHECK(to_text(a).size() < 10000);
 }
 
@@ -80,12 +80,12 @@ TEST_CASE("print: long constants are cut, and still told apart") {
 
 TEST_CASE("print: a monoid that is not standard is defined once") {
     Algorithm a = softmax();
-    auto &body = std::get<Reduce>(a.stages[2].body);
+    auto &body = std::get<Reduce>(a.stages()[2].body);
     body.monoid.name = "squares", body.monoid.commutative = false, body.monoid.batch.clear(), body.monoid.batch_parts.clear();
     body.monoid.lift = {input(0, DType::f32) * input(0, DType::f32)};
     body.monoid.step = {fma(input(0, DType::f32), input(0, DType::f32), left(0, DType::f32))};
-    a.stages.push_back(a.stages[2]);
-    a.stages.back().name = "again";
+    a.steps.push_back(a.stages()[2]);
+    a.stages().back().name = "again";
     std::string text = to_text(a), definition = R"(  outputs y
   monoid squares(f32), not commutative
     value: f32 from 0.0

@@ -5,7 +5,11 @@
 #include <cmath>
 #include <random>
 
+#include "algorithms/build/builder.h"
+#include "algorithms/build/tile_functions.h"
 #include "algorithms/functions/functions.h"
+#include "algorithms/text/hash.h"
+#include "algorithms/text/json.h"
 #include "support/text/error.h"
 
 namespace tessera::test_reference {
@@ -44,11 +48,11 @@ struct Writer {
         return *this;
     }
     Writer &map(const std::string &name, const std::vector<std::string> &dims, const Expr &value) {
-        a.stages.push_back({name, dims, Map{value}});
+        a.steps.push_back(Stage{name, dims, Map{value}});
         return *this;
     }
     Writer &reduce(const std::string &name, const std::vector<std::string> &dims, const Reduce &body) {
-        a.stages.push_back({name, dims, body});
+        a.steps.push_back(Stage{name, dims, body});
         return *this;
     }
     Algorithm outputs(const std::vector<std::string> &names) {
@@ -189,7 +193,7 @@ TEST_CASE("cumulative sums, inclusive and exclusive, along an outer dim") {
     for (bool inclusive : {true, false}) {
         Writer w("cumsum");
         w.dims({"T", "C"}).tensor("x", f32, {"T", "C"});
-        w.a.stages.push_back({"y", {"T", "C"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T"), v("C")})}}});
+        w.a.steps.push_back(Stage{"y", {"T", "C"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T"), v("C")})}}});
         auto y = evaluate(w.outputs({"y"}), {{"x", Array(f32, {4, 3}, x)}}).at("y").values();
         for (size_t c = 0; c < 3; c++) {
             float sum = 0;
@@ -209,7 +213,7 @@ TEST_CASE("scans in both directions begin anew where a segment begins") {
             Writer w("anew");
             w.dims({"T"}).tensor("x", f32, {"T"}).tensor("begins", DType::boolean, {"T"});
             Expr where = at("begins", {v("T")}, DType::boolean);
-            w.a.stages.push_back({"y", {"T"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T")})}, direction, where}});
+            w.a.steps.push_back(Stage{"y", {"T"}, Scan{sum_monoid(f32), "T", inclusive, {at("x", {v("T")})}, direction, where}});
             Arrays in{{"x", Array(f32, {7}, x)}, {"begins", Array(DType::boolean, {7}, begins)}};
             std::vector<double> expected(7);
             bool forward = direction == ScanDirection::forward;
@@ -262,7 +266,7 @@ TEST_CASE("a ring buffer is updated in stage order, and later stages see the new
     w.a.parameters.push_back({"position", DType::i32});
     Expr slot = (cast(DType::index, parameter("position", DType::i32)) + v("T")) % extent("W");
     w.map("old", {"W"}, at("ring", {v("W")}));
-    w.a.stages.push_back({"append", {"T"}, Map({"ring", {slot}}, at("x", {v("T")}))});
+    w.a.steps.push_back(Stage{"append", {"T"}, Map({"ring", {slot}}, at("x", {v("T")}))});
     w.map("new", {"W"}, at("ring", {v("W")}));
     Arrays in{{"x", Array(f32, {3}, {1, 2, 3})}, {"ring", Array(f32, {4}, {10, 11, 12, 13})}};
     Arrays out = evaluate(w.outputs({"old", "new"}), in, {{"position", Scalar::of_integer(DType::i32, 3)}});
@@ -275,7 +279,7 @@ TEST_CASE("an update reads its state as it was before") {
     Writer w("shift");
     w.dims({"W"}).tensor("s", f32, {"W"}, Role::state);
     Expr previous = load_or("s", f32, {v("W") - 1}, v("W") >= 1, constant(f32, 7));
-    w.a.stages.push_back({"shift", {"W"}, Map({"s", {v("W")}}, previous)});
+    w.a.steps.push_back(Stage{"shift", {"W"}, Map({"s", {v("W")}}, previous)});
     CHECK(evaluate(w.outputs({}), {{"s", Array(f32, {3}, {1, 2, 3})}}).at("s").values() == std::vector<double>{7, 1, 2});
 }
 
@@ -342,6 +346,27 @@ TEST_CASE("narrow storage is rounded at every cast, and not at all in f64") {
     CHECK(evaluate(a, in, {}, Precision::f64).at("y").values()[0] == Approx(1.5 * f(1.01) + 1).epsilon(1e-15));
 }
 
+TEST_CASE("stages and calls run in the order in which they are declared") {
+    Builder k("add");
+    const Dim X = k.dim("X");
+    const Tile total = k.state("total", {X});
+    k.update("put", total, {k.index(X)}, total + k.input("more", {X}));
+    const Algorithm add = k.build();
+
+    Builder f("turns");
+    const Dim N = f.dim("N");
+    const Tile s = f.state("s", {N}), x = f.input("x", {N});
+    const Tile before = (s + 0.0).named("before");
+    f.call("one", add, {s, x});
+    const Tile between = (s * 2.0).named("between");
+    f.call("two", add, {s, between});
+    const Algorithm a = f.output("y", s * 100.0 + between * 10.0 + before).build();
+    const Arrays out = evaluate(a, {{"s", Array(f32, {1}, {1})}, {"x", Array(f32, {1}, {3})}});
+    CHECK(out.at("s").values() == std::vector<double>{12});             // 1 + 3 = 4, and 2 * 4 more
+    CHECK(out.at("y").values() == std::vector<double>{1200 + 80 + 1});  // before: 1, between: 8
+    CHECK(semantic_hash(a) == semantic_hash(algorithm_from_json(to_json(a))));
+}
+
 TEST_CASE("calls are inlined") {
     Algorithm inner = matmul(), outer;
     outer.name = "outer";
@@ -352,8 +377,7 @@ TEST_CASE("calls are inlined") {
     call.callee = std::make_shared<Algorithm>(inner);
     call.dims = {{"M", "A"}, {"K", "B"}, {"N", "C"}};
     call.tensors = {{"x", "a"}, {"w", "b"}};
-    outer.calls = {call};
-    outer.stages = {{"z", {"A", "C"}, Map{at("mm.y", {v("A"), v("C")}) + constant(f32, 1)}}};
+    outer.steps = {call, Stage{"z", {"A", "C"}, Map{at("mm.y", {v("A"), v("C")}) + constant(f32, 1)}}};
     outer.outputs = {"z"};
     Arrays out = evaluate(outer, {{"a", Array(f32, {1, 2}, {1, 2})}, {"b", Array(f32, {2, 1}, {3, 4})}});
     CHECK(out.at("z").values() == std::vector<double>{12});

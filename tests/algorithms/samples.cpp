@@ -33,9 +33,9 @@ Algorithm matmul() {
     Algorithm a = named("matmul", {symbolic_dim("M"), symbolic_dim("N"), fixed_dim("K", 768)},
                         {tensor("x", DType::f32, {"M", "K"}), tensor("w", DType::f32, {"K", "N"}), tensor("b", DType::f32, {"N"})});
     a.dims[0].min = 1, a.dims[0].max = 4096, a.dims[1].multiple_of = 16;
-    a.stages.push_back(reduce("acc", {"M", "N"}, dot_monoid(DType::f32), {"K"},
+    a.steps.push_back(reduce("acc", {"M", "N"}, dot_monoid(DType::f32), {"K"},
                               {load("x", DType::f32, {v("M"), v("K")}), load("w", DType::f32, {v("K"), v("N")})}));
-    a.stages.push_back({"y", {"M", "N"}, Map{gelu(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))}});
+    a.steps.push_back(Stage{"y", {"M", "N"}, Map{gelu(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))}});
     a.outputs = {"y"};
     return a;
 }
@@ -43,11 +43,11 @@ Algorithm matmul() {
 Algorithm softmax() {
     Algorithm a = named("softmax", {symbolic_dim("M"), symbolic_dim("N")}, {tensor("x", DType::f32, {"M", "N"})});
     Expr x = load("x", DType::f32, {v("M"), v("N")});
-    a.stages.push_back(reduce("top", {"M"}, max_monoid(DType::f32), {"N"}, {x}));
-    a.stages.push_back({"e", {"M", "N"}, Map{exp(x - load("top", DType::f32, {v("M")}))}});
+    a.steps.push_back(reduce("top", {"M"}, max_monoid(DType::f32), {"N"}, {x}));
+    a.steps.push_back(Stage{"e", {"M", "N"}, Map{exp(x - load("top", DType::f32, {v("M")}))}});
     Expr e = load("e", DType::f32, {v("M"), v("N")});
-    a.stages.push_back(reduce("total", {"M"}, sum_monoid(DType::f32), {"N"}, {e}));
-    a.stages.push_back({"y", {"M", "N"}, Map{e / load("total", DType::f32, {v("M")})}});
+    a.steps.push_back(reduce("total", {"M"}, sum_monoid(DType::f32), {"N"}, {e}));
+    a.steps.push_back(Stage{"y", {"M", "N"}, Map{e / load("total", DType::f32, {v("M")})}});
     a.outputs = {"y"};
     return a;
 }
@@ -57,10 +57,10 @@ Algorithm layernorm() {
     a.parameters = {{"eps", DType::f32}};
     a.numerics = numerics_named("bf16");
     Expr x = cast(DType::f32, load("x", DType::bf16, {v("M"), v("K")}));
-    a.stages.push_back(reduce("stats", {"M"}, welford_monoid(DType::f32), {"K"}, {x}));
+    a.steps.push_back(reduce("stats", {"M"}, welford_monoid(DType::f32), {"K"}, {x}));
     auto stat = [&](const std::string &part) { return load("stats." + part, DType::f32, {v("M")}); };
     Expr scale = rsqrt(stat("m2") / stat("n") + parameter("eps", DType::f32));
-    a.stages.push_back({"y", {"M", "K"}, Map{cast(DType::bf16, (x - stat("mean")) * scale)}});
+    a.steps.push_back(Stage{"y", {"M", "K"}, Map{cast(DType::bf16, (x - stat("mean")) * scale)}});
     a.outputs = {"y"};
     return a;
 }
@@ -68,11 +68,11 @@ Algorithm layernorm() {
 Algorithm attention() {
     Algorithm a = named("attention", {symbolic_dim("Q"), symbolic_dim("S"), fixed_dim("D", 64), fixed_dim("V", 64)},
                         {tensor("q", DType::f32, {"Q", "D"}), tensor("k", DType::f32, {"S", "D"}), tensor("v", DType::f32, {"S", "V"})});
-    a.stages.push_back(reduce("scores", {"Q", "S"}, dot_monoid(DType::f32), {"D"},
+    a.steps.push_back(reduce("scores", {"Q", "S"}, dot_monoid(DType::f32), {"D"},
                               {load("q", DType::f32, {v("Q"), v("D")}), load("k", DType::f32, {v("S"), v("D")})}));
     Expr score = load_or("scores", DType::f32, {v("Q"), v("S")}, v("S") <= v("Q"), constant(DType::f32, -INFINITY));
-    a.stages.push_back(reduce("o", {"Q"}, online_softmax_monoid(DType::f32, "V"), {"S"}, {score, load("v", DType::f32, {v("S"), v("V")})}));
-    a.stages.push_back({"y", {"Q", "V"}, Map{load("o.acc", DType::f32, {v("Q"), v("V")}) / load("o.l", DType::f32, {v("Q")})}});
+    a.steps.push_back(reduce("o", {"Q"}, online_softmax_monoid(DType::f32, "V"), {"S"}, {score, load("v", DType::f32, {v("S"), v("V")})}));
+    a.steps.push_back(Stage{"y", {"Q", "V"}, Map{load("o.acc", DType::f32, {v("Q"), v("V")}) / load("o.l", DType::f32, {v("Q")})}});
     a.outputs = {"y"};
     return a;
 }
@@ -80,7 +80,7 @@ Algorithm attention() {
 Algorithm prefix_sums() {
     Algorithm a = named("prefix_sums", {symbolic_dim("M"), symbolic_dim("N")}, {tensor("x", DType::f64, {"M", "N"})});
     a.numerics = numerics_named("f64");
-    a.stages.push_back({"y", {"M", "N"}, Scan{sum_monoid(DType::f64), "N", false, {load("x", DType::f64, {v("M"), v("N")})}}});
+    a.steps.push_back(Stage{"y", {"M", "N"}, Scan{sum_monoid(DType::f64), "N", false, {load("x", DType::f64, {v("M"), v("N")})}}});
     a.outputs = {"y"};
     return a;
 }
@@ -94,7 +94,7 @@ Algorithm suffix_maxima() {
               {load("x", DType::f32, {v("M"), v("N")})},
               ScanDirection::backward,
               load("begins", DType::boolean, {v("N")})};
-    a.stages.push_back({"y", {"M", "N"}, scan});
+    a.steps.push_back(Stage{"y", {"M", "N"}, scan});
     a.outputs = {"y"};
     return a;
 }
@@ -104,7 +104,7 @@ Algorithm segmented_sum() {
         named("segmented_sum", {symbolic_dim("S"), symbolic_dim("S1"), symbolic_dim("T"), ragged_dim("R", "offsets", DType::i32, "S")},
               {tensor("offsets", DType::i32, {"S1"}), tensor("x", DType::f32, {"T"})});
     Expr first = cast(DType::index, load("offsets", DType::i32, {v("S")}));
-    a.stages.push_back(
+    a.steps.push_back(
         reduce("y", {"S"}, sum_monoid(DType::f32), {"R"}, {load("x", DType::f32, {bounded(first + v("R"), 0, extent("T"))})}));
     a.outputs = {"y"};
     return a;
@@ -116,9 +116,9 @@ Algorithm ring_buffer() {
     a.parameters = {{"position", DType::i32}};
     Expr at = (cast(DType::index, parameter("position", DType::i32)) + v("B")) % extent("L");
     Expr row = load("row", DType::f32, {v("B"), v("D")}), old = load("cache", DType::f32, {v("L"), v("D")});
-    a.stages.push_back({"append", {"B", "D"}, Map({"cache", {at, v("D")}}, row)});
-    a.stages.push_back(reduce("y", {"D"}, sum_monoid(DType::f32), {"L"}, {old}));
-    a.stages.push_back({"decay", {"L", "D"}, Map({"cache", {v("L"), v("D")}}, old * constant(DType::f32, 0.5))});
+    a.steps.push_back(Stage{"append", {"B", "D"}, Map({"cache", {at, v("D")}}, row)});
+    a.steps.push_back(reduce("y", {"D"}, sum_monoid(DType::f32), {"L"}, {old}));
+    a.steps.push_back(Stage{"decay", {"L", "D"}, Map({"cache", {v("L"), v("D")}}, old * constant(DType::f32, 0.5))});
     a.outputs = {"y"};
     a.updates_state = true;
     return a;
@@ -132,7 +132,7 @@ Algorithm histogram() {
                 {constant_int(DType::i32, 1)},
                 load("keep", DType::boolean, {v("T")}),
                 {cast(DType::index, load("x", DType::u8, {v("T")}))}};
-    a.stages.push_back({"y", {"N"}, body});
+    a.steps.push_back(Stage{"y", {"N"}, body});
     a.outputs = {"y"};
     return a;
 }
@@ -140,7 +140,7 @@ Algorithm histogram() {
 Algorithm argmax() {
     Algorithm a = named("argmax", {symbolic_dim("M"), symbolic_dim("N")}, {tensor("x", DType::f32, {"M", "N"})});
     a.dims[1].equals = "M";
-    a.stages.push_back(
+    a.steps.push_back(
         reduce("best", {"M"}, argmax_monoid(DType::f32), {"N"}, {load("x", DType::f32, {v("M"), v("N")}), cast(DType::i64, v("N"))}));
     a.outputs = {"best.value", "best.position"};
     return a;
@@ -154,7 +154,7 @@ Algorithm every_expression() {
          {0.0, -0.0, 1.0 / 3, 65504.0, 0x1p-24, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), static_cast<double>(NAN)})
         a.tensors[2].values.push_back(Scalar::of_real(DType::f16, value));
     Expr f = load("f", DType::f32, {v("M")}), i = load("i", DType::i32, {v("M")}), b = f < constant(DType::f32, 0.1);
-    auto add = [&](const Expr &e) { a.stages.push_back({"s" + std::to_string(a.stages.size()), {"M"}, Map{e}}); };
+    auto add = [&](const Expr &e) { a.steps.push_back(Stage{"s" + std::to_string(a.stages().size()), {"M"}, Map{e}}); };
     for (int k = 0; k <= static_cast<int>(Op::select); k++) {
         Op op = static_cast<Op>(k);
         bool whole = op == Op::logical_not || op == Op::mod || (op >= Op::bit_and && op <= Op::shr);
@@ -178,7 +178,7 @@ Algorithm every_expression() {
     add(parameter("p", DType::i64));
     add(load("t", DType::f16, {bounded(i, 0, extent("M"))}));
     add(load_or("f", DType::f32, {v("M") - 1}, 0 < v("M"), constant(DType::f32, 0)));
-    a.outputs = {a.stages.back().name};
+    a.outputs = {a.stages().back().name};
     a.updates_state = true;
     return a;
 }
@@ -189,9 +189,9 @@ Algorithm feed_forward() {
     Algorithm a = named("feed_forward", {symbolic_dim("B"), symbolic_dim("H"), symbolic_dim("E")},
                         {tensor("x", DType::f32, {"B", "E"}), tensor("up", DType::f32, {"E", "H"}), tensor("down", DType::f32, {"H", "E"}),
                          tensor("up_bias", DType::f32, {"H"}), tensor("down_bias", DType::f32, {"E"})});
-    a.calls.push_back({"first", linear, {{"M", "B"}, {"N", "H"}, {"K", "E"}}, {{"x", "x"}, {"w", "up"}, {"b", "up_bias"}}, {}});
-    a.calls.push_back({"second", linear, {{"M", "B"}, {"N", "E"}, {"K", "H"}}, {{"x", "first.y"}, {"w", "down"}, {"b", "down_bias"}}, {}});
-    a.stages.push_back({"y", {"B", "E"}, Map{load("second.y", DType::f32, {v("B"), v("E")}) + load("x", DType::f32, {v("B"), v("E")})}});
+    a.steps.push_back(Call{"first", linear, {{"M", "B"}, {"N", "H"}, {"K", "E"}}, {{"x", "x"}, {"w", "up"}, {"b", "up_bias"}}, {}});
+    a.steps.push_back(Call{"second", linear, {{"M", "B"}, {"N", "E"}, {"K", "H"}}, {{"x", "first.y"}, {"w", "down"}, {"b", "down_bias"}}, {}});
+    a.steps.push_back(Stage{"y", {"B", "E"}, Map{load("second.y", DType::f32, {v("B"), v("E")}) + load("x", DType::f32, {v("B"), v("E")})}});
     a.outputs = {"y"};
     return a;
 }
@@ -270,7 +270,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
     for (Dim &d : a.dims) n(d.name), n(d.equals), d.size = d.size.defined() ? expr(d.size) : d.size;
     for (Parameter &p : a.parameters) n(p.name);
     for (Tensor &t : a.tensors) n(t.name), all(t.dims);
-    for (Stage &s : a.stages) {
+    for (Stage &s : a.stages()) {
         s = map_expressions(s, expr);
         n(s.name), all(s.dims);
         if (auto *r = std::get_if<Reduce>(&s.body)) all(r->dims), monoid(r->monoid);
@@ -281,7 +281,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
         for (std::string &result : s.results)
             if (!result.empty()) n(result);
     }
-    for (Call &c : a.calls) {
+    for (Call &c : a.calls()) {
         Call old = c;
         n(c.scope), c.dims.clear(), c.tensors.clear(), c.parameters.clear();
         for (auto &[from, to] : old.dims) c.dims[prefix + from] = prefix + to;
@@ -359,9 +359,13 @@ struct Same {
         for (auto &[name, value] : a.parameters) equal = equal && b.parameters.count(name) && (*this)(value, b.parameters.at(name));
         return equal;
     }
+    bool operator()(const Step &a, const Step &b) {
+        if (a.index() != b.index()) return false;
+        return std::visit([&](const auto &step) { return (*this)(step, std::get<std::decay_t<decltype(step)>>(b)); }, a);
+    }
     bool operator()(const Algorithm &a, const Algorithm &b) {
         return a.name == b.name && (*this)(a.dims, b.dims) && (*this)(a.parameters, b.parameters) && (*this)(a.tensors, b.tensors) &&
-               (*this)(a.stages, b.stages) && (*this)(a.calls, b.calls) && a.outputs == b.outputs && a.numerics == b.numerics &&
+               (*this)(a.steps, b.steps) && a.outputs == b.outputs && a.numerics == b.numerics &&
                a.updates_state == b.updates_state;
     }
 };

@@ -26,9 +26,9 @@ Algorithm legal() {
                  {"b", f32, {"N"}, Role::input, {}},
                  {"cache", f32, {"M", "N"}, Role::state, {}},
                  {"c", f32, {"FOUR"}, Role::constant, std::vector<Scalar>(4, Scalar::of_real(f32, 1))}};
-    a.stages = {{"y", {"M", "N"}, Reduce{dot_monoid(f32), {"K"}, {at("x", {v("M"), v("K")}), at("w", {v("K"), v("N")})}, {}, {}}},
-                {"z", {"M", "N"}, Map{at("y", {v("M"), v("N")}) * parameter("scale", f32) + at("b", {v("N")})}},
-                {"append", {"M", "N"}, Map({"cache", {v("M"), v("N")}}, at("z", {v("M"), v("N")}))}};
+    a.steps = {Stage{"y", {"M", "N"}, Reduce{dot_monoid(f32), {"K"}, {at("x", {v("M"), v("K")}), at("w", {v("K"), v("N")})}, {}, {}}},
+               Stage{"z", {"M", "N"}, Map{at("y", {v("M"), v("N")}) * parameter("scale", f32) + at("b", {v("N")})}},
+               Stage{"append", {"M", "N"}, Map({"cache", {v("M"), v("N")}}, at("z", {v("M"), v("N")}))}};
     a.outputs = {"z"};
     a.updates_state = true;
     return a;
@@ -40,9 +40,9 @@ void fails(const std::function<void(Algorithm &)> &change, const std::string &me
     CHECK_THROWS_WITH(verify(a), "error[algorithm." + message);
 }
 
-void value(Algorithm &a, const Expr &e) { std::get<Map>(a.stages[1].body).values[0].value = e; }
-Reduce &reduce(Algorithm &a) { return std::get<Reduce>(a.stages[0].body); }
-Value &update(Algorithm &a) { return std::get<Map>(a.stages[2].body).values[0]; }
+void value(Algorithm &a, const Expr &e) { std::get<Map>(a.stages()[1].body).values[0].value = e; }
+Reduce &reduce(Algorithm &a) { return std::get<Reduce>(a.stages()[0].body); }
+Value &update(Algorithm &a) { return std::get<Map>(a.stages()[2].body).values[0]; }
 
 Algorithm caller() {
     Algorithm a;
@@ -58,8 +58,7 @@ Algorithm caller() {
     c.dims = {{"M", "A"}, {"N", "C"}, {"K", "B"}};
     c.tensors = {{"x", "p"}, {"w", "q"}, {"b", "r"}, {"cache", "s"}};
     c.parameters = {{"scale", constant(f32, 2)}};
-    a.calls = {c};
-    a.stages = {{"out", {"A", "C"}, Map{at("up.z", {v("A"), v("C")}) + constant(f32, 1)}}};
+    a.steps = {c, Stage{"out", {"A", "C"}, Map{at("up.z", {v("A"), v("C")}) + constant(f32, 1)}}};
     a.outputs = {"out"};
     a.updates_state = true;
     return a;
@@ -74,7 +73,7 @@ void call_fails(const std::function<void(Algorithm &)> &change, const std::strin
 void change_callee(Algorithm &a, const std::function<void(Algorithm &)> &change) {
     Algorithm callee = legal();
     change(callee);
-    a.calls[0].callee = std::make_shared<Algorithm>(callee);
+    a.calls()[0].callee = std::make_shared<Algorithm>(callee);
 }
 
 }  // namespace
@@ -97,8 +96,8 @@ TEST_CASE("names") {
     fails([](Algorithm &a) { a.name = ""; }, "name]: : the algorithm is named ''" + rule);
     fails([](Algorithm &a) { a.dims.push_back(symbolic_dim("2H")); }, "name]: mlp: a dim is named '2H'" + rule);
     fails([](Algorithm &a) { a.tensors[0].name = "x-y"; }, "name]: mlp: a tensor is named 'x-y'" + rule);
-    fails([](Algorithm &a) { a.stages[0].name = "y..z"; }, "name]: mlp: a stage is named 'y..z'" + rule);
-    fails([](Algorithm &a) { a.stages[1].name = "x"; }, "name]: mlp: the name 'x' is used twice; rename a stage.");
+    fails([](Algorithm &a) { a.stages()[0].name = "y..z"; }, "name]: mlp: a stage is named 'y..z'" + rule);
+    fails([](Algorithm &a) { a.stages()[1].name = "x"; }, "name]: mlp: the name 'x' is used twice; rename a stage.");
     fails([](Algorithm &a) { a.dims.push_back(symbolic_dim("M")); }, "name]: mlp: the name 'M' is used twice; rename a dim.");
 }
 
@@ -149,23 +148,23 @@ TEST_CASE("dims: ragged ones stay inside their parent and are no axes") {
           "their total.");
     fails(
         [&](Algorithm &a) {
-            a.stages[1] = {"z", {"M", "R"}, Map{ragged(a)}};
+            a.stages()[1] = {"z", {"M", "R"}, Map{ragged(a)}};
         },
         "ragged]: mlp.z: its result would have the ragged dim 'R' as an axis; reduce over 'R', or map over the flat dim that it "
         "divides.");
     fails(
         [&](Algorithm &a) {
-            a.stages[1] = {"z", {"N"}, Reduce{sum_monoid(f32), {"R"}, {ragged(a)}, {}, {}}};
+            a.stages()[1] = {"z", {"N"}, Reduce{sum_monoid(f32), {"R"}, {ragged(a)}, {}, {}}};
         },
         "ragged]: mlp.z: the extent of 'R' varies with the index of 'M'; 'R' can only be inside 'M', and the dims around it are N.");
     fails(
         [&](Algorithm &a) {
-            ragged(a), a.stages[1] = {"z", {"N"}, Map{cast(f32, extent("R"))}};
+            ragged(a), a.stages()[1] = {"z", {"N"}, Map{cast(f32, extent("R"))}};
         },
         "ragged]: mlp.z: |R| varies with the index of 'M', which is not defined here; use it inside 'M'.");
     Algorithm a = legal();
     Expr one = ragged(a);
-    a.stages[1] = {"z", {"M", "N"}, Reduce{sum_monoid(f32), {"R"}, {one}, {}, {}}};
+    a.stages()[1] = {"z", {"M", "N"}, Reduce{sum_monoid(f32), {"R"}, {one}, {}, {}}};
     CHECK_NOTHROW(verify(a));
 }
 
@@ -195,7 +194,7 @@ TEST_CASE("expressions: what they name") {
             value(a, at("z", {v("M"), v("N")}));
         },
         "order]: mlp.z: it loads 'z', which is not computed before it; move the stage that makes 'z' forward.");
-    fails([](Algorithm &a) { std::swap(a.stages[0], a.stages[1]); },
+    fails([](Algorithm &a) { std::swap(a.steps[0], a.steps[1]); },
           "order]: mlp.z: it loads 'y', which is not computed before it; move the stage that makes 'y' forward.");
     fails([](Algorithm &a) { value(a, parameter("scala", f32)); },
           "unknown-parameter]: mlp.z: there is no parameter 'scala'; the parameters are scale. Did you mean 'scale'?");
@@ -279,7 +278,7 @@ TEST_CASE("reductions") {
           "rank]: mlp.y: `at` has 1 positions, but the stage has the dims M, N.");
     fails(
         [](Algorithm &a) {
-            a.stages[0].dims = {"N"};
+            a.stages()[0].dims = {"N"};
             reduce(a).dims = {"M", "K"};
             reduce(a).at = {at("b", {v("K")})};
         },
@@ -290,12 +289,12 @@ TEST_CASE("reductions") {
           "inputs to f64 and use its monoid.");
     fails(
         [](Algorithm &a) {
-            a.stages[1].body = Scan{sum_monoid(f32), "K", true, {constant(f32, 1)}};
+            a.stages()[1].body = Scan{sum_monoid(f32), "K", true, {constant(f32, 1)}};
         },
         "dim]: mlp.z: it scans along 'K', which is none of its dims, M, N.");
     auto segments = [](const Expr &where) {
         return
-            [=](Algorithm &a) { a.stages[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
+            [=](Algorithm &a) { a.stages()[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
     };
     fails(segments(v("N")), "type]: mlp.z: the beginning of segments is index, but must be bool; cast it.");
     fails(segments(at("b", {v("N") + 1}) == constant(f32, 0)),
@@ -328,7 +327,7 @@ TEST_CASE("monoids") {
           "monoid]: mlp.y: part 'value' of the monoid 'dot' is bf16; accumulate in f32, f64, i32, i64 or bool.");
     auto online = [](Algorithm &a) -> Monoid & {
         a.dims.push_back(symbolic_dim("E"));
-        a.stages = {{"o", {"M"}, Reduce{online_softmax_monoid(f32, "E"), {"K"}, {at("x", {v("M"), v("K")}), cast(f32, v("E"))}, {}, {}}}};
+        a.steps = {Stage{"o", {"M"}, Reduce{online_softmax_monoid(f32, "E"), {"K"}, {at("x", {v("M"), v("K")}), cast(f32, v("E"))}, {}, {}}}};
         a.outputs = {"o.acc"};
         a.updates_state = false;
         return reduce(a).monoid;
@@ -379,25 +378,25 @@ TEST_CASE("outputs and effects") {
     fails([](Algorithm &a) { a.outputs = {"zz"}; }, "output]: mlp.zz: no stage computes it; the results are y, z. Did you mean 'z'?");
     fails([](Algorithm &a) { a.outputs = {"x"}; }, "output]: mlp.x: no stage computes it; the results are y, z. Did you mean 'y'?");
     fails([](Algorithm &a) { a.outputs = {"z", "z"}; }, "output]: mlp.z: it is an output twice; remove one.");
-    fails([](Algorithm &a) { a.outputs.clear(), a.stages.pop_back(), a.updates_state = false; },
+    fails([](Algorithm &a) { a.outputs.clear(), a.steps.pop_back(), a.updates_state = false; },
           "output]: mlp: it has no output and updates no state; name the tensors that it computes in outputs.");
     fails([](Algorithm &a) { a.updates_state = false; },
           "effects]: mlp: it updates a state and does not declare the effect 'memory'; add it.");
-    fails([](Algorithm &a) { a.stages.pop_back(); },
+    fails([](Algorithm &a) { a.steps.pop_back(); },
           "effects]: mlp: it declares the effect 'memory' and updates no state; remove the effect.");
 }
 
 TEST_CASE("calls") {
-    call_fails([](Algorithm &a) { a.calls[0].callee = nullptr; }, "call]: caller.up: it has no callee; give one.");
-    call_fails([](Algorithm &a) { a.calls[0].parameters.clear(); },
+    call_fails([](Algorithm &a) { a.calls()[0].callee = nullptr; }, "call]: caller.up: it has no callee; give one.");
+    call_fails([](Algorithm &a) { a.calls()[0].parameters.clear(); },
                "call]: caller.up: the parameter 'scale' of mlp is not bound; give an expression of type f32.");
-    call_fails([](Algorithm &a) { a.calls[0].parameters.at("scale") = constant(DType::f64, 1); },
+    call_fails([](Algorithm &a) { a.calls()[0].parameters.at("scale") = constant(DType::f64, 1); },
                "call]: caller.up: the parameter 'scale' of mlp is f32, but is bound to 1.0:f64 of type f64; cast it.");
-    call_fails([](Algorithm &a) { a.calls[0].dims.erase("K"); },
+    call_fails([](Algorithm &a) { a.calls()[0].dims.erase("K"); },
                "call]: caller.up: the dim 'K' of mlp is not bound; bind it to a dim of caller.");
-    call_fails([](Algorithm &a) { a.calls[0].dims["L"] = "A"; },
+    call_fails([](Algorithm &a) { a.calls()[0].dims["L"] = "A"; },
                "call]: caller.up: it binds the dim 'L', which mlp does not have; it has M, N, K, FOUR. Did you mean 'M'?");
-    call_fails([](Algorithm &a) { a.calls[0].dims["FOUR"] = "A"; },
+    call_fails([](Algorithm &a) { a.calls()[0].dims["FOUR"] = "A"; },
                "call]: caller.up: the dim 'FOUR' of mlp is bound to 'A', whose extent is not known to be 4; fix it.");
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.dims[0].multiple_of = 8; }); },
                "call]: caller.up: the dim 'M' of mlp is bound to 'A', which is not known to be a multiple of 8; constrain it.");
@@ -406,15 +405,15 @@ TEST_CASE("calls") {
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.dims[0].equals = "N"; }); },
                "call]: caller.up: the dim 'M' of mlp is bound to 'A', and 'N', which has the same extent, to 'C'; those are not known to "
                "be equal. Bind both to one dim.");
-    call_fails([](Algorithm &a) { a.calls[0].tensors.erase("w"); },
+    call_fails([](Algorithm &a) { a.calls()[0].tensors.erase("w"); },
                "call]: caller.up: 'w' of mlp is not bound; bind it to a tensor of caller.");
-    call_fails([](Algorithm &a) { a.calls[0].tensors["w"] = "qq"; },
+    call_fails([](Algorithm &a) { a.calls()[0].tensors["w"] = "qq"; },
                "call]: caller.up: 'w' of mlp is bound to 'qq', which does not exist; there are out, p, q, r, s, up.z. Did you mean 'q'?");
-    call_fails([](Algorithm &a) { a.calls[0].tensors["cache"] = "p"; },
+    call_fails([](Algorithm &a) { a.calls()[0].tensors["cache"] = "p"; },
                "call]: caller.up: 'cache' of mlp is bound to 'p', which is no state; bind it to one.");
     call_fails([](Algorithm &a) { a.tensors[0].dtype = DType::f64; },
                "call]: caller.up: 'x' of mlp is bound to 'p', which holds f64 where f32 is wanted; cast it in a stage before.");
-    call_fails([](Algorithm &a) { a.calls[0].tensors["b"] = "q"; },
+    call_fails([](Algorithm &a) { a.calls()[0].tensors["b"] = "q"; },
                "call]: caller.up: 'b' of mlp is bound to 'q', which has the dims B, C where N are wanted.");
     call_fails([](Algorithm &a) { a.tensors[2].dims = {"A"}; },
                "call]: caller.up: 'b' of mlp is bound to 'r', whose axis 0 is 'A' where 'C' is wanted, for 'N'; bind that to 'A'.");
@@ -422,11 +421,13 @@ TEST_CASE("calls") {
                "effects]: caller: it updates a state and does not declare the effect 'memory'; add it.");
     call_fails([](Algorithm &a) { change_callee(a, [](Algorithm &c) { c.outputs = {"q"}; }); },
                "output]: mlp.q: no stage computes it; the results are y, z. Did you mean 'y'?");
-    call_fails([](Algorithm &a) { a.calls[0].tensors["x"] = "out"; },
-               "cycle]: caller: the stages out and those it loads form a cycle; a stage may load only earlier ones.");
+    call_fails([](Algorithm &a) { a.calls()[0].tensors["x"] = "out"; },
+               "call]: caller.up: 'x' of mlp is bound to 'out', which is computed later; a call takes only earlier results.");
+    call_fails([](Algorithm &a) { std::swap(a.steps[0], a.steps[1]); },
+               "order]: caller.out: it loads 'up.z', which is not computed before it; move the stage that makes 'up.z' forward.");
     call_fails(
         [](Algorithm &a) {
-            a.stages[0].body = Map{at("up.y", {v("A"), v("C")})};
+            a.stages()[0].body = Map{at("up.y", {v("A"), v("C")})};
         },
         "unknown-tensor]: caller.out: there is no tensor 'up.y'; there are out, p, q, r, s, up.z. Did you mean 'up.z'?");
 }

@@ -138,7 +138,7 @@ TEST_CASE("parts of an in-place fold that nobody reads have no storage") {
     const Tile column = f.fold(welford_monoid(DType::f32), {z}, {"M"})[1];
     const Algorithm a = f.output("m", mean).output("c", column).output("y", z * 2.0).build();
     std::string fold;
-    for (const Stage &s : a.stages)
+    for (const Stage &s : a.stages())
         if (is_fold(s) && !scatters(s)) fold = s.name;
     is_right(a, {}, {{"T", 9}, {"V", 4}, {"M", 5}, {"N", 3}});
     is_right(a, {{fold, in_loop_of("y", "M")}, {"y", in_loops({"M", "N"})}}, {{"T", 9}, {"V", 4}, {"M", 5}, {"N", 3}});
@@ -162,7 +162,7 @@ TEST_CASE("a call's result is an output by its name, which nothing else has") {
     const Dim N = f.dim("N");
     const std::vector<Tile> r = f.call("c", callee, {f.input("x", {N})});
     const Algorithm a = f.output("sum", r[0]).output("both", r[0] * r[1]).build();
-    CHECK(a.stages.size() == 1);
+    CHECK(a.stages().size() == 1);
     CHECK(to_text(a).find("with o as sum") != std::string::npos);
     for (const char *how : {"inline", "once"}) is_right(a, {{"c", called(how)}}, {{"N", 5}});
     for (const char *name : {"c.p", "c.t"}) {

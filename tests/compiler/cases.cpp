@@ -328,6 +328,19 @@ private:
         add("layers_inline", layers, mw);
         Case &once = add("layers_once", layers, mw);
         for (std::string scope : {"a", "b", "c", "c.inner", "d", "e", "f"}) once.stages[scope].call = "once";
+
+        // Stages that read a state before, between and after calls that write it.
+        Builder p("state_between_calls");
+        Dim I = p.dim("I"), J = p.dim("J");
+        Tile state = p.state("state", {I, J}), first_seen = (state + 0.0).named("before");
+        p.call("one", accumulate, {state, p.input("x", {I, J})});
+        Tile between = (state * 2.0).named("between");
+        p.call("two", accumulate, {state, between});
+        Algorithm turns = p.output("y", state - first_seen).output("z", between + first_seen).build();
+        auto ij = shapes({"I", "J"}, {{0, 3}, {1, 1}, {3, 2 * L + 1}});
+        add("state_between_calls_inline", turns, ij);
+        Case &turns_once = add("state_between_calls", turns, ij);
+        turns_once.stages["one"].call = turns_once.stages["two"].call = "once";
         auto product = [&](const std::string &scope, const std::string &rows, const std::string &columns, const std::string &weights) {
             Knobs &p = once.stages[scope + ".p"], &acc = once.stages[scope + ".product"];
             p.block = {{rows, 4}}, p.vector = {{columns, L}}, p.parallel = {"block." + rows};
@@ -415,7 +428,7 @@ private:
                              bool inlined = false) {
             Case &c = add(name + std::to_string(points) + (inlined ? "_inlined" : ""), make({}, {{"points", points}}),
                           shapes({"B"}, {{0}, {1}, {3}}));
-            for (const Stage &stage : c.algorithm.stages) {
+            for (const Stage &stage : c.algorithm.stages()) {
                 Knobs &k = c.stages[stage.name];
                 if (stage.name == "y") k.vector = {{stage.dims.back(), 2 * L}}, k.parallel = {"B"};
                 else k.place = at("y", "B"), k.micro["fft.c"] = 2;
@@ -453,7 +466,7 @@ private:
         Tile x = share.input("x", {M, N}), total = sum(x, N).named("total");
         Case &both = add("running_share_two_splits", share.output("y", share.scan(sum_monoid(DType::f32), x, N) / total).build(), mn);
         both.stages["total"].split["N"] = {How::threads, 16}, both.stages["total.partial"].parallel = {"M", "N.o"};
-        both.stages[both.algorithm.stages[1].name].split["N"] = {How::chunks, 8};
+        both.stages[both.algorithm.stages()[1].name].split["N"] = {How::chunks, 8};
         add("reverse_cumulative_sum_plain", library::reverse_cumulative_sum(f32), mn);
         Case &reverse = add("reverse_cumulative_sum_chunks", library::reverse_cumulative_sum(f32), mn);
         reverse.stages["y"].split["N"] = {How::chunks, 8};

@@ -10,7 +10,7 @@ static Choice chosen(const std::function<Tile(const Tile &)> &value, const std::
     Builder f("chosen");
     Tile x = f.input("x", {f.dim("M"), f.dim("N", 24)});
     const Algorithm a = f.output("y", value(x)).build();
-    return choice_of(a.stages.back(), dim);
+    return choice_of(a.stages().back(), dim);
 }
 
 TEST_CASE("what a value chooses by: the index, its remainder, its run") {

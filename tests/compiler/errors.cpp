@@ -205,7 +205,7 @@ TEST_CASE("places that are none") {
             {"y: cannot be inlined: it is an output"});
     const Algorithm transform = library::fft({}, {{"points", 262144}});
     KnobsByStage inlined;
-    for (const Stage &stage : transform.stages)
+    for (const Stage &stage : transform.stages())
         if (stage.name != transform.outputs[0]) inlined[stage.name].place = Place{Place::Kind::inlined, "", ""};
     refused(transform, inlined,
             {"error[schedule.inline]: fft.", "what is inlined into it makes ",
@@ -245,7 +245,7 @@ TEST_CASE("dims that vary with an outer one") {
 
 TEST_CASE("a ragged dim inside a fold to a computed destination") {
     Algorithm a = library::segmented_sum({});
-    std::get<Reduce>(a.stages[0].body).at = {variable("R"), variable("N")};
+    std::get<Reduce>(a.stages()[0].body).at = {variable("R"), variable("N")};
     refused(a, {}, {"error[schedule.ragged]: y: the size of dim 'R' varies with outer indices"});
 }
 
@@ -256,23 +256,23 @@ TEST_CASE("splits that a fold does not have") {
     refused(matmul, {{"z", split("K", Split::How::chunks, 4)}}, {"z: cannot split dim 'K': there is no such stage."});
     refused(matmul, {{"y", split("K", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
     Algorithm plain = library::gemv({});
-    std::get<Reduce>(plain.stages[0].body).monoid.batch.clear();
+    std::get<Reduce>(plain.stages()[0].body).monoid.batch.clear();
     refused(plain, {{"y", split("K", Split::How::passes, 0)}}, {"the monoid 'dot' has no batch form; use chunks."});
     refused(scan, {{"y", split("N", Split::How::lanes, 4)}}, {"a scan splits in chunks or across threads."});
     refused(scan, {{"y", split("N", Split::How::chunks, 0)}}, {"it needs a size of at least 1."});
     Algorithm ordered = library::gemv({});
-    std::get<Reduce>(ordered.stages[0].body).monoid.commutative = false;
+    std::get<Reduce>(ordered.stages()[0].body).monoid.commutative = false;
     refused(ordered, {{"y", split("K", Split::How::lanes, 4)}}, {"lanes reorder elements and the monoid 'dot' is not commutative."});
     Algorithm scatter = library::column_sum({});
-    std::get<Reduce>(scatter.stages[0].body).at = {variable("M")};
+    std::get<Reduce>(scatter.stages()[0].body).at = {variable("M")};
     refused(scatter, {{"y", split("M", Split::How::passes, 4)}},
             {"its destination is computed, and only copies of the result are folded apart (chunks, threads, lanes)."});
     Algorithm both = library::column_sum({});
-    both.stages[0].dims.clear();
-    std::get<Reduce>(both.stages[0].body).dims = {"M", "N"};
+    both.stages()[0].dims.clear();
+    std::get<Reduce>(both.stages()[0].body).dims = {"M", "N"};
     refused(both, {{"y", split("M", Split::How::online, 4)}}, {"an online split needs a reduction over one dim."});
     Algorithm pairs = library::cumulative_sum({});
-    std::get<Scan>(pairs.stages[0].body).monoid.parts.push_back(std::get<Scan>(pairs.stages[0].body).monoid.parts[0]);
+    std::get<Scan>(pairs.stages()[0].body).monoid.parts.push_back(std::get<Scan>(pairs.stages()[0].body).monoid.parts[0]);
     refused(pairs, {{"y", split("N", Split::How::chunks, 4)}}, {"only a scan of one part can be split."});
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("operands and layouts that are not there") {
 
 TEST_CASE("folds to a computed destination have parts of one element") {
     Algorithm a = library::attention({});
-    for (Stage &s : a.stages)
+    for (Stage &s : a.stages())
         if (is_fold(s) && monoid_of(s).name == "online_softmax") std::get<Reduce>(s.body).at.assign(s.dims.size(), variable("T"));
     CHECK_THROWS_WITH(
         lower(a, {}, target_named("avx2")),

@@ -24,7 +24,7 @@ KnobsByStage beside(const std::vector<std::pair<std::string, std::string>> &pair
 
 Algorithm joined(const Algorithm &a, const std::vector<std::pair<std::string, std::string>> &pairs) {
     KnobsByStage stages = beside(pairs);
-    return join_stages(a, stages, {a, {}});
+    return join_stages(a, stages);
 }
 
 void refused(const Algorithm &a, const std::vector<std::pair<std::string, std::string>> &pairs, const std::string &words) {
@@ -37,10 +37,10 @@ TEST_CASE("updates that are joined read every array once") {
     const Algorithm a =
         joined(library::adamw({}), {{"first", "update_w"}, {"second", "update_w"}, {"update_m", "first"}, {"update_v", "second"}});
     verify(a);
-    REQUIRE(a.stages.size() == 1);
-    CHECK(a.stages[0].name == "update_w");
-    CHECK(a.stages[0].results == std::vector<std::string>{"", "", "", "", ""});
-    const std::vector<Value> &values = std::get<Map>(a.stages[0].body).values;
+    REQUIRE(a.stages().size() == 1);
+    CHECK(a.stages()[0].name == "update_w");
+    CHECK(a.stages()[0].results == std::vector<std::string>{"", "", "", "", ""});
+    const std::vector<Value> &values = std::get<Map>(a.stages()[0].body).values;
     CHECK(to_string(values[2].value) == "w[N]*$decay - $step*(left.0/(sqrt(left.1)*$scale + $epsilon))");
     CHECK((to_string(values[3].value) == "left.0" && values[3].to->state == "m"));
     CHECK((to_string(values[4].value) == "left.1" && values[4].to->state == "v"));

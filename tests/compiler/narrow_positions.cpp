@@ -75,7 +75,7 @@ static std::string types(const Algorithm &a) {
     const Algorithm narrow = narrow_positions(a);
     verify(narrow);
     std::string text;
-    for (const Stage &s : narrow.stages)
+    for (const Stage &s : narrow.stages())
         if (is_fold(s) && text.empty())
             for (const Part &p : monoid_of(s).parts) text += (text.empty() ? "" : " ") + std::string(name_of(p.identity.type));
     return text;

@@ -390,7 +390,7 @@ TEST_CASE("what cannot be packed ahead of time") {
             {"error[schedule.prepack]: y: cannot pack 'acc' ahead of time: it is computed by the kernel, and only inputs can be; the "
              "inputs are x, w, b. Pack it at a loop of the stage, or at root."});
     Algorithm reads_state = library::ring_append({});
-    reads_state.stages.push_back({"old", {"B", "D"}, Map{load("cache", DType::f32, {variable("B"), Expr(0), variable("D")})}});
+    reads_state.steps.push_back(Stage{"old", {"B", "D"}, Map{load("cache", DType::f32, {variable("B"), Expr(0), variable("D")})}});
     refused(reads_state, {{"old", pack("cache")}},
             {"error[schedule.prepack]: old: cannot pack 'cache' ahead of time: it is a state, and only inputs can be"});
     refused(s8, {{"acc", pack("w")}},
@@ -407,14 +407,14 @@ TEST_CASE("what cannot be packed ahead of time") {
     refused(gelu, {{"y", pack("w")}}, {"error[schedule.prepack]: y: cannot pack 'w' ahead of time: the stage does not load it."});
     Algorithm scalar = library::matmul({});
     scalar.tensors.push_back({"s", DType::f32, {}, Role::input, {}});
-    scalar.stages.push_back({"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
+    scalar.steps.push_back(Stage{"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
     refused(scalar, {{"scaled", pack("s")}},
             {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
     refused(library::matmul({}), {{"y", pack("w")}},
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
     const Algorithm ffn = library::feed_forward({});
-    Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls[0].tensors.at("w"))}};
+    Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls()[0].tensors.at("w"))}};
     once["up"].call = "once";
     refused(ffn, once, {"error[schedule.prepack]", "is emitted once", "inline the call, or pack it at a loop of the stage."});
 }

@@ -27,7 +27,7 @@ constexpr unsigned slower = 1;
 
 static bool rounds_to_bf16(const Algorithm &a) {
     bool found = false;
-    for (const Stage &s : a.stages)
+    for (const Stage &s : a.stages())
         for (const Expr &e : expressions_of(s)) walk(e, [&](const Expr &n) { found |= n.type() == DType::bf16; });
     return found;
 }

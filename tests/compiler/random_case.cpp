@@ -251,7 +251,7 @@ public:
 
     KnobsByStage of(const Algorithm &a) {
         KnobsByStage all;
-        for (const Stage &s : a.stages)
+        for (const Stage &s : a.stages())
             if (below(4)) stage(a, s, all);
         return all;
     }
@@ -332,7 +332,7 @@ private:
 
     void place(const Algorithm &a, const Stage &s, Knobs &k) {
         std::vector<const Stage *> consumers;
-        for (const Stage &c : a.stages)
+        for (const Stage &c : a.stages())
             for (const Expr &e : expressions_of(c))
                 walk(e, [&](const Expr &n) {
                     if (n.kind() == ExprKind::load && (n->name == s.name || n->name.starts_with(s.name + "."))) consumers.push_back(&c);

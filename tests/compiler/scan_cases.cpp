@@ -71,7 +71,7 @@ private:
         Tile x = f.input("x", {M, N}), z = f.input("z", {M, N}), begins;
         if (way.segments) begins = z < f.scalar(DType::f32, -0.5);
         std::vector<Tile> h = f.scan_parts(recurrence(), {z, x}, M, way.inclusive, way.direction, begins);
-        const std::string stage = f.algorithm().stages.back().name;
+        const std::string stage = f.algorithm().stages().back().name;
         Algorithm a = f.output("y", read(f, way.both_parts ? h[0] - h[1] : h[0], x)).build();
         Case c{a.name, a, {}, shapes()};
         schedule(c.stages, c.stages[stage]);

@@ -87,7 +87,7 @@ std::vector<Case> scatter_cases(int64_t L) {
         p.output("value", found[0]).output("first", found[1]).output("count", found[2]);
     }
     const Algorithm peaks = p.build();
-    const std::string stage = peaks.stages[0].name;
+    const std::string stage = peaks.stages()[0].name;
     add("peaks", peaks, tvd);
     Case &side = add("peaks_side_by_side", peaks, tvd);
     side.stages[stage].micro = {{"D", 3}};

@@ -36,7 +36,7 @@ static void check(const Target &target, const std::vector<Build> &builds = {{}})
             const Algorithm &algorithm = algorithms.emplace_back(chosen(name, type));
             KnobsByStage stages;
             if (lanes > 1)
-                for (const Stage &s : algorithm.stages) stages[s.name].vector = {{"N", lanes}};
+                for (const Stage &s : algorithm.stages()) stages[s.name].vector = {{"N", lanes}};
             programs.push_back(lowered(name, algorithm, stages, target));
         }
     const double numbers[] = {-0.0, 0.0, -1, 1, std::numeric_limits<double>::quiet_NaN(), -0.0, -0.0, 0.0, 0.0};

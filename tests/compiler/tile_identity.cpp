@@ -44,7 +44,7 @@ TEST_CASE("programs of one hash have one identity, whatever they are called") {
         for (int64_t rows : {8, 16})
             for (int64_t lanes : {0, 8}) {
                 KnobsByStage stages;
-                if (lanes) stages[algorithm.stages.back().name].vector = {{"N", lanes}};
+                if (lanes) stages[algorithm.stages().back().name].vector = {{"N", lanes}};
                 all.push_back(lower(bind_extents(algorithm, {{"M", rows}, {"N", 64}}), stages, target_named(target)));
                 all.push_back(all.back());
                 all.back().name = "other";

@@ -34,8 +34,8 @@ TEST_CASE("a kernel that computes something else is found out") {
     PreparedKernel p = prepared("cumulative_sum");
     const LoadedKernels kernel(link_kernel(p, {}, folder), p);
     Algorithm twice = p.bound;
-    std::get<Scan>(twice.stages[0].body).inputs[0] =
-        std::get<Scan>(twice.stages[0].body).inputs[0] + std::get<Scan>(twice.stages[0].body).inputs[0];
+    std::get<Scan>(twice.stages()[0].body).inputs[0] =
+        std::get<Scan>(twice.stages()[0].body).inputs[0] + std::get<Scan>(twice.stages()[0].body).inputs[0];
 
     PreparedKernel other = p;
     other.kernel.variants[0].program = lower(twice, {}, p.target);

@@ -39,10 +39,10 @@ Algorithm net() {
                  {"bias", DType::f32, {"B"}, Role::input, {}},
                  {"back", DType::f32, {"B", "C"}, Role::input, {}},
                  {"offset", DType::f32, {"C"}, Role::input, {}}};
-    a.calls = {
+    a.steps = {
         call_of("up", test::sample_algorithm(), {{"M", "A"}, {"N", "B"}, {"K", "C"}}, {{"x", "in"}, {"w", "wt"}, {"b", "bias"}}),
-        call_of("down", test::sample_algorithm(), {{"M", "A"}, {"N", "C"}, {"K", "B"}}, {{"x", "up.p"}, {"w", "back"}, {"b", "offset"}})};
-    a.stages = {{"z", {"A", "C"}, Map{at("down.p", {"A", "C"})}}};
+        call_of("down", test::sample_algorithm(), {{"M", "A"}, {"N", "C"}, {"K", "B"}}, {{"x", "up.p"}, {"w", "back"}, {"b", "offset"}}),
+        Stage{"z", {"A", "C"}, Map{at("down.p", {"A", "C"})}}};
     a.outputs = {"z"};
     return a;
 }
@@ -51,9 +51,9 @@ Algorithm net() {
 Algorithm nest() {
     Algorithm a = net();
     a.name = "nest";
-    a.calls = {call_of("net", net(), {{"A", "A"}, {"B", "B"}, {"C", "C"}},
-                       {{"in", "in"}, {"wt", "wt"}, {"bias", "bias"}, {"back", "back"}, {"offset", "offset"}})};
-    a.stages = {{"z", {"A", "C"}, Map{at("net.z", {"A", "C"})}}};
+    a.steps = {call_of("net", net(), {{"A", "A"}, {"B", "B"}, {"C", "C"}},
+                       {{"in", "in"}, {"wt", "wt"}, {"bias", "bias"}, {"back", "back"}, {"offset", "offset"}}),
+               Stage{"z", {"A", "C"}, Map{at("net.z", {"A", "C"})}}};
     return a;
 }
 

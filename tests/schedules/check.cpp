@@ -24,7 +24,7 @@ Algorithm caller() {
     call.callee = std::make_shared<const Algorithm>(test::sample_algorithm());
     for (const char *name : {"M", "N", "K"}) call.dims[name] = name;
     for (const char *name : {"x", "w", "b"}) call.tensors[name] = name;
-    a.calls = {call};
+    a.steps.insert(a.steps.begin(), call);
     return a;
 }
 
@@ -53,8 +53,8 @@ TEST_CASE("another algorithm, or another surface: the words name both") {
                      " of 'linear'; got sha256:00: stages, tensors or dims were renamed",
                  "remove the field."});
     Algorithm renamed = a;
-    renamed.stages[1].name = "z";
-    renamed.stages[2].body = Scan{sum_monoid(DType::f32), "N", true, {load("z", DType::f32, {variable("M"), variable("N")})}};
+    renamed.stages()[1].name = "z";
+    renamed.stages()[2].body = Scan{sum_monoid(DType::f32), "N", true, {load("z", DType::f32, {variable("M"), variable("N")})}};
     check_words([&] { declared(start.for_algorithm("linear", surface_hash(a)), renamed); }, {"error[schedule.surface]"});
 }
 

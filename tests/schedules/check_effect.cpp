@@ -68,7 +68,7 @@ TEST_CASE("a layout of what the caller lays out: the words") {
             "a layout would change nothing. Delete it (null).");
     Algorithm a = test::sample_algorithm();
     a.tensors.push_back({"cache", DType::f32, {"M", "N"}, Role::state, {}});
-    a.stages[1].body = Map({"cache", {variable("M"), variable("N")}}, constant(DType::f32, 0));
+    a.stages()[1].body = Map({"cache", {variable("M"), variable("N")}}, constant(DType::f32, 0));
     refused("y", none.layout({"N", "M"}),
             "linear.y writes the state 'cache', which its caller lays out, and a layout would change nothing.", a);
 }
@@ -79,7 +79,7 @@ TEST_CASE("knobs of stages without loops of their own: the words") {
             "own, and 'block' would change nothing. Delete it (null).");
     refused("acc", place("inline").layout({"N", "M"}), "at /stages/acc/layout: linear.acc is inlined");
     Algorithm a = test::sample_algorithm();
-    std::get<Reduce>(a.stages[0].body).at = {variable("K"), variable("K")};
+    std::get<Reduce>(a.stages()[0].body).at = {variable("K"), variable("K")};
     refused("acc", none.parallel({"M"}),
             "at /stages/acc/parallel: linear.acc computes the position along 'M', and 'M' has no loop but over parts of the result that "
             "iterations own (block). Delete it (null).",

@@ -12,10 +12,10 @@ Algorithm pieces() {
     for (const char *name : {"M", "N", "N.o", "N.i", "N.o2", "N.i2", "N.i2.o", "layer.o2"}) a.dims.push_back(symbolic_dim(name));
     const Monoid sum = sum_monoid(DType::f32);
     const Expr x = constant(DType::f32, 1);
-    a.stages.push_back({"s", {"M", "N.o2"}, Reduce{sum, {"N.i2"}, {x}, {}, {}}});
-    a.stages.push_back({"t", {"M", "N.o"}, Reduce{sum, {"N.i"}, {x}, {}, {}}});
-    a.stages.push_back({"y", {"M"}, Reduce{sum, {"N.o2"}, {load("s", DType::f32, {variable("M"), variable("N.o2")})}, {}, {}}});
-    a.stages.push_back({"z", {"M", "layer.o2"}, Map{x}});
+    a.steps.push_back(Stage{"s", {"M", "N.o2"}, Reduce{sum, {"N.i2"}, {x}, {}, {}}});
+    a.steps.push_back(Stage{"t", {"M", "N.o"}, Reduce{sum, {"N.i"}, {x}, {}, {}}});
+    a.steps.push_back(Stage{"y", {"M"}, Reduce{sum, {"N.o2"}, {load("s", DType::f32, {variable("M"), variable("N.o2")})}, {}, {}}});
+    a.steps.push_back(Stage{"z", {"M", "layer.o2"}, Map{x}});
     return a;
 }
 

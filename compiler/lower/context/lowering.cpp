@@ -20,7 +20,7 @@ static InPlaceFold in_place_fold(const Stage &stage, const StageFacts &facts) {
 Lowering::Lowering(const Algorithm &a, const KnobsByStage &knobs, std::shared_ptr<const Mapping> m, bool borders)
     : algorithm(a), stated(knobs), mapping(std::move(m)), tells_borders(borders) {
     const std::set<std::string> read = tensors_read(a);
-    for (const Stage &stage : a.stages) {
+    for (const Stage &stage : a.stages()) {
         const StageFacts &own = stages[&stage] = facts_of(stage, read);
         for (const Tensor &tensor : own.results) producers.emplace(tensor.name, &stage);
         const std::optional<Place> &place = this->knobs(stage.name).place;

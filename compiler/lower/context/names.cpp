@@ -5,7 +5,7 @@ namespace tessera {
 Names::Names(const Algorithm &algorithm) {
     for (const Dim &d : algorithm.dims) taken_.insert(d.name);
     for (const Tensor &tensor : algorithm.tensors) taken_.insert(tensor.name);
-    for (const Stage &stage : algorithm.stages) {
+    for (const Stage &stage : algorithm.stages()) {
         taken_.insert(stage.name);
         for (const Tensor &tensor : results_of(stage)) taken_.insert(tensor.name);
     }

@@ -130,7 +130,7 @@ void check_order_beside(const Lowering &lowering, const StageNest &nest, const s
     if (all.empty()) return;
     const Stage *host = lowering.algorithm.find_stage(nest.stage->name);
     std::vector<Turn> everything;
-    for (const Stage &stage : lowering.algorithm.stages) {
+    for (const Stage &stage : lowering.algorithm.stages()) {
         auto owned = std::find_if(all.begin(), all.end(), [&](const Owned &o) { return o.stage == &stage; });
         if (owned != all.end()) everything.push_back({&stage, &*owned, owned->position, false});
         else if (&stage == host) everything.push_back({host, nullptr, nest.loops.size(), false});

@@ -31,7 +31,7 @@ static std::vector<const Stage *> scans_along(const Lowering &lowering, const Cu
     if (at.fold.begins_carries || std::any_of(loops.begin(), here, is_along)) return {};
     const auto end = static_cast<size_t>(std::find_if_not(here, loops.end(), is_along) - loops.begin());
     std::vector<const Stage *> scans;
-    for (const Stage &stage : lowering.algorithm.stages) {
+    for (const Stage &stage : lowering.algorithm.stages()) {
         const Knobs &k = lowering.knobs(stage.name);
         if (!std::holds_alternative<Scan>(stage.body) || !k.place) continue;
         for (size_t i = at.position; i < end; i++)

@@ -83,7 +83,7 @@ void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage
 }
 
 Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope) {
-    const std::vector<Stage> &stages = lowering.algorithm.stages;
+    const auto stages = lowering.algorithm.stages();
     Regions needed;
     Pieces pieces = at.pieces;
     for (const auto &[dim, runs] : at.runs) pieces[dim] = whole(lowering, scope, dim, pieces);

@@ -13,7 +13,7 @@
 namespace tessera {
 
 bool has_producers(const Lowering &lowering, const Cursor &at) {
-    for (const Stage &stage : lowering.algorithm.stages) {
+    for (const Stage &stage : lowering.algorithm.stages()) {
         const Knobs &k = lowering.knobs(stage.name);
         for (size_t i = at.position; k.place && i < at.nest->loops.size(); i++)
             if (is_demanded_at(*k.place, *at.nest, i) || is_owned_at(*k.place, *at.nest, i)) return true;
@@ -109,7 +109,7 @@ Built with_placed(const Lowering &lowering, const Cursor &at, const Scope &scope
     for (const Owned &owned : all)
         if (owned.position == at.position) (owned.comes_first ? first : last).push_back(owned);
     std::vector<const Stage *> demanded;
-    for (const Stage &stage : lowering.algorithm.stages) {
+    for (const Stage &stage : lowering.algorithm.stages()) {
         const Knobs &k = lowering.knobs(stage.name);
         if (k.place && is_demanded_at(*k.place, *at.nest, at.position)) demanded.push_back(&stage);
     }
