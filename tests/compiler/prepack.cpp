@@ -346,10 +346,10 @@ TEST_CASE("a library for several targets packs for the one that runs, and refuse
     CHECK_THAT(
         header,
         Catch::Contains(
-            "int matmul(const TessTensorDesc *x, const TessTensorDesc *w_packed, const TessTensorDesc *y, const TessContext *context);"));
+            "int32_t matmul(const TessTensor *x, const TessTensor *w_packed, const TessTensor *y, const TessContext *context);"));
     CHECK_THAT(header,
-               Catch::Contains("int matmul_pack_w(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *context);"));
-    CHECK_THAT(header, Catch::Contains("int matmul_pack_w_size(const TessTensorDesc *w, const TessContext *context, uint64_t *bytes);"));
+               Catch::Contains("int32_t matmul_pack_w(const TessTensor *w, const TessTensor *w_packed, const TessContext *context);"));
+    CHECK_THAT(header, Catch::Contains("int32_t matmul_pack_w_size(const TessTensor *w, const TessContext *context, uint64_t *bytes);"));
     CHECK_THAT(header, Catch::Contains("w_packed: bytes (tess_packed), 'w', f32 [K, N], packed as N/32, K, N%32, hash 0x"));
     CHECK_THAT(header, Catch::Contains(" for avx512; N/16, K, N%16, hash 0x"));
     CHECK_THAT(header, Catch::Contains("Data pointers may be null, but not that of a packed operand, whose header is read."));

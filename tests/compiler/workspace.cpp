@@ -49,7 +49,7 @@ static void check(const Target &target, const Build &build) {
                                                      {{"M", 0}, {"K", TESS_MAX_ELEMENTS / 24}, {"N", 24}}}) {
         room = code.workspace(p, shape);
         char words[200];
-        tess_status_message(room.status, nullptr, words, sizeof words);
+        tess_status_message(room.status, nullptr, nullptr, words, sizeof words);
         CHECK(std::string(words) == "a buffer of the workspace would have more than 2147418111 elements; compute a part at a time");
         CHECK(room.bytes == 0);
     }

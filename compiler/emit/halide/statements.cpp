@@ -53,7 +53,7 @@ static void keep_names_from_halide(const TileProgram &program) {
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s)
-        : program(p), around(s), spec(spec_of(p, 0)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
+        : program(p), around(s), spec(spec_of(p)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
@@ -140,7 +140,7 @@ private:
             in_task = outer;
             // Not the variable: a task would capture the one of the function that starts it.
             HExpr context = Call::make(H::Handle(), Call::get_user_context, {}, Call::Intrinsic);
-            HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
+            HExpr worker = Call::make(H::Int(32), "tess_abi2_worker", {context}, Call::Extern);
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
         case LoopKind::block:
@@ -187,7 +187,7 @@ private:
     // memory begins `shared` bytes into the workspace and each worker's `worker` bytes into that worker's part.
     Stmt emit(const Invoke &invoke) {
         const Surroundings::Invoked &callee = around.programs.at(invoke.program);
-        std::vector<int64_t> own = spec_of(*callee.program, 0);
+        std::vector<int64_t> own = spec_of(*callee.program);
         std::string frame = unique_name("callee_frame");
         std::vector<Stmt> body;
         auto write = [&](int64_t slot, const HExpr &value) {
@@ -281,7 +281,7 @@ static HExpr parameter_value(DType type, const HExpr &word) {
 }
 
 Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_only) {
-    std::vector<int64_t> spec = spec_of(program, 0);
+    std::vector<int64_t> spec = spec_of(program);
     Stmt body = inside;
     if (!extents_only) {
         for (size_t t = program.arguments.size(); t-- > 0;) {
