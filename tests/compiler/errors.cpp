@@ -7,8 +7,8 @@
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/spec.h"
-#include "runtime/kernel.h"
 #include "compiler/lower/lower.h"
+#include "runtime/kernel.h"
 #include "tests/compiler/harness.h"
 #include "tests/support/words.h"
 

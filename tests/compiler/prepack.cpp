@@ -1,6 +1,6 @@
 // Operands packed ahead of time: the same bits as without, in every layout and at every shape; what is refused.
-#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/emit/spec.h"
 
 #include <catch2/catch.hpp>
 
@@ -343,10 +343,9 @@ TEST_CASE("a library for several targets packs for the one that runs, and refuse
         panel /= 2;
     }
     const std::string header = header_of("kernels", all);
-    CHECK_THAT(
-        header,
-        Catch::Contains(
-            "int32_t matmul(const TessTensor *x, const TessTensor *w_packed, const TessTensor *y, const TessContext *context);"));
+    CHECK_THAT(header,
+               Catch::Contains(
+                   "int32_t matmul(const TessTensor *x, const TessTensor *w_packed, const TessTensor *y, const TessContext *context);"));
     CHECK_THAT(header,
                Catch::Contains("int32_t matmul_pack_w(const TessTensor *w, const TessTensor *w_packed, const TessContext *context);"));
     CHECK_THAT(header, Catch::Contains("int32_t matmul_pack_w_size(const TessTensor *w, const TessContext *context, uint64_t *bytes);"));
