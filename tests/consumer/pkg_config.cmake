@@ -29,7 +29,8 @@ if(EXISTS "${OPENCL}")
     mkdir opencl
     "$generator" generate matmul --name product --target opencl --quiet --out opencl
     "$generator" generate softmax --name row_softmax --target opencl --quiet --out opencl
-    for kernel in product row_softmax; do
+    for kernel in product row_softmax
+    do
       eval "\"$CC\" -std=c99 -O1 -c -o opencl/$kernel.o opencl/$kernel.c $("$PKG_CONFIG" --cflags tessera)"
     done
     eval "\"$CC\" -std=c99 -O1 -c -o opencl/opencl.o $("$PKG_CONFIG" --variable=gpu tessera)/opencl.c $("$PKG_CONFIG" --cflags tessera)"
