@@ -70,7 +70,6 @@ int32_t tess_cuda2_launch(TessGpuRun *run, const char *name, int64_t blocks, int
     arguments[at++] = &frame[tess_frame_workspace(run->spec)];
     if (run->program->constants != NULL) arguments[at++] = &constants;
     for (i = 0; i < count; ++i) arguments[at++] = &numbers[i];
-    ++run->launches;
     return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, run->stream, arguments, NULL) == CUDA_SUCCESS
                ? TESS_OK
                : fault(TESS_GPU_LAUNCH);

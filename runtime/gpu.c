@@ -7,7 +7,6 @@ void tess_gpu2_start(TessGpuRun *run, const TessGpuProgram *program, const int64
     run->context = call->context;
     run->loaded = NULL;
     run->stream = run->context != NULL ? run->context->stream : NULL;
-    run->launches = 0;
     run->in_order = 1;
 }
 

@@ -39,7 +39,6 @@ typedef struct TessGpuRun {
     const TessContext *context;  /**< the call's, or null */
     const TessGpuLoaded *loaded; /**< null where begin failed */
     void *stream;
-    int32_t launches; /**< so far */
     int32_t in_order; /**< 0: the stream may do later work first */
 } TessGpuRun;
 

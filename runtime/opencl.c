@@ -98,7 +98,6 @@ int32_t tess_opencl2_launch(TessGpuRun *run, const char *name, int64_t blocks, i
     if (error == CL_SUCCESS && !wait_in_queue(run)) error = CL_INVALID_COMMAND_QUEUE;
     if (error == CL_SUCCESS) error = clEnqueueNDRangeKernel(run->stream, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     clReleaseKernel(kernel);
-    ++run->launches;
     return error == CL_SUCCESS ? TESS_OK : fault(TESS_GPU_LAUNCH);
 }
 
