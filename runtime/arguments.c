@@ -2,40 +2,63 @@
 
 #include "runtime/packed.h"
 
-static int dim_fault(const TessBinding *b, int64_t dim, int kind, int64_t detail) {
-    const int place = b->carrier[dim];
-    return place < 0 ? tess_abi1_fault(kind, -1, -1, detail) : tess_abi1_fault(kind, place / 16, place % 16 - 1, detail);
+/* More of anything than a kernel has. */
+enum { MANY = 1 << 16, MANY_WORDS = 1 << 24, LARGEST_STRUCT = 1 << 16 };
+
+static int32_t dim_fault(const TessBinding *b, int64_t dim, int32_t kind, int64_t expected) {
+    const int64_t place = b->carrier[dim];
+    return place < 0 ? tess_abi2_fault(b->fault, kind, -1, -1, expected, b->frame[dim])
+                     : tess_abi2_fault(b->fault, kind, place / 16, place % 16, expected, b->frame[dim]);
 }
 
-static int is_kernel(const int64_t *spec) {
-    return spec != NULL && (spec[TESS_SPEC_VERSION] == TESS_SPEC_ABI1 || spec[TESS_SPEC_VERSION] == TESS_SPEC_PACKED) &&
-           spec[TESS_SPEC_N_DIMS] >= 0 && spec[TESS_SPEC_N_DIMS] <= TESS_MAX_DIMS && spec[TESS_SPEC_N_TENSORS] >= 0 &&
-           spec[TESS_SPEC_N_TENSORS] <= TESS_MAX_TENSORS && spec[TESS_SPEC_N_PARAMETERS] >= 0 &&
-           spec[TESS_SPEC_N_PARAMETERS] <= TESS_MAX_PARAMETERS;
+static int32_t kernel_fault(const TessBinding *b) { return tess_abi2_plain_fault(b->fault, TESS_KERNEL, -1); }
+
+int tess_abi2_is_kernel(const int64_t *spec) {
+    int64_t counts;
+    if (spec == NULL || spec[TESS_SPEC_VERSION] != TESS_SPEC_ABI2) return 0;
+    counts = spec[TESS_SPEC_N_DIMS] | spec[TESS_SPEC_N_TENSORS] | spec[TESS_SPEC_N_PARAMETERS] | spec[TESS_SPEC_N_CODE] |
+             spec[TESS_SPEC_N_LAYOUTS] | spec[TESS_SPEC_N_PACKED];
+    return counts >= 0 && counts < 2 * MANY && spec[TESS_SPEC_FRAME_WORDS] >= TESS_TAIL_WORDS && spec[TESS_SPEC_FRAME_WORDS] <= MANY_WORDS;
 }
 
-static int check_descriptors(const TessBinding *b) {
+/* A host kernel takes what CUDA has pinned as well. */
+static int is_there(TessDevice tensor, TessDevice kernel) {
+    if (kernel.type == TESS_HOST) return tensor.type == TESS_HOST || tensor.type == TESS_CUDA_HOST;
+    return tensor.type == kernel.type && tensor.id == kernel.id;
+}
+
+static int32_t check_descriptors(const TessBinding *b) {
     const int64_t tensors = b->spec[TESS_SPEC_N_TENSORS];
-    int64_t t;
+    int64_t t, packed = 0;
     for (t = 0; t < tensors; ++t) {
         const int64_t *record = tess_spec_tensor(b->spec, t);
-        const TessTensorDesc *arg = b->args == NULL ? NULL : b->args[t];
+        const TessTensor *arg = b->args == NULL ? NULL : b->args[t];
         const int64_t rank = record[TESS_SPEC_TENSOR_RANK], dtype = record[TESS_SPEC_TENSOR_DTYPE];
         int64_t axis;
-        if (rank < 0 || rank > TESS_MAX_RANK) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
-        if (tess_abi1_is_packed(b, t)) {
-            const int status = tess_abi1_check_packed(b, t);
+        if (rank < 0 || rank > TESS_MAX_RANK) return kernel_fault(b);
+        b->tensors[t].packed = -1;
+        if ((record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_PACKED) != 0) {
+            int32_t status;
+            if (packed == b->spec[TESS_SPEC_N_PACKED]) return kernel_fault(b);
+            b->tensors[t].packed = (int32_t)packed++;
+            status = tess_abi2_check_packed(b, t);
             if (status != TESS_OK) return status;
             continue;
         }
-        if (arg == NULL) return tess_abi1_fault(TESS_NULL_ARGUMENT, t, -1, -1);
-        if (arg->rank != rank) return tess_abi1_fault(TESS_RANK, t, -1, rank);
-        if (arg->dtype != dtype) return tess_abi1_fault(TESS_DTYPE, t, -1, dtype);
-        if (arg->device != TESS_HOST) return tess_abi1_fault(TESS_DEVICE, t, -1, -1);
-        if (arg->reserved != 0) return tess_abi1_fault(TESS_RESERVED, t, -1, -1);
+        if (arg == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_ARGUMENT, t);
+        if (arg->rank != rank) return tess_abi2_fault(b->fault, TESS_RANK, t, -1, rank, arg->rank);
+        if ((arg->type.code | arg->type.bits << 8) != dtype)
+            return tess_abi2_fault(b->fault, TESS_DTYPE, t, -1, dtype, arg->type.code | arg->type.bits << 8);
+        if (arg->type.lanes != 1) return tess_abi2_fault(b->fault, TESS_LANES, t, -1, 1, arg->type.lanes);
+        if (!is_there(arg->device, b->plan->device))
+            return arg->device.type == b->plan->device.type
+                       ? tess_abi2_fault(b->fault, TESS_DEVICE_ID, t, -1, b->plan->device.id, arg->device.id)
+                       : tess_abi2_fault(b->fault, TESS_DEVICE, t, -1, b->plan->device.type, arg->device.type);
+        if (arg->extents == NULL && rank > 0) return tess_abi2_plain_fault(b->fault, TESS_NULL_EXTENTS, t);
         for (axis = 0; axis < rank; ++axis) {
-            if (arg->extents[axis] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, t, axis, -1);
-            if (arg->extents[axis] > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
+            if (arg->extents[axis] < 0) return tess_abi2_fault(b->fault, TESS_EXTENT_NEGATIVE, t, axis, 0, arg->extents[axis]);
+            if (arg->extents[axis] > TESS_MAX_ELEMENTS)
+                return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, arg->extents[axis]);
         }
     }
     return TESS_OK;
@@ -43,7 +66,7 @@ static int check_descriptors(const TessBinding *b) {
 
 /* Every dim gets the extent of the first axis that carries it; a fixed one has its extent from
  * the start. */
-static int bind_dims(TessBinding *b) {
+static int32_t bind_dims(TessBinding *b) {
     const int64_t dims = b->spec[TESS_SPEC_N_DIMS];
     const int64_t tensors = b->spec[TESS_SPEC_N_TENSORS];
     int64_t d, t, axis;
@@ -53,39 +76,47 @@ static int bind_dims(TessBinding *b) {
     }
     for (t = 0; t < tensors; ++t) {
         const int64_t *record = tess_spec_tensor(b->spec, t);
-        const int packed = tess_abi1_is_packed(b, t);
+        const int packed = b->tensors[t].packed >= 0;
         if (packed && record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT) continue;
         for (axis = 0; axis < record[TESS_SPEC_TENSOR_RANK]; ++axis) {
-            const int64_t extent = packed ? tess_abi1_packed_extent(b, t, axis) : b->args[t]->extents[axis];
+            const int64_t extent = packed ? tess_abi2_packed_extent(b, t, axis) : b->args[t]->extents[axis];
             d = record[TESS_SPEC_TENSOR_AXES + axis];
-            if (d < 0 || d >= dims) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+            if (d < 0 || d >= dims) return kernel_fault(b);
             if (b->frame[d] < 0) b->frame[d] = extent;
             if (extent != b->frame[d]) {
-                if (tess_spec_dim(b->spec, d)[TESS_SPEC_DIM_FIXED] >= 0) return tess_abi1_fault(TESS_EXTENT_FIXED, t, axis, b->frame[d]);
-                return tess_abi1_fault(TESS_EXTENT_MISMATCH, t, axis, b->carrier[d]);
+                if (tess_spec_dim(b->spec, d)[TESS_SPEC_DIM_FIXED] >= 0)
+                    return tess_abi2_fault(b->fault, TESS_EXTENT_FIXED, t, axis, b->frame[d], extent);
+                tess_abi2_fault(b->fault, TESS_EXTENT_MISMATCH, t, axis, b->frame[d], extent);
+                b->fault->other_argument = (int32_t)(b->carrier[d] / 16);
+                b->fault->other_dimension = (int32_t)(b->carrier[d] % 16);
+                return tess_abi2_status(TESS_EXTENT_MISMATCH, (int32_t)t);
             }
-            if (b->carrier[d] < 0) b->carrier[d] = (int16_t)tess_abi1_place((int)t, (int)axis);
+            if (b->carrier[d] < 0) b->carrier[d] = t * 16 + axis;
         }
     }
     return TESS_OK;
 }
 
-static int check_constraints(TessBinding *b) {
+static int32_t check_constraints(TessBinding *b) {
     const int64_t dims = b->spec[TESS_SPEC_N_DIMS];
     int64_t d;
     for (d = 0; d < dims; ++d) {
         const int64_t *record = tess_spec_dim(b->spec, d);
         const int64_t min = record[TESS_SPEC_DIM_MIN], max = record[TESS_SPEC_DIM_MAX];
         const int64_t factor = record[TESS_SPEC_DIM_MULTIPLE_OF], other = record[TESS_SPEC_DIM_EQUAL_TO];
-        if (other >= dims) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+        if (other >= dims) return kernel_fault(b);
         if (b->frame[d] < 0 && other >= 0) b->frame[d] = b->frame[other];
-        if (b->frame[d] < 0) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+        if (b->frame[d] < 0) return kernel_fault(b);
         if (b->frame[d] < min) return dim_fault(b, d, TESS_EXTENT_MIN, min);
         if (max >= 0 && b->frame[d] > max) return dim_fault(b, d, TESS_EXTENT_MAX, max);
         if (factor > 1 && b->frame[d] % factor != 0) return dim_fault(b, d, TESS_EXTENT_MULTIPLE, factor);
         if (other >= 0 && b->frame[other] >= 0 && b->frame[d] != b->frame[other]) {
-            return b->carrier[other] >= 0 ? dim_fault(b, d, TESS_EXTENT_MISMATCH, b->carrier[other])
-                                          : dim_fault(b, d, TESS_EXTENT_FIXED, b->frame[other]);
+            int32_t status;
+            if (b->carrier[other] < 0) return dim_fault(b, d, TESS_EXTENT_FIXED, b->frame[other]);
+            status = dim_fault(b, d, TESS_EXTENT_MISMATCH, b->frame[other]);
+            b->fault->other_argument = (int32_t)(b->carrier[other] / 16);
+            b->fault->other_dimension = (int32_t)(b->carrier[other] % 16);
+            return status;
         }
     }
     return TESS_OK;
@@ -114,113 +145,142 @@ static int overlaps_itself(int64_t rank, const int64_t *extents, const int64_t *
     return 0;
 }
 
-/* Checks the strides of tensor t, writes them to its slots, and finds its span (without the
- * data pointer). */
-static int bind_strides(TessBinding *b, int64_t t, int64_t slot) {
+/* Checks the strides of tensor t, writes them to its slots, and finds which bytes it touches. */
+static int32_t bind_strides(TessBinding *b, int64_t t) {
     const int64_t *record = tess_spec_tensor(b->spec, t);
-    const TessTensorDesc *arg = b->args[t];
+    const TessTensor *arg = b->args[t];
+    TessPlanTensor *tensor = &b->tensors[t];
+    int64_t *slots = b->frame + tensor->slot + 1;
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK], last = rank - 1;
-    const uint64_t size = tess_dtype_size(arg->dtype);
+    const uint64_t size = tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
+    const int64_t *strides = arg->strides;
     int64_t elements = 1, below = 0, above = 0, axis;
     for (axis = 0; axis < rank; ++axis) {
         if (arg->extents[axis] == 0) elements = 0;
-        b->frame[slot + axis] = axis == last;
+        slots[axis] = axis == last;
     }
-    b->spans[t].begin = 0;
-    b->spans[t].bytes = 0;
+    tensor->begin = tensor->first;
+    tensor->bytes = 0;
     if (elements == 0) return TESS_OK;
-    for (axis = 0; axis < rank; ++axis) {
-        const int64_t extent = arg->extents[axis], stride = arg->strides[axis];
-        if (extent == 1) continue;
-        if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0) {
-            return tess_abi1_fault(TESS_STRIDE_LAST, t, axis, -1);
+    if (strides == NULL) {
+        for (axis = last; axis >= 0; --axis) {
+            if (arg->extents[axis] > 1) slots[axis] = elements;
+            elements *= arg->extents[axis];
+            if (elements > TESS_MAX_ELEMENTS) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
         }
-        if (axis == last && stride < 0) return tess_abi1_fault(TESS_STRIDE_NEGATIVE, t, axis, -1);
-        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
+        tensor->bytes = (uint64_t)elements * size;
+        return TESS_OK;
+    }
+    for (axis = 0; axis < rank; ++axis) {
+        const int64_t extent = arg->extents[axis], stride = strides[axis];
+        if (extent == 1) continue;
+        if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0)
+            return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, t, axis, 1, stride);
+        if (axis == last && stride < 0) return tess_abi2_fault(b->fault, TESS_STRIDE_NEGATIVE, t, axis, 0, stride);
+        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS)
+            return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
         elements *= extent;
         if (stride < 0) below -= stride * (extent - 1);
         if (stride > 0) above += stride * (extent - 1);
-        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, t, axis, -1);
-        b->frame[slot + axis] = stride;
+        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS)
+            return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
+        slots[axis] = stride;
     }
-    if (record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT && overlaps_itself(rank, arg->extents, arg->strides)) {
-        return tess_abi1_fault(TESS_SELF_OVERLAP, t, -1, -1);
-    }
-    b->spans[t].begin = 0u - (uint64_t)below * size;
-    b->spans[t].bytes = (uint64_t)(below + above + 1) * size;
+    if (tensor->written && overlaps_itself(rank, arg->extents, strides)) return tess_abi2_plain_fault(b->fault, TESS_SELF_OVERLAP, t);
+    tensor->begin = tensor->first - (uint64_t)below * size;
+    tensor->bytes = (uint64_t)(below + above + 1) * size;
     return TESS_OK;
 }
 
-/* The features that the call may use. An older application's context ends before the field. */
+/* What a plan must know of a tensor that is not packed. */
+static int32_t bind_tensor(TessBinding *b, int64_t t) {
+    const TessTensor *arg = b->args[t];
+    TessPlanTensor *tensor = &b->tensors[t];
+    const uint64_t size = tess_dtype_size((int32_t)tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_DTYPE]);
+    int32_t status;
+    tensor->data = (uintptr_t)arg->data;
+    tensor->first = arg->byte_offset;
+    tensor->mask = (uint32_t)size - 1;
+    status = bind_strides(b, t);
+    if (status != TESS_OK || b->plan->device.type != TESS_OPENCL) return status;
+    /* A memory object has no address: what counts is within it. */
+    if (tensor->bytes != 0 && (arg->byte_offset & (size - 1)) != 0)
+        return tess_abi2_fault(b->fault, TESS_MISALIGNED, t, -1, (int64_t)size, TESS_NO_NUMBER);
+    b->frame[tess_frame_offset(b->spec, t)] = (int64_t)arg->byte_offset;
+    tensor->first = 0;
+    tensor->mask = 0;
+    return TESS_OK;
+}
+
 static uint64_t features_left(const TessContext *context) {
     const uint64_t have = tess_cpu_features();
-    const size_t end = offsetof(TessContext, features_off) + sizeof context->features_off;
-    return context != NULL && context->size >= end ? have & ~context->features_off : have;
+    return context != NULL && context->size >= sizeof(TessContext) ? have & ~context->features_off : have;
 }
 
-static int check_context(const TessContext *context) {
+int32_t tess_abi2_check_features(uint64_t required, uint64_t have, TessFault *fault) {
+    const uint64_t missing = required & ~have;
+    int bit = 0;
+    if (missing == 0) return TESS_OK;
+    while ((missing >> bit & 1u) == 0) ++bit;
+    return tess_abi2_fault(fault, TESS_CPU, -1, -1, bit, TESS_NO_NUMBER);
+}
+
+/* Whether the bytes of a struct that this library does not know of are 0. */
+static int is_known(const void *object, size_t known, uint32_t size) {
+    const unsigned char *at = object;
+    if (size > LARGEST_STRUCT) return 0;
+    for (; known < size; ++known)
+        if (at[known] != 0) return 0;
+    return 1;
+}
+
+int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault) {
+    const TessPool *pool;
     if (context == NULL) return TESS_OK;
-    if (context->size < offsetof(TessContext, features_off)) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_SIZE);
-    if (context->threads < 0) return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_THREADS);
-    if (context->pool != NULL && context->pool->parallel_for == NULL) {
-        return tess_abi1_fault(TESS_CONTEXT, -1, -1, TESS_CONTEXT_PARALLEL_FOR);
-    }
+    if (context->size < sizeof *context) return tess_abi2_fault(fault, TESS_CONTEXT_SIZE, -1, -1, (int64_t)sizeof *context, context->size);
+    if (context->fault != NULL && context->fault->size < sizeof *context->fault)
+        return tess_abi2_fault(fault, TESS_FAULT_SIZE, -1, -1, (int64_t)sizeof *context->fault, context->fault->size);
+    if (context->flags != 0 || context->reserved != 0 || !is_known(context, sizeof *context, context->size))
+        return tess_abi2_plain_fault(fault, TESS_CONTEXT_NEWER, -1);
+    if (context->threads < 0) return tess_abi2_fault(fault, TESS_CONTEXT_THREADS, -1, -1, 0, context->threads);
+    pool = context->pool;
+    if (pool == NULL) return TESS_OK;
+    if (pool->size < sizeof *pool) return tess_abi2_fault(fault, TESS_POOL_SIZE, -1, -1, (int64_t)sizeof *pool, pool->size);
+    if (pool->flags != 0 || !is_known(pool, sizeof *pool, pool->size)) return tess_abi2_plain_fault(fault, TESS_POOL_NEWER, -1);
+    return pool->parallel_for == NULL ? tess_abi2_plain_fault(fault, TESS_POOL_FUNCTION, -1) : TESS_OK;
+}
+
+/* Where the kernel runs. */
+static int32_t bind_device(TessBinding *b, const TessContext *context) {
+    TessDevice *device = &b->plan->device;
+    device->type = (int32_t)b->spec[TESS_SPEC_DEVICE];
+    device->id = 0;
+    if (context == NULL || context->device.type == 0) return TESS_OK;
+    if (!is_there(context->device, (TessDevice){device->type, context->device.id}))
+        return tess_abi2_fault(b->fault, TESS_DEVICE, -1, -1, device->type, context->device.type);
+    if (device->type != TESS_HOST) device->id = context->device.id;
     return TESS_OK;
 }
 
-int tess_abi1_bind(TessBinding *b, const int64_t *parameter_bits, const TessContext *context) {
-    int64_t t, slot, parameter;
-    uint64_t features;
-    int status;
-    if (!is_kernel(b->spec)) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
-    features = features_left(context);
-    b->features = features;
-    b->packed_bytes = -1;
-    status = tess_abi1_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], features);
-    if (status == TESS_OK) status = check_context(context);
+int32_t tess_abi2_bind(TessBinding *b, const TessContext *context) {
+    TessPlan *plan = b->plan;
+    int64_t t;
+    int32_t status;
+    plan->features = features_left(context);
+    plan->packed_bytes = -1;
+    status = tess_abi2_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], plan->features, b->fault);
+    if (status == TESS_OK) status = tess_abi2_check_context(context, b->fault);
+    if (status == TESS_OK) status = bind_device(b, context);
     if (status == TESS_OK) status = check_descriptors(b);
     if (status == TESS_OK) status = bind_dims(b);
     if (status == TESS_OK) status = check_constraints(b);
-    if (status != TESS_OK) return status;
-    slot = b->spec[TESS_SPEC_N_DIMS];
-    for (t = 0; t < b->spec[TESS_SPEC_N_TENSORS]; ++t) {
-        if (tess_abi1_is_packed(b, t)) {
-            status = tess_abi1_bind_packed(b, t, slot);
-        } else {
-            b->frame[slot] = (int64_t)(uintptr_t)b->args[t]->data;
-            status = bind_strides(b, t, slot + 1);
-        }
-        if (status != TESS_OK) return status;
-        slot += 1 + tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_RANK];
+    for (t = 0; t < plan->tensors && status == TESS_OK; ++t) {
+        const int64_t *record = tess_spec_tensor(b->spec, t);
+        TessPlanTensor *tensor = &b->tensors[t];
+        tensor->slot = (int32_t)record[TESS_SPEC_TENSOR_SLOT];
+        tensor->written = record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT;
+        status = tensor->packed >= 0 ? tess_abi2_bind_packed(b, t) : bind_tensor(b, t);
+        b->frame[tensor->slot] = (int64_t)(tensor->data + tensor->first);
     }
-    for (parameter = 0; parameter < b->spec[TESS_SPEC_N_PARAMETERS]; ++parameter) { b->frame[slot++] = parameter_bits[parameter]; }
-    b->tail = slot;
-    b->frame[slot] = 0;
-    b->frame[slot + TESS_TAIL_SHARED_BYTES] = 0;
-    b->frame[slot + TESS_TAIL_WORKER_BYTES] = 0;
-    b->frame[slot + TESS_TAIL_FEATURES] = (int64_t)features;
-    b->frame[slot + TESS_TAIL_WORKERS] = context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
-    return TESS_OK;
-}
-
-int tess_abi1_check_data(TessBinding *b) {
-    const int64_t tensors = b->spec[TESS_SPEC_N_TENSORS];
-    int64_t t, other;
-    for (t = 0; t < tensors; ++t) {
-        const uint64_t address = (uintptr_t)b->args[t]->data;
-        const uint64_t size = tess_dtype_size(b->args[t]->dtype);
-        if (b->spans[t].bytes == 0) continue;
-        if (address == 0) return tess_abi1_fault(TESS_NULL_DATA, t, -1, -1);
-        if ((address & (size - 1)) != 0) return tess_abi1_fault(TESS_MISALIGNED, t, -1, (int64_t)size);
-        b->spans[t].begin += address;
-    }
-    for (t = 0; t < tensors; ++t) {
-        if (tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_ROLE] == TESS_ROLE_INPUT) continue;
-        for (other = 0; other < tensors; ++other) {
-            if (other != t && tess_abi1_share_memory(b->spans[t], b->spans[other])) {
-                return tess_abi1_fault(TESS_OVERLAP, t, -1, tess_abi1_place((int)other, -1));
-            }
-        }
-    }
-    return TESS_OK;
+    return status;
 }

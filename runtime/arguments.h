@@ -1,17 +1,21 @@
-/** Arguments against the spec: what tess_abi1_run checks before it plans, and the frame that it
- *  fills on the way. For this library's own sources. */
+/** Arguments against the spec: what a call or a plan checks before anything runs, and the frame that is filled on the way. For this
+ *  library's own sources. */
 #ifndef TESSERA_ARGUMENTS_H
 #define TESSERA_ARGUMENTS_H
 
 #include "runtime/binding.h"
 
-/** Checks all but where the data is, given spec, args, frame and sizing; fills the frame (no workspace
- *  yet), the tail and the spans (relative to the data). Features come first: not even a kernel's
- *  plan may run without them. */
-int tess_abi1_bind(TessBinding *binding, const int64_t *parameter_bits, const TessContext *context);
+/** Whether this library can read the spec. */
+int tess_abi2_is_kernel(const int64_t *spec);
 
-/** Checks data pointers, alignment and overlap after tess_abi1_bind, and makes the spans
- *  absolute. */
-int tess_abi1_check_data(TessBinding *binding);
+/** Checks the context's own fields and those of its pool. */
+int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault);
+
+/** 0, or the status that names the first feature in `required` that `have` lacks. */
+int32_t tess_abi2_check_features(uint64_t required, uint64_t have, TessFault *fault);
+
+/** Checks all but where the data is; fills the plan's frame (no workspace and no parameters yet), its tensors and what a call must know.
+ *  Features come first: not even a kernel's plan may run without them. */
+int32_t tess_abi2_bind(TessBinding *binding, const TessContext *context);
 
 #endif

@@ -121,14 +121,6 @@ uint64_t tess_cpu_features(void) {
 
 const char *tess_cpu_feature_name(int bit) { return bit >= 0 && bit < TESS_CPU_FEATURE_COUNT ? features[bit].name : NULL; }
 
-int tess_abi1_check_features(uint64_t required, uint64_t have) {
-    const uint64_t missing = required & ~have;
-    int bit = 0;
-    if (missing == 0) return TESS_OK;
-    while ((missing >> bit & 1u) == 0) ++bit;
-    return tess_abi1_status(TESS_CPU, -1, -1, bit);
-}
-
 int32_t tess_cpu_count(void) {
     long count;
 #if defined(__linux__)

@@ -3,26 +3,25 @@
 
 #include "runtime/gpu.h"
 
-/* The device of this process: the first one, in its primary context, which CUDA's own runtime uses as well. */
+/* Devices in their primary contexts, which CUDA's own runtime uses as well. */
 static struct {
     pthread_mutex_t lock;
-    int opened; /* 1: `status` says with what result */
-    int status;
-    CUcontext context;
-} here = {PTHREAD_MUTEX_INITIALIZER, 0, 0, NULL};
+    CUcontext contexts[TESS_GPU_MAX_CONTEXTS]; /* null: not opened */
+} here = {PTHREAD_MUTEX_INITIALIZER, {NULL}};
 
-static int fault(int detail) { return tess_abi1_status(TESS_GPU, -1, -1, detail); }
+static int32_t fault(int32_t kind) { return tess_abi2_status(kind, -1); }
 
-static int open_device(void) {
+static int32_t open_device(int32_t number) {
     CUdevice device;
-    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS) return fault(TESS_GPU_NONE);
-    return cuDevicePrimaryCtxRetain(&here.context, device) == CUDA_SUCCESS ? TESS_OK : fault(TESS_GPU_NONE);
+    if (number < 0 || number >= TESS_GPU_MAX_CONTEXTS) return fault(TESS_GPU_NONE);
+    if (here.contexts[number] != NULL) return TESS_OK;
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, number) != CUDA_SUCCESS) return fault(TESS_GPU_NONE);
+    return cuDevicePrimaryCtxRetain(&here.contexts[number], device) == CUDA_SUCCESS ? TESS_OK : fault(TESS_GPU_NONE);
 }
 
-static int load(TessGpuProgram *program) {
+static int32_t load(TessGpuProgram *program, TessGpuLoaded *loaded, CUcontext context) {
     CUmodule module;
     CUdeviceptr constants = 0;
-    if (program->loaded != NULL) return TESS_OK;
     if (cuModuleLoadData(&module, program->image) != CUDA_SUCCESS) return fault(TESS_GPU_BUILD);
     if (program->constants != NULL && (cuMemAlloc(&constants, program->constant_bytes) != CUDA_SUCCESS ||
                                        cuMemcpyHtoD(constants, program->constants, program->constant_bytes) != CUDA_SUCCESS)) {
@@ -30,84 +29,63 @@ static int load(TessGpuProgram *program) {
         cuModuleUnload(module);
         return fault(TESS_GPU_MEMORY);
     }
-    program->loaded_constants = (void *)(uintptr_t)constants;
-    program->loaded = module;
+    loaded->constants = (void *)(uintptr_t)constants;
+    loaded->context = context;
+    loaded->program = module;
     return TESS_OK;
 }
 
-static CUdeviceptr pointer(void *buffer) { return (CUdeviceptr)(uintptr_t)buffer; }
-
-int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame) {
-    const int64_t tensors = spec[TESS_SPEC_N_TENSORS];
-    int64_t t;
-    int status;
-    tess_gpu1_start(run, program, spec, frame);
+int32_t tess_cuda2_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame, void *call) {
+    const int32_t number = ((const TessCall *)call)->device;
+    TessGpuLoaded *loaded = NULL;
+    int32_t status;
+    tess_gpu2_start(run, program, spec, frame, call);
     pthread_mutex_lock(&here.lock);
-    if (!here.opened) {
-        here.status = open_device();
-        here.opened = 1;
-    }
-    status = here.status;
-    if (status == TESS_OK && cuCtxPushCurrent(here.context) != CUDA_SUCCESS) status = fault(TESS_GPU_NONE);
+    status = open_device(number);
+    if (status == TESS_OK && cuCtxPushCurrent(here.contexts[number]) != CUDA_SUCCESS) status = fault(TESS_GPU_NONE);
     if (status == TESS_OK) {
-        status = load(program);
+        loaded = tess_gpu2_loaded(program, here.contexts[number], NULL);
+        if (loaded == NULL) status = fault(TESS_GPU_MEMORY);
+        else if (loaded->program == NULL) status = load(program, loaded, here.contexts[number]);
         if (status != TESS_OK) cuCtxPopCurrent(NULL);
     }
     pthread_mutex_unlock(&here.lock);
-    if (status != TESS_OK) {
-        run->spec = NULL;
-        return status;
-    }
-    for (t = 0; t <= tensors && status == TESS_OK; ++t) {
-        CUdeviceptr memory;
-        void *address;
-        uint64_t bytes;
-        tess_gpu1_memory(spec, frame, t, &address, &bytes);
-        if (bytes == 0) continue;
-        if (cuMemAlloc(&memory, bytes) != CUDA_SUCCESS) {
-            status = fault(TESS_GPU_MEMORY);
-            continue;
-        }
-        run->buffers[t] = (void *)(uintptr_t)memory;
-        if (t < tensors && cuMemcpyHtoD(memory, address, bytes) != CUDA_SUCCESS) status = fault(TESS_GPU_MEMORY);
-    }
+    if (status == TESS_OK) run->loaded = loaded;
     return status;
 }
 
-int tess_cuda1_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t threads, const int64_t *own, int32_t own_count) {
-    int64_t numbers[TESS_GPU_MAX_NUMBERS];
-    void *arguments[TESS_GPU_MAX_NUMBERS + TESS_MAX_TENSORS + 2];
-    int64_t memories = run->spec[TESS_SPEC_N_TENSORS] + 1;
-    void *constants = run->program->loaded_constants;
-    const int32_t count = tess_gpu1_numbers(run, own, own_count, numbers);
+int32_t tess_cuda2_launch(TessGpuRun *run, const char *name, int64_t blocks, int64_t threads, const int64_t *own, int32_t own_count) {
+    int64_t numbers[TESS_GPU_MAX_LAUNCH];
+    void *arguments[TESS_GPU_MAX_LAUNCH];
+    const int32_t count = tess_gpu2_numbers(run, own, own_count, numbers);
+    int64_t *frame = (int64_t *)(uintptr_t)run->frame; /* only read: CUDA wants pointers that may be written */
+    void *constants = run->loaded->constants;
     CUfunction function;
-    int64_t t;
+    int64_t t, at = 0;
     int32_t i;
     if (blocks <= 0) return TESS_OK;
-    if (count < 0) return tess_abi1_status(TESS_KERNEL, -1, -1, -1);
-    if (cuModuleGetFunction(&function, (CUmodule)run->program->loaded, name) != CUDA_SUCCESS) return fault(TESS_GPU_LAUNCH);
-    for (t = 0; t < memories; ++t) arguments[t] = &run->buffers[t];
-    if (run->program->constants != NULL) arguments[memories++] = &constants;
-    for (i = 0; i < count; ++i) arguments[memories + i] = &numbers[i];
-    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS
+    if (count < 0) return fault(TESS_KERNEL);
+    if (cuModuleGetFunction(&function, (CUmodule)run->loaded->program, name) != CUDA_SUCCESS) return fault(TESS_GPU_LAUNCH);
+    for (t = 0; t < run->spec[TESS_SPEC_N_TENSORS]; ++t) arguments[at++] = &frame[tess_frame_data(run->spec, t)];
+    arguments[at++] = &frame[tess_frame_workspace(run->spec)];
+    if (run->program->constants != NULL) arguments[at++] = &constants;
+    for (i = 0; i < count; ++i) arguments[at++] = &numbers[i];
+    return cuLaunchKernel(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, run->stream, arguments, NULL) == CUDA_SUCCESS
                ? TESS_OK
                : fault(TESS_GPU_LAUNCH);
 }
 
-int tess_cuda1_end(TessGpuRun *run, int status) {
-    int64_t t;
-    if (run->spec == NULL) return status; /* it never began */
-    if (cuCtxSynchronize() != CUDA_SUCCESS && status == TESS_OK) status = fault(TESS_GPU_LAUNCH);
-    for (t = 0; t <= run->spec[TESS_SPEC_N_TENSORS]; ++t) {
-        void *address;
-        uint64_t bytes;
-        if (run->buffers[t] == NULL) continue;
-        tess_gpu1_memory(run->spec, run->frame, t, &address, &bytes);
-        if (status == TESS_OK && tess_gpu1_is_written(run->spec, t) &&
-            cuMemcpyDtoH(address, pointer(run->buffers[t]), bytes) != CUDA_SUCCESS)
-            status = fault(TESS_GPU_MEMORY);
-        cuMemFree(pointer(run->buffers[t]));
-    }
+static void CUDA_CB tell(CUstream stream, CUresult result, void *of) {
+    const TessContext *context = of;
+    (void)stream;
+    context->done(context->done_state, result == CUDA_SUCCESS ? TESS_OK : fault(TESS_GPU_LAUNCH));
+}
+
+int32_t tess_cuda2_end(TessGpuRun *run, int32_t status) {
+    if (run->loaded == NULL) return status; /* it never began */
+    if (status == TESS_OK && run->context != NULL && run->context->done != NULL &&
+        cuStreamAddCallback(run->stream, tell, (void *)(uintptr_t)run->context, 0) != CUDA_SUCCESS)
+        status = fault(TESS_GPU_LAUNCH);
     cuCtxPopCurrent(NULL);
     return status;
 }

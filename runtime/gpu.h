@@ -1,10 +1,10 @@
-/** What the host files of GPU kernels call: their arguments go to the device, their kernel functions are launched one after
- *  the other, and what they wrote comes back. C99 and C++20. There is one library for OpenCL and one for CUDA; both hold the
- *  functions of this contract under their own names.
+/** What the host files of GPU kernels call: their kernel functions are put into a stream, one after the other, and work on tensors that
+ *  are on the device. C99 and C++20. There is one library for OpenCL and one for CUDA; both hold the functions of this contract under
+ *  their own names.
  *
- *  Devices need state that CPUs do not: the library opens the device at the first call and keeps it, with the programs that it
- *  has loaded, as long as the process lives. A call allocates what the device's driver wants. Apart from that the rules of
- *  tessera.h hold: calls may come from any number of threads, and everything that goes wrong is a status. */
+ *  Devices need state that CPUs do not: the first call on a device loads the program and its tables there, which takes time and the
+ *  driver's memory, and the library keeps both as long as the process lives. Apart from that the rules of tessera.h hold: calls may
+ *  come from any number of threads, and everything that goes wrong is a status. */
 #ifndef TESSERA_GPU_H
 #define TESSERA_GPU_H
 
@@ -14,14 +14,21 @@
 extern "C" {
 #endif
 
+/** Most devices, or contexts of OpenCL, on which one program is loaded; most numbers and addresses of one launch. */
+enum { TESS_GPU_MAX_CONTEXTS = 16, TESS_GPU_MAX_LAUNCH = 500 };
+
+/** A program on one device. All null: not loaded. */
+typedef struct TessGpuLoaded {
+    void *context, *device, *program, *constants;
+} TessGpuLoaded;
+
 /** The kernels of one generated file. */
 typedef struct TessGpuProgram {
     const char *image;     /**< OpenCL C, or PTX */
     int32_t uses_double;   /**< the device must have f64 */
-    const void *constants; /**< what the kernels' tables hold, or null; uploaded once */
+    const void *constants; /**< what the kernels' tables hold, or null */
     uint64_t constant_bytes;
-    void *loaded;           /**< null at first; the library's */
-    void *loaded_constants; /**< the same for the tables */
+    TessGpuLoaded loaded[TESS_GPU_MAX_CONTEXTS]; /**< null at first; the library's */
 } TessGpuProgram;
 
 /** One call of a kernel, from begin to end. */
@@ -29,49 +36,34 @@ typedef struct TessGpuRun {
     const TessGpuProgram *program;
     const int64_t *spec;
     const int64_t *frame;
-    void *buffers[TESS_MAX_TENSORS + 1]; /**< null for memory without elements; the last one used is the workspace */
+    const TessContext *context;  /**< the call's, or null */
+    const TessGpuLoaded *loaded; /**< null where begin failed */
+    void *stream;
+    int32_t in_order; /**< 0: the stream may do later work first */
 } TessGpuRun;
 
-/** Details of TESS_GPU. */
-enum {
-    TESS_GPU_NONE = 0,      /**< there is no device */
-    TESS_GPU_PRECISION = 1, /**< the device does not round, or flushes denormals, or has no f64 */
-    TESS_GPU_BUILD = 2,     /**< the device's compiler refuses the program */
-    TESS_GPU_MEMORY = 3,    /**< the device has no room for the arguments */
-    TESS_GPU_LAUNCH = 4     /**< a kernel function could not be run */
-};
+/** Finds the device and the stream of the call, and loads the program there. */
+int32_t tess_opencl2_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame, void *call);
+int32_t tess_cuda2_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame, void *call);
 
-/** Opens the device, loads the program and hands over the arguments that the frame of tess_abi1_run holds. */
-int tess_opencl1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
-int tess_cuda1_begin(TessGpuRun *run, TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
-
-/** Launches `blocks` blocks of `threads` threads of the function `kernel`; nothing where there are no blocks. Its arguments are
- *  the tensors' memory, the workspace, the constants where the program has any, the extents, the strides but the last of each
+/** Puts `blocks` blocks of `threads` threads of the function `kernel` into the stream; nothing where there are no blocks. Its arguments
+ *  are the tensors' memory, the workspace, the constants where the program has any, the extents, the strides but the last of each
  *  tensor, how many elements after the begin of its memory the first one of each tensor is, the parameters' bits and `numbers`. */
-int tess_opencl1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
-int tess_cuda1_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
+int32_t tess_opencl2_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
+int32_t tess_cuda2_launch(TessGpuRun *run, const char *kernel, int64_t blocks, int64_t threads, const int64_t *numbers, int32_t count);
 
-/** Waits, brings back what was written unless `status` tells of a failure, and gives the status of it all. */
-int tess_opencl1_end(TessGpuRun *run, int status);
-int tess_cuda1_end(TessGpuRun *run, int status);
+/** Has the context's `done` called when all is done, unless `status` tells of a failure, and gives the status of it all. */
+int32_t tess_opencl2_end(TessGpuRun *run, int32_t status);
+int32_t tess_cuda2_end(TessGpuRun *run, int32_t status);
 
-/** Most numbers that a launch may have, all together. */
-enum { TESS_GPU_MAX_NUMBERS = 256 };
-
-/** What every run begins with: no buffers yet. */
-void tess_gpu1_start(TessGpuRun *run, const TessGpuProgram *program, const int64_t *spec, const int64_t *frame);
+/** What every run begins with. */
+void tess_gpu2_start(TessGpuRun *run, const TessGpuProgram *program, const int64_t *spec, const int64_t *frame, const TessCall *call);
 
 /** Writes the numbers of a launch, of which `own` are the caller's; their count, or -1 when there are too many. */
-int32_t tess_gpu1_numbers(const TessGpuRun *run, const int64_t *own, int32_t count, int64_t *numbers);
+int32_t tess_gpu2_numbers(const TessGpuRun *run, const int64_t *own, int32_t count, int64_t *numbers);
 
-/** The memory that a tensor touches, and the workspace for tensor == n_tensors: its lowest address, which is not the first element's
- *  where a stride is negative, and bytes. */
-void tess_gpu1_memory(const int64_t *spec, const int64_t *frame, int64_t tensor, void **address, uint64_t *bytes);
-
-/** Whether the kernel writes to the tensor; for the workspace: whether its content matters afterwards, which is not so. */
-static inline int tess_gpu1_is_written(const int64_t *spec, int64_t tensor) {
-    return tensor < spec[TESS_SPEC_N_TENSORS] && tess_spec_tensor(spec, tensor)[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT;
-}
+/** What is loaded in a context and on a device, or else the first place that is free; null where there is none. */
+TessGpuLoaded *tess_gpu2_loaded(TessGpuProgram *program, const void *context, const void *device);
 
 #ifdef __cplusplus
 }

@@ -36,63 +36,63 @@ static int is_zero(const uint8_t *from, const uint8_t *to) {
 static const uint8_t *header_of(const TessBinding *b, int64_t tensor) { return b->args[tensor]->data; }
 
 /* The layout that the call's code reads. */
-static const int64_t *layout_of(const TessBinding *b, int64_t tensor) {
-    int64_t t, packed = 0;
-    for (t = 0; t < tensor; ++t) packed += tess_abi1_is_packed(b, t);
-    return tess_spec_layout(b->spec, packed, b->features);
+static const int64_t *layout_of(const TessPlan *plan, int64_t tensor) {
+    return tess_spec_layout(plan->spec, tess_plan_tensors(plan)[tensor].packed, plan->features);
 }
 
-static int packed_fault(int64_t tensor, int detail) { return tess_abi1_fault(TESS_PACKED, tensor, -1, detail); }
-
-static int check_header(const TessBinding *b, int64_t tensor) {
-    const int64_t *record = tess_spec_tensor(b->spec, tensor), *layout = layout_of(b, tensor);
-    const uint8_t *header = header_of(b, tensor);
+static int32_t check_fields(const TessPlan *plan, int64_t tensor, const uint8_t *header, TessFault *fault) {
+    const int64_t *record = tess_spec_tensor(plan->spec, tensor), *layout = layout_of(plan, tensor);
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK];
     int64_t axis;
-    if (memcmp(header + MAGIC, magic, sizeof magic) != 0) return packed_fault(tensor, TESS_PACKED_MAGIC);
+    if (memcmp(header + MAGIC, magic, sizeof magic) != 0) return tess_abi2_plain_fault(fault, TESS_PACKED_MAGIC, tensor);
     if (read_word(header + VERSION, 4) != TESS_PACKED_VERSION || read_word(header + HEADER_BYTES, 4) != TESS_PACKED_HEADER_BYTES)
-        return packed_fault(tensor, TESS_PACKED_FORMAT);
+        return tess_abi2_plain_fault(fault, TESS_PACKED_FORMAT, tensor);
     if (read_word(header + DTYPE, 4) != (uint64_t)record[TESS_SPEC_TENSOR_DTYPE] || read_word(header + RANK, 4) != (uint64_t)rank)
-        return packed_fault(tensor, TESS_PACKED_DTYPE);
-    if (read_word(header + HASH, 8) != (uint64_t)layout[TESS_SPEC_LAYOUT_HASH]) return packed_fault(tensor, TESS_PACKED_LAYOUT);
+        return tess_abi2_plain_fault(fault, TESS_PACKED_DTYPE, tensor);
+    if (read_word(header + HASH, 8) != (uint64_t)layout[TESS_SPEC_LAYOUT_HASH])
+        return tess_abi2_plain_fault(fault, TESS_PACKED_LAYOUT, tensor);
     for (axis = 0; axis < TESS_MAX_RANK; ++axis) {
         const uint64_t extent = read_word(header + EXTENTS + 8 * axis, 8);
-        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0)) return packed_fault(tensor, TESS_PACKED_EXTENT);
+        if (extent > (axis < rank ? (uint64_t)TESS_MAX_ELEMENTS : 0)) return tess_abi2_plain_fault(fault, TESS_PACKED_EXTENT, tensor);
     }
     /* What another version may use. */
     if (!is_zero(header + UNUSED, header + EXTENTS) || !is_zero(header + UNUSED_END, header + TESS_PACKED_HEADER_BYTES))
-        return packed_fault(tensor, TESS_PACKED_FORMAT);
+        return tess_abi2_plain_fault(fault, TESS_PACKED_FORMAT, tensor);
     return TESS_OK;
 }
 
-int tess_abi1_check_packed(const TessBinding *b, int64_t tensor) {
-    const TessTensorDesc *arg = b->args == NULL ? NULL : b->args[tensor];
-    const int written = tess_spec_tensor(b->spec, tensor)[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT;
-    const int64_t *layout;
+int32_t tess_abi2_check_packed(const TessBinding *b, int64_t tensor) {
+    const TessTensor *arg = b->args == NULL ? NULL : b->args[tensor];
+    const int64_t *record = tess_spec_tensor(b->spec, tensor), *layout = layout_of(b->plan, tensor);
+    const int written = record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT;
     int64_t i;
-    if (b->spec[TESS_SPEC_VERSION] != TESS_SPEC_PACKED || (layout = layout_of(b, tensor)) == NULL)
-        return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+    if (layout == NULL || b->plan->device.type != TESS_HOST) return tess_abi2_plain_fault(b->fault, TESS_KERNEL, -1);
     for (i = 0; i < layout[TESS_SPEC_LAYOUT_N_AXES]; ++i) {
         const int64_t axis = layout[TESS_SPEC_LAYOUT_AXES + 2 * i];
-        if (axis < 0 || axis >= tess_spec_tensor(b->spec, tensor)[TESS_SPEC_TENSOR_RANK]) return tess_abi1_fault(TESS_KERNEL, -1, -1, -1);
+        if (axis < 0 || axis >= record[TESS_SPEC_TENSOR_RANK]) return tess_abi2_plain_fault(b->fault, TESS_KERNEL, -1);
     }
     if (b->sizing && written) return TESS_OK;
-    if (arg == NULL) return tess_abi1_fault(TESS_NULL_ARGUMENT, tensor, -1, -1);
-    if (arg->rank != 1) return tess_abi1_fault(TESS_RANK, tensor, -1, 1);
-    if (arg->dtype != TESS_U8) return tess_abi1_fault(TESS_DTYPE, tensor, -1, TESS_U8);
-    if (arg->device != TESS_HOST) return tess_abi1_fault(TESS_DEVICE, tensor, -1, -1);
-    if (arg->reserved != 0) return tess_abi1_fault(TESS_RESERVED, tensor, -1, -1);
-    if (arg->extents[0] < 0) return tess_abi1_fault(TESS_EXTENT_NEGATIVE, tensor, 0, -1);
-    if (arg->extents[0] < TESS_PACKED_HEADER_BYTES) return packed_fault(tensor, TESS_PACKED_SHORT);
-    if (arg->strides[0] != 1) return tess_abi1_fault(TESS_STRIDE_LAST, tensor, 0, -1);
-    if ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT != 0) return packed_fault(tensor, TESS_PACKED_ALIGNED);
+    if (arg == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_ARGUMENT, tensor);
+    if (arg->rank != 1) return tess_abi2_fault(b->fault, TESS_RANK, tensor, -1, 1, arg->rank);
+    if ((arg->type.code | arg->type.bits << 8) != TESS_U8)
+        return tess_abi2_fault(b->fault, TESS_DTYPE, tensor, -1, TESS_U8, arg->type.code | arg->type.bits << 8);
+    if (arg->type.lanes != 1) return tess_abi2_fault(b->fault, TESS_LANES, tensor, -1, 1, arg->type.lanes);
+    if (arg->device.type != TESS_HOST && arg->device.type != TESS_CUDA_HOST)
+        return tess_abi2_fault(b->fault, TESS_DEVICE, tensor, -1, TESS_HOST, arg->device.type);
+    if (arg->extents == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_EXTENTS, tensor);
+    if (arg->extents[0] < 0) return tess_abi2_fault(b->fault, TESS_EXTENT_NEGATIVE, tensor, 0, 0, arg->extents[0]);
+    if (arg->extents[0] < TESS_PACKED_HEADER_BYTES)
+        return tess_abi2_fault(b->fault, TESS_PACKED_SHORT, tensor, -1, TESS_PACKED_HEADER_BYTES, arg->extents[0]);
+    if (arg->strides != NULL && arg->strides[0] != 1) return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, tensor, 0, 1, arg->strides[0]);
+    if (arg->byte_offset != 0 || ((uintptr_t)arg->data % TESS_PACKED_ALIGNMENT) != 0)
+        return tess_abi2_plain_fault(b->fault, TESS_PACKED_MISALIGNED, tensor);
     if (written) return TESS_OK;
     /* The header states extents, so it is read before any of them is known. */
-    if (arg->data == NULL) return tess_abi1_fault(TESS_NULL_DATA, tensor, -1, -1);
-    return check_header(b, tensor);
+    if (arg->data == NULL) return tess_abi2_plain_fault(b->fault, TESS_NULL_DATA, tensor);
+    return check_fields(b->plan, tensor, header_of(b, tensor), b->fault);
 }
 
-int64_t tess_abi1_packed_extent(const TessBinding *b, int64_t tensor, int64_t axis) {
+int64_t tess_abi2_packed_extent(const TessBinding *b, int64_t tensor, int64_t axis) {
     return (int64_t)read_word(header_of(b, tensor) + EXTENTS + 8 * axis, 8);
 }
 
@@ -100,12 +100,29 @@ static int64_t extent_of(const TessBinding *b, int64_t tensor, int64_t axis) {
     return b->frame[tess_spec_tensor(b->spec, tensor)[TESS_SPEC_TENSOR_AXES + axis]];
 }
 
-int tess_abi1_bind_packed(TessBinding *b, int64_t tensor, int64_t slot) {
-    const int64_t *record = tess_spec_tensor(b->spec, tensor), *layout = layout_of(b, tensor);
+static void write_header(const TessBinding *b, int64_t tensor, uint64_t bytes) {
+    const int64_t *record = tess_spec_tensor(b->spec, tensor);
+    uint8_t *header = tess_plan_header(b->plan, b->tensors[tensor].packed);
+    int64_t axis;
+    memset(header, 0, TESS_PACKED_HEADER_BYTES);
+    memcpy(header + MAGIC, magic, sizeof magic);
+    write_word(header + VERSION, 4, TESS_PACKED_VERSION);
+    write_word(header + HEADER_BYTES, 4, TESS_PACKED_HEADER_BYTES);
+    write_word(header + HASH, 8, (uint64_t)layout_of(b->plan, tensor)[TESS_SPEC_LAYOUT_HASH]);
+    write_word(header + DTYPE, 4, (uint64_t)record[TESS_SPEC_TENSOR_DTYPE]);
+    write_word(header + RANK, 4, (uint64_t)record[TESS_SPEC_TENSOR_RANK]);
+    write_word(header + BYTES, 8, bytes);
+    for (axis = 0; axis < record[TESS_SPEC_TENSOR_RANK]; ++axis)
+        write_word(header + EXTENTS + 8 * axis, 8, (uint64_t)extent_of(b, tensor, axis));
+}
+
+int32_t tess_abi2_bind_packed(TessBinding *b, int64_t tensor) {
+    const int64_t *record = tess_spec_tensor(b->spec, tensor), *layout = layout_of(b->plan, tensor);
+    TessPlanTensor *of = &b->tensors[tensor];
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK];
-    const int written = record[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT;
+    const int written = of->written;
     int64_t elements = 1, i, bytes;
-    for (i = 0; i < rank; ++i) b->frame[slot + 1 + i] = 0;
+    for (i = 0; i < rank; ++i) b->frame[of->slot + 1 + i] = 0;
     for (i = 0; i < rank; ++i)
         if (extent_of(b, tensor, i) == 0) elements = 0;
     for (i = 0; i < layout[TESS_SPEC_LAYOUT_N_AXES] && elements != 0; ++i) {
@@ -114,43 +131,37 @@ int tess_abi1_bind_packed(TessBinding *b, int64_t tensor, int64_t slot) {
         if (factor > 0) n = (n + factor - 1) / factor;
         if (factor < 0) n = -factor;
         elements *= n;
-        if (elements > TESS_MAX_ELEMENTS) return tess_abi1_fault(TESS_TOO_LARGE, tensor, -1, -1);
+        if (elements > TESS_MAX_ELEMENTS) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, tensor, -1, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
     }
     bytes = elements * (int64_t)tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
-    if (written) b->packed_bytes = bytes;
-    b->spans[tensor].begin = 0;
-    b->spans[tensor].bytes = 0;
-    b->frame[slot] = 0;
+    if (written) b->plan->packed_bytes = bytes;
+    of->data = 0;
+    of->first = TESS_PACKED_HEADER_BYTES;
+    of->begin = 0;
+    of->bytes = TESS_PACKED_HEADER_BYTES + (uint64_t)bytes;
+    of->mask = TESS_PACKED_ALIGNMENT - 1;
+    write_header(b, tensor, (uint64_t)bytes);
     if (b->sizing && written) return TESS_OK;
-    if (b->args[tensor]->extents[0] != TESS_PACKED_HEADER_BYTES + bytes ||
-        (!written && read_word(header_of(b, tensor) + BYTES, 8) != (uint64_t)bytes))
-        return packed_fault(tensor, TESS_PACKED_BYTES);
-    b->spans[tensor].bytes = TESS_PACKED_HEADER_BYTES + (uint64_t)bytes;
-    b->frame[slot] = (int64_t)(uintptr_t)b->args[tensor]->data + TESS_PACKED_HEADER_BYTES;
+    if (b->args[tensor]->extents[0] != TESS_PACKED_HEADER_BYTES + bytes)
+        return tess_abi2_fault(b->fault, TESS_PACKED_BYTES, tensor, -1, TESS_PACKED_HEADER_BYTES + bytes, b->args[tensor]->extents[0]);
+    if (!written && read_word(header_of(b, tensor) + BYTES, 8) != (uint64_t)bytes)
+        return tess_abi2_fault(b->fault, TESS_PACKED_BYTES, tensor, -1, TESS_PACKED_HEADER_BYTES + bytes, TESS_NO_NUMBER);
+    of->data = (uintptr_t)b->args[tensor]->data;
     return TESS_OK;
 }
 
-static int64_t written_tensor(const TessBinding *b) {
-    int64_t t = b->spec[TESS_SPEC_N_TENSORS];
-    while (t-- > 0)
-        if (tess_abi1_is_packed(b, t) && tess_spec_tensor(b->spec, t)[TESS_SPEC_TENSOR_ROLE] != TESS_ROLE_INPUT) break;
-    return t;
+int32_t tess_abi2_check_header(const TessPlan *plan, int64_t tensor, const void *data, TessFault *fault) {
+    int32_t status;
+    if (memcmp(data, tess_plan_header(plan, tess_plan_tensors(plan)[tensor].packed), TESS_PACKED_HEADER_BYTES) == 0) return TESS_OK;
+    status = check_fields(plan, tensor, data, fault);
+    return status != TESS_OK ? status : tess_abi2_plain_fault(fault, TESS_PACKED_EXTENT, tensor);
 }
 
-void tess_abi1_clear_packed(const TessBinding *b) { memset(b->args[written_tensor(b)]->data, 0, TESS_PACKED_HEADER_BYTES); }
+void tess_abi2_clear_packed(void *data) { memset(data, 0, TESS_PACKED_HEADER_BYTES); }
 
-void tess_abi1_head_packed(const TessBinding *b) {
-    const int64_t tensor = written_tensor(b);
-    const int64_t *record = tess_spec_tensor(b->spec, tensor);
-    uint8_t *header = b->args[tensor]->data;
-    int64_t axis;
-    write_word(header + VERSION, 4, TESS_PACKED_VERSION);
-    write_word(header + HEADER_BYTES, 4, TESS_PACKED_HEADER_BYTES);
-    write_word(header + HASH, 8, (uint64_t)layout_of(b, tensor)[TESS_SPEC_LAYOUT_HASH]);
-    write_word(header + DTYPE, 4, (uint64_t)record[TESS_SPEC_TENSOR_DTYPE]);
-    write_word(header + RANK, 4, (uint64_t)record[TESS_SPEC_TENSOR_RANK]);
-    write_word(header + BYTES, 8, (uint64_t)b->packed_bytes);
-    for (axis = 0; axis < record[TESS_SPEC_TENSOR_RANK]; ++axis)
-        write_word(header + EXTENTS + 8 * axis, 8, (uint64_t)extent_of(b, tensor, axis));
-    memcpy(header + MAGIC, magic, sizeof magic);
+void tess_abi2_head_packed(const TessPlan *plan, int64_t tensor, void *data) {
+    const uint8_t *header = tess_plan_header(plan, tess_plan_tensors(plan)[tensor].packed);
+    uint8_t *at = data;
+    memcpy(at + sizeof magic, header + sizeof magic, TESS_PACKED_HEADER_BYTES - sizeof magic);
+    memcpy(at, header, sizeof magic);
 }

@@ -1,12 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/kernel.h"
 
-typedef int (*Task)(void *closure, int32_t index, int32_t worker);
+typedef int32_t (*Task)(void *closure, int32_t index, int32_t worker);
 
-static int run_alone(Task task, void *closure, int32_t count) {
+static int32_t run_alone(Task task, void *closure, int32_t count) {
     int32_t index;
     for (index = 0; index < count; ++index) {
-        const int status = task(closure, index, 0);
+        const int32_t status = task(closure, index, 0);
         if (status != 0) return status;
     }
     return 0;
@@ -14,14 +14,14 @@ static int run_alone(Task task, void *closure, int32_t count) {
 
 #if defined(__wasi__)
 /* A system without threads: a pool has its caller only. */
-static int parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
+static int32_t parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
     (void)state;
     (void)workers;
     return run_alone(task, closure, count);
 }
 
 TessPool *tess_pool_create(int32_t threads) {
-    static TessPool caller = {NULL, parallel_for};
+    static TessPool caller = {sizeof(TessPool), 0, NULL, parallel_for};
     return threads == 1 ? &caller : NULL;
 }
 
@@ -63,7 +63,7 @@ typedef struct Pool {
     Task task;
     void *closure;
     int64_t count;
-    int status;
+    int32_t status;
     __attribute__((aligned(CACHE_LINE))) uint64_t gate;
     __attribute__((aligned(CACHE_LINE))) int64_t next;
 } Pool;
@@ -104,7 +104,7 @@ static int32_t enter(Pool *pool) {
 static void take_indices(Pool *pool, int32_t worker) {
     for (;;) {
         const int64_t index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
-        int status, none = 0;
+        int32_t status, none = 0;
         if (index >= pool->count) break;
         status = pool->task(pool->closure, (int32_t)index, worker);
         if (status != 0) {
@@ -177,10 +177,10 @@ static void wait_for_helpers(Pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static int parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
+static int32_t parallel_for(void *state, Task task, void *closure, int32_t count, int32_t workers) {
     Pool *pool = state;
     int32_t seats = pool->helpers;
-    int status;
+    int32_t status;
     if (seats > workers - 1) seats = workers - 1;
     if (seats > count - 1) seats = count - 1;
     if (seats <= 0 || !threads_are_here(pool) || __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
@@ -215,6 +215,8 @@ TessPool *tess_pool_create(int32_t threads) {
         free(pool);
         return NULL;
     }
+    pool->interface.size = sizeof(TessPool);
+    pool->interface.flags = 0;
     pool->interface.state = pool;
     pool->interface.parallel_for = parallel_for;
     pool->forks = __atomic_load_n(&forks, __ATOMIC_RELAXED);

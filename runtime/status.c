@@ -1,70 +1,102 @@
-#include "runtime/gpu.h"
+#include "runtime/kernel.h"
 
 #define TEXT(number) TEXT_AS_IT_IS(number)
 #define TEXT_AS_IT_IS(number) #number
 
-typedef struct Status {
-    int kind, argument, dimension;
-    int detail; /* -1 where there is none */
-} Status;
+typedef struct Kind {
+    int32_t kind;
+    const char *word;
+    /* What is said without a fault; with one, what is said before the number expected, if there is one. */
+    const char *plain, *before;
+} Kind;
 
-static const char *const kind_names[TESS_STATUS_KIND_COUNT] = {
-    "ok",
-    "null-argument",
-    "null-data",
-    "rank",
-    "dtype",
-    "device",
-    "extent-negative",
-    "extent-fixed",
-    "extent-mismatch",
-    "extent-multiple",
-    "extent-min",
-    "extent-max",
-    "stride-last",
-    "stride-negative",
-    "misaligned",
-    "overlap",
-    "self-overlap",
-    "too-large",
-    "workspace-missing",
-    "workspace-small",
-    "workspace-misaligned",
-    "workspace-overlap",
-    "cpu",
-    "context",
-    "task",
-    "index",
-    "kernel",
-    "gpu",
-    "packed",
-    "reserved",
+static const Kind kinds[] = {
+    {TESS_OK, "ok", "ok", NULL},
+    {TESS_NULL_ARGUMENT, "null-argument", "a pointer to what is given or for a result is null", NULL},
+    {TESS_NULL_DATA, "null-data", "data is null, but the tensor has elements", NULL},
+    {TESS_NULL_EXTENTS, "null-extents", "extents are null, but the tensor has a rank", NULL},
+    {TESS_NULL_PARAMETERS, "null-parameters", "the kernel has parameters, and none are given", NULL},
+    {TESS_RANK, "rank", "rank is not the declared one", "rank must be "},
+    {TESS_DTYPE, "dtype", "dtype is not the declared one", NULL},
+    {TESS_LANES, "lanes", "the type's lanes must be 1", "the type's lanes must be "},
+    {TESS_DEVICE, "device", "the tensor is not on the device that the kernel runs on", NULL},
+    {TESS_DEVICE_ID, "device-id", "the tensor is on another device of its kind", "the tensor must be on the device with number "},
+    {TESS_MISALIGNED, "misaligned", "data must be aligned to its element size", "data must be aligned to its element size in bytes, "},
+    {TESS_OVERLAP, "overlap", NULL, NULL},
+    {TESS_SELF_OVERLAP, "self-overlap", "strides are too small: elements of an output would share memory", NULL},
+    {TESS_TOO_LARGE, "too-large", "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address",
+     NULL},
+    {TESS_EXTENT_NEGATIVE, "extent-negative", "extent must not be negative", "extent must be at least "},
+    {TESS_EXTENT_FIXED, "extent-fixed", "an extent must be the one that the kernel fixes", "extent must be "},
+    {TESS_EXTENT_MISMATCH, "extent-mismatch", NULL, NULL},
+    {TESS_EXTENT_MULTIPLE, "extent-multiple", "an extent must be a multiple of the declared factor", "extent must be a multiple of "},
+    {TESS_EXTENT_MIN, "extent-min", "an extent is below the declared minimum", "extent must be at least "},
+    {TESS_EXTENT_MAX, "extent-max", "an extent is above the declared maximum", "extent must be at most "},
+    {TESS_STRIDE_LAST, "stride-last", "the last stride must be 1", "stride must be "},
+    {TESS_STRIDE_NEGATIVE, "stride-negative", "stride must not be negative in the last dimension", NULL},
+    {TESS_WORKSPACE_MISSING, "workspace-missing", "the kernel needs a workspace, and the context has none", NULL},
+    {TESS_WORKSPACE_SMALL, "workspace-small", "the workspace is too small", NULL},
+    {TESS_WORKSPACE_MISALIGNED, "workspace-misaligned", "the workspace must be aligned to 64 bytes", NULL},
+    {TESS_WORKSPACE_OVERLAP, "workspace-overlap", "memory is shared with the workspace", NULL},
+    {TESS_WORKSPACE_LARGE, "workspace-large",
+     "a buffer of the workspace would have more than " TEXT(TESS_MAX_ELEMENTS) " elements; compute a part at a time", NULL},
+    {TESS_CONTEXT_SIZE, "context-size", "the context has too small a 'size'; set it to sizeof(TessContext)", NULL},
+    {TESS_CONTEXT_NEWER, "context-newer",
+     "the context has flags or fields that this library does not know; they must be 0, so make it with tess_context", NULL},
+    {TESS_CONTEXT_THREADS, "context-threads", "the context has negative 'threads'; 0 or 1 means the caller only", NULL},
+    {TESS_POOL_SIZE, "pool-size", "the context's pool has too small a 'size'; set it to sizeof(TessPool)", NULL},
+    {TESS_POOL_NEWER, "pool-newer", "the context's pool has flags or fields that this library does not know; they must be 0", NULL},
+    {TESS_POOL_FUNCTION, "pool-function", "the context has a pool without 'parallel_for'", NULL},
+    {TESS_POOL_WORKER, "pool-worker", "the context has a pool that gave a worker outside [0, workers)", NULL},
+    {TESS_FAULT_SIZE, "fault-size", "the context's fault has too small a 'size'; make it with tess_fault", NULL},
+    {TESS_STRUCT_SIZE, "struct-size", "a struct to read or to fill in has too small a 'size'; set it to its sizeof", NULL},
+    {TESS_TASK, "task", "the kernel's code or the pool failed", NULL},
+    {TESS_NO_SUCH, "no-such", "the kernel has nothing with this index", NULL},
+    {TESS_CALL_LARGE, "call-large", "the kernel has too many arguments for a call; make a plan and run it", NULL},
+    {TESS_PLAN_SMALL, "plan-small", "too few bytes for the plan; ask tess_plan_bytes", NULL},
+    {TESS_PLAN_MISALIGNED, "plan-misaligned", "the plan's memory must be aligned to 8 bytes", NULL},
+    {TESS_PLAN_INVALID, "plan-invalid", "there is no plan, or it was moved, or it could not be made; make it where it is run", NULL},
+    {TESS_PLAN_BUSY, "plan-busy", "the plan runs already, and its frame is too large for two runs at once; make one for each thread", NULL},
+    {TESS_CPU, "cpu", NULL, NULL},
+    {TESS_KERNEL, "kernel", "the kernel does not fit this runtime library; link the one that came with it", NULL},
+    {TESS_GPU_NONE, "gpu-none", "there is no such device; install a driver for one (clinfo or nvidia-smi lists what there is)", NULL},
+    {TESS_GPU_PRECISION, "gpu-precision", "the device does not round as IEEE 754 says, flushes denormals or has no f64; use another", NULL},
+    {TESS_GPU_BUILD, "gpu-build", "the device's compiler refuses the kernel; update its driver", NULL},
+    {TESS_GPU_MEMORY, "gpu-memory", "the device has no room for the kernel's tables", NULL},
+    {TESS_GPU_LAUNCH, "gpu-launch", "the device cannot run the kernel", NULL},
+    {TESS_GPU_STREAM, "gpu-stream", "OpenCL needs a command queue; give the context one as 'stream'", NULL},
+    {TESS_PACKED_MISALIGNED, "packed-misaligned", "a packed operand must be aligned to 64 bytes", NULL},
+    {TESS_PACKED_SHORT, "packed-short", "fewer bytes than the header of a packed operand has", NULL},
+    {TESS_PACKED_MAGIC, "packed-magic", "the bytes are no packed operand", NULL},
+    {TESS_PACKED_FORMAT, "packed-format", "the operand was packed in a version of the format that this library does not know", NULL},
+    {TESS_PACKED_LAYOUT, "packed-layout", "the operand was packed in another layout, for another schedule or processor", NULL},
+    {TESS_PACKED_DTYPE, "packed-dtype", "the packed operand has elements of another type or another rank", NULL},
+    {TESS_PACKED_EXTENT, "packed-extent", "the packed operand has extents that no tensor has, or other ones than in the plan", NULL},
+    {TESS_PACKED_BYTES, "packed-bytes",
+     "not as many bytes as an operand of these extents has when it is packed; ask the packing function's size query", NULL},
 };
 
-static const char *const dtype_names[] = {"", "f32", "f64", "bf16", "f16", "i8", "u8", "i32", "i64", "bool"};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-static Status decode(int status) {
-    Status s = {TESS_STATUS_KIND_COUNT, -1, -1, -1};
-    const int kind = status >> 26;
-    if (status == 0) s.kind = TESS_OK;
-    if (status <= 0 || kind == 0 || kind >= TESS_STATUS_KIND_COUNT) return s;
-    s.kind = kind;
-    s.argument = ((status >> 20) & 63) - 1;
-    s.dimension = ((status >> 16) & 15) - 1;
-    s.detail = (status & 65535) - 1;
-    return s;
+static const Kind *find(int32_t status) {
+    int i;
+    if (status < 0) return NULL;
+    for (i = 0; i < KINDS; ++i)
+        if (kinds[i].kind == (status & 0xfff) && (status == 0 || kinds[i].kind != TESS_OK)) return &kinds[i];
+    return NULL;
 }
 
-int tess_status_code(int status) { return decode(status).kind; }
-
-const char *tess_status_kind(int status) {
-    const int kind = decode(status).kind;
-    return kind == TESS_STATUS_KIND_COUNT ? "unknown" : kind_names[kind];
+int32_t tess_status_code(int32_t status) {
+    const Kind *kind = find(status);
+    return kind != NULL ? kind->kind : TESS_UNKNOWN;
 }
 
-int tess_status_argument(int status) { return decode(status).argument; }
+const char *tess_status_kind(int32_t status) {
+    const Kind *kind = find(status);
+    return kind != NULL ? kind->word : "unknown";
+}
 
-int tess_status_dimension(int status) { return decode(status).dimension; }
+int32_t tess_status_argument(int32_t status) { return find(status) != NULL ? (status >> 12) - 1 : -1; }
 
 typedef struct Text {
     char *buffer;
@@ -77,10 +109,10 @@ static void put(Text *text, const char *words) {
     }
 }
 
-static void put_int(Text *text, int value) {
-    char digits[12];
+static void put_int(Text *text, int64_t value) {
+    char digits[24];
     char *first = digits + sizeof digits - 1;
-    unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
+    uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
     *first = '\0';
     do {
         *--first = (char)('0' + rest % 10u);
@@ -90,7 +122,7 @@ static void put_int(Text *text, int value) {
     put(text, first);
 }
 
-static void put_place(Text *text, const char *const *names, int argument, int dimension) {
+static void put_place(Text *text, const char *const *names, int32_t argument, int32_t dimension) {
     put(text, "argument ");
     put_int(text, argument);
     if (names != NULL && names[argument] != NULL) {
@@ -104,154 +136,176 @@ static void put_place(Text *text, const char *const *names, int argument, int di
     }
 }
 
-/* "<words> <detail>", or the other words when the number did not fit. */
-static void put_number(Text *text, const char *words, int detail, const char *otherwise) {
-    if (detail < 0) {
-        put(text, otherwise);
-        return;
-    }
-    put(text, words);
-    put_int(text, detail);
+static void put_other(Text *text, const char *const *names, const TessFault *fault, const char *otherwise) {
+    if (fault != NULL && fault->other_argument >= 0) put_place(text, names, fault->other_argument, fault->other_dimension);
+    else put(text, otherwise);
 }
 
-static void put_needed_workspace(Text *text, int kib) {
-    if (kib >= 0) {
+static const char *dtype_name(int64_t dtype) {
+    switch (dtype) {
+    case TESS_F32: return "f32";
+    case TESS_F64: return "f64";
+    case TESS_BF16: return "bf16";
+    case TESS_F16: return "f16";
+    case TESS_I8: return "i8";
+    case TESS_U8: return "u8";
+    case TESS_I32: return "i32";
+    case TESS_I64: return "i64";
+    case TESS_BOOL: return "bool";
+    default: return NULL;
+    }
+}
+
+static const char *device_name(int64_t type) {
+    switch (type) {
+    case TESS_HOST: return "on the host";
+    case TESS_CUDA: return "on a CUDA device";
+    case TESS_CUDA_HOST: return "in memory that CUDA has pinned";
+    case TESS_OPENCL: return "on an OpenCL device";
+    default: return NULL;
+    }
+}
+
+/* ", not <got>" */
+static void put_got(Text *text, const TessFault *fault) {
+    if (fault->got == TESS_NO_NUMBER) return;
+    put(text, ", not ");
+    put_int(text, fault->got);
+}
+
+static void put_dtype(Text *text, const TessFault *fault) {
+    const char *got = dtype_name(fault->got);
+    put(text, "dtype must be ");
+    put(text, dtype_name(fault->expected) != NULL ? dtype_name(fault->expected) : "the declared one");
+    if (fault->got == TESS_NO_NUMBER) return;
+    put(text, ", not ");
+    if (got != NULL) {
+        put(text, got);
+        return;
+    }
+    put(text, "code ");
+    put_int(text, fault->got & 255);
+    put(text, " with ");
+    put_int(text, fault->got >> 8);
+    put(text, " bits");
+}
+
+static void put_device(Text *text, const TessFault *fault) {
+    const char *expected = device_name(fault->expected), *got = device_name(fault->got);
+    put(text, fault->argument < 0 ? "the context's device must be one of the kernel's kind, " : "the tensor must be ");
+    put(text, expected != NULL ? expected : "where the kernel runs");
+    put(text, ", not ");
+    if (got != NULL) {
+        put(text, got);
+    } else {
+        put(text, "on device type ");
+        put_int(text, fault->got);
+    }
+}
+
+static void put_workspace(Text *text, const TessFault *fault) {
+    if (fault != NULL) {
         put(text, "; ");
-        put_int(text, kib);
-        put(text, " KiB are enough");
+        put_int(text, fault->expected);
+        put(text, " bytes are enough");
+        put_got(text, fault);
     }
     put(text, "; ask the kernel's workspace query, with the same arguments and context");
 }
 
-static void put_context(Text *text, int detail) {
-    put(text, "the context ");
-    switch (detail) {
-    case TESS_CONTEXT_SIZE: put(text, "has too small a 'size'; set it to sizeof(TessContext)"); break;
-    case TESS_CONTEXT_THREADS: put(text, "has negative 'threads'; 0 or 1 means the caller only"); break;
-    case TESS_CONTEXT_PARALLEL_FOR: put(text, "has a pool without 'parallel_for'"); break;
-    case TESS_CONTEXT_WORKER: put(text, "has a pool that gave a worker outside [0, workers)"); break;
-    default: put(text, "is malformed");
-    }
-}
-
-static void put_gpu(Text *text, int detail) {
-    switch (detail) {
-    case TESS_GPU_NONE: put(text, "there is no device; install a driver for one (clinfo or nvidia-smi lists what there is)"); break;
-    case TESS_GPU_PRECISION: put(text, "the device does not round as IEEE 754 says, flushes denormals or has no f64; use another"); break;
-    case TESS_GPU_BUILD: put(text, "the device's compiler refuses the kernel; update its driver"); break;
-    case TESS_GPU_MEMORY: put(text, "the device has no room for the arguments"); break;
-    default: put(text, "the device cannot run the kernel");
-    }
-}
-
-static void put_packed(Text *text, int detail) {
-    switch (detail) {
-    case TESS_PACKED_ALIGNED: put(text, "a packed operand must be aligned to 64 bytes"); return;
-    case TESS_PACKED_SHORT: put(text, "fewer bytes than the header of a packed operand has"); break;
-    case TESS_PACKED_MAGIC: put(text, "the bytes are no packed operand"); break;
-    case TESS_PACKED_FORMAT: put(text, "the operand was packed in a version of the format that this library does not know"); break;
-    case TESS_PACKED_LAYOUT: put(text, "the operand was packed in another layout, for another schedule or processor"); break;
-    case TESS_PACKED_DTYPE: put(text, "the packed operand has elements of another type or another rank"); break;
-    case TESS_PACKED_EXTENT: put(text, "the packed operand has extents that no tensor has"); break;
-    case TESS_PACKED_BYTES:
-        put(text, "not as many bytes as an operand of these extents has when it is packed; ask the packing function's size query");
-        return;
-    default: put(text, "not an operand packed for this kernel");
-    }
-    put(text, "; pack it with this kernel's packing function");
-}
-
-static void put_reason(Text *text, Status s, const char *const *names) {
-    switch (s.kind) {
-    case TESS_OK: put(text, "ok"); break;
-    case TESS_NULL_ARGUMENT: put(text, s.argument < 0 ? "a pointer for the result is null" : "the descriptor is null"); break;
-    case TESS_NULL_DATA: put(text, "data is null, but the tensor has elements"); break;
-    case TESS_RANK: put_number(text, "rank must be ", s.detail, "rank is not the declared one"); break;
+/* Kinds whose words are more than one text and a number. */
+static int put_special(Text *text, int32_t kind, int32_t argument, const TessFault *fault, const char *const *names) {
+    const char *name;
+    switch (kind) {
+    case TESS_NULL_ARGUMENT:
+        if (argument < 0) return 0;
+        put(text, "the tensor is null");
+        return 1;
     case TESS_DTYPE:
-        put(text, "dtype must be ");
-        put(text, s.detail >= TESS_F32 && s.detail <= TESS_BOOL ? dtype_names[s.detail] : "the declared one");
-        break;
-    case TESS_RESERVED: put(text, "'reserved' must be 0; make the descriptor with tess_dense"); break;
-    case TESS_DEVICE: put(text, "device must be TESS_HOST"); break;
-    case TESS_EXTENT_NEGATIVE: put(text, "extent must not be negative"); break;
-    case TESS_EXTENT_FIXED: put_number(text, "extent must be ", s.detail, "extent must be the one that the kernel fixes"); break;
+        if (fault == NULL) return 0;
+        put_dtype(text, fault);
+        return 1;
+    case TESS_DEVICE:
+        if (fault == NULL) return 0;
+        put_device(text, fault);
+        return 1;
     case TESS_EXTENT_MISMATCH:
-        put(text, "extent must equal that of ");
-        if (s.detail < 0) {
-            put(text, "the same dim elsewhere");
-        } else {
-            put_place(text, names, s.detail / 16, s.detail % 16 - 1);
+        put(text, fault != NULL ? "extent must equal that of " : "an extent must equal that of ");
+        put_other(text, names, fault, "the same dim elsewhere");
+        if (fault != NULL && fault->expected != TESS_NO_NUMBER) {
+            put(text, ", ");
+            put_int(text, fault->expected);
+            put_got(text, fault);
         }
-        break;
-    case TESS_EXTENT_MULTIPLE:
-        put_number(text, "extent must be a multiple of ", s.detail, "extent must be a multiple of the declared factor");
-        break;
-    case TESS_EXTENT_MIN: put_number(text, "extent must be at least ", s.detail, "extent is below the declared minimum"); break;
-    case TESS_EXTENT_MAX: put_number(text, "extent must be at most ", s.detail, "extent is above the declared maximum"); break;
-    case TESS_STRIDE_LAST: put(text, "stride must be 1; copy the tensor to rows without gaps"); break;
-    case TESS_STRIDE_NEGATIVE: put(text, "stride must not be negative in the last dimension"); break;
-    case TESS_MISALIGNED:
-        put_number(text, "data must be aligned to its element size in bytes, ", s.detail, "data must be aligned to its element size");
-        break;
+        return 1;
     case TESS_OVERLAP:
         put(text, "memory is shared with ");
-        if (s.detail < 0) {
-            put(text, "another argument");
-        } else {
-            put_place(text, names, s.detail / 16, s.detail % 16 - 1);
-        }
+        put_other(text, names, fault, "another argument");
         put(text, "; an output needs an address range of its own");
-        break;
-    case TESS_SELF_OVERLAP: put(text, "strides are too small: elements of an output would share memory"); break;
-    case TESS_TOO_LARGE:
-        if (s.detail == 1) {
-            put(text, "a buffer of the workspace would have more than " TEXT(TESS_MAX_ELEMENTS) " elements; compute a part at a time");
-        } else {
-            put(text, "more than " TEXT(TESS_MAX_ELEMENTS) " elements, or as many from the lowest to the highest address");
-        }
-        break;
-    case TESS_WORKSPACE_MISSING:
-        put(text, "the kernel needs a workspace, and the context has none");
-        put_needed_workspace(text, s.detail);
-        break;
-    case TESS_WORKSPACE_SMALL:
-        put(text, "the workspace is too small");
-        put_needed_workspace(text, s.detail);
-        break;
-    case TESS_WORKSPACE_MISALIGNED: put(text, "the workspace must be aligned to 64 bytes"); break;
-    case TESS_WORKSPACE_OVERLAP: put(text, "memory is shared with the workspace"); break;
-    case TESS_CPU: {
-        const char *name = tess_cpu_feature_name(s.detail);
+        return 1;
+    case TESS_CPU:
+        name = fault != NULL ? tess_cpu_feature_name((int)fault->expected) : NULL;
         put(text, "the processor, the operating system or the context lacks ");
         put(text, name != NULL ? name : "an instruction set");
         put(text, ", which the kernel was compiled for; compile it for a lesser target too");
-        break;
-    }
-    case TESS_CONTEXT: put_context(text, s.detail); break;
+        return 1;
     case TESS_TASK:
-        put_number(text, "the kernel's code or the pool failed with code ", s.detail, "the kernel's code or the pool failed");
-        break;
-    case TESS_INDEX: put(text, "an index in its data is out of bounds"); break;
-    case TESS_KERNEL: put(text, "the kernel does not fit this runtime library; link the one that came with it"); break;
-    case TESS_GPU: put_gpu(text, s.detail); break;
-    case TESS_PACKED: put_packed(text, s.detail); break;
-    default: put(text, "no status of a kernel");
+        if (fault == NULL || fault->got == TESS_NO_NUMBER) return 0;
+        put(text, "the kernel's code or the pool failed with code ");
+        put_int(text, fault->got);
+        return 1;
+    default: return 0;
     }
 }
 
-size_t tess_status_message(int status, const char *const *argument_names, char *buffer, size_t n) {
-    const Status s = decode(status);
+static void put_reason(Text *text, const Kind *kind, int32_t argument, const TessFault *fault, const char *const *names) {
+    if (put_special(text, kind->kind, argument, fault, names)) return;
+    if (fault != NULL && kind->before != NULL && fault->expected != TESS_NO_NUMBER) {
+        put(text, kind->before);
+        put_int(text, fault->expected);
+        put_got(text, fault);
+    } else {
+        put(text, kind->plain);
+    }
+    switch (kind->kind) {
+    case TESS_STRIDE_LAST: put(text, "; copy the tensor to rows without gaps"); break;
+    case TESS_WORKSPACE_MISSING:
+    case TESS_WORKSPACE_SMALL: put_workspace(text, fault); break;
+    case TESS_PLAN_SMALL:
+        if (fault == NULL) break;
+        put(text, "; ");
+        put_int(text, fault->expected);
+        put(text, " are enough");
+        put_got(text, fault);
+        break;
+    case TESS_PACKED_SHORT:
+    case TESS_PACKED_MAGIC:
+    case TESS_PACKED_FORMAT:
+    case TESS_PACKED_LAYOUT:
+    case TESS_PACKED_DTYPE:
+    case TESS_PACKED_EXTENT: put(text, "; pack it with this kernel's packing function"); break;
+    default: break;
+    }
+}
+
+size_t tess_status_message(int32_t status, const TessFault *fault, const char *const *argument_names, char *buffer, size_t n) {
+    const Kind *kind = find(status);
+    const int32_t argument = tess_status_argument(status);
     Text text;
     text.buffer = buffer;
     text.capacity = buffer != NULL ? n : 0;
     text.length = 0;
-    if (s.argument >= 0) {
-        put_place(&text, argument_names, s.argument, s.dimension);
+    /* One that tells of another failure says nothing. */
+    if (fault != NULL && (kind == NULL || fault->size < sizeof *fault || fault->kind != kind->kind || fault->argument != argument))
+        fault = NULL;
+    if (argument >= 0) {
+        put_place(&text, argument_names, argument, fault != NULL ? fault->dimension : -1);
         put(&text, ": ");
     }
-    put_reason(&text, s, argument_names);
-    if (s.kind == TESS_STATUS_KIND_COUNT) {
-        put(&text, ": ");
+    if (kind != NULL) {
+        put_reason(&text, kind, argument, fault, argument_names);
+    } else {
+        put(&text, "no status of a kernel: ");
         put_int(&text, status);
     }
     if (buffer != NULL && n > 0) buffer[text.length < n ? text.length : n - 1] = '\0';

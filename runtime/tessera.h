@@ -1,11 +1,15 @@
-/** The public C ABI of Tessera's kernels: C99 and C++20, no other header of Tessera needed.
+/** The public C ABI of Tessera's kernels, ABI 2: C99 and C++20, no other header of Tessera needed.
  *
- *  A kernel is one C function that takes tensor descriptors, then scalar parameters, then a
- *  nullable context, and returns a status: 0 or an int that tells what is wrong, in which
- *  argument and dimension. A kernel call never allocates, never aborts, never throws and keeps
- *  nothing for the next, so any number of them may run at once.
+ *  A kernel is a C function that takes tensors, a struct of its parameters where it has any, and a
+ *  nullable context, and returns a status: 0 or an int that tells what is wrong, in which argument.
+ *  Or it is planned once (tess_plan_make) and run many times (tess_plan_run). A call never
+ *  allocates, never aborts, never throws and keeps nothing for the next, so any number of them may
+ *  run at once.
  *
- *  Symbols here keep their meaning for good; what generated code calls is versioned and is in
+ *  Structs that have a `size` grow at their end. Write sizeof of the struct there: what a library
+ *  does not know of must be 0, and what an application does not have counts as 0. Flags without a
+ *  meaning and reserved fields must be 0, which is checked. Numbers are never used again.
+ *  runtime/README.md says what else ABI 2 promises for good. What generated code calls is in
  *  runtime/kernel.h. */
 #ifndef TESSERA_H
 #define TESSERA_H
@@ -17,6 +21,9 @@
 extern "C" {
 #endif
 
+/** The version of this ABI. */
+#define TESS_ABI 2
+
 /** Most dimensions of a tensor. */
 #define TESS_MAX_RANK 8
 
@@ -27,21 +34,39 @@ extern "C" {
 /** Bytes to which a workspace must be aligned. */
 #define TESS_WORKSPACE_ALIGNMENT 64
 
-/** Type of an element. */
+/** Type of an element, as DLPack's DLDataType: a code (0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool) and bits. Codes from 0x80
+ *  on are Tessera's own. */
+typedef struct TessType {
+    uint8_t code, bits;
+    uint16_t lanes; /**< must be 1 */
+} TessType;
+
+/** The types of elements that kernels have, in one number: the code, and the bits times 256. */
 typedef enum TessDType {
-    TESS_F32 = 1,
-    TESS_F64 = 2,
-    TESS_BF16 = 3,
-    TESS_F16 = 4,
-    TESS_I8 = 5,
-    TESS_U8 = 6,
-    TESS_I32 = 7,
-    TESS_I64 = 8,
-    TESS_BOOL = 9 /**< one byte, 0 or 1 */
+    TESS_F32 = 0x2002,
+    TESS_F64 = 0x4002,
+    TESS_BF16 = 0x1004,
+    TESS_F16 = 0x1002,
+    TESS_I8 = 0x0800,
+    TESS_U8 = 0x0801,
+    TESS_I32 = 0x2000,
+    TESS_I64 = 0x4000,
+    TESS_BOOL = 0x0806 /**< one byte, 0 or 1 */
 } TessDType;
 
-/** Where a tensor's data lives. */
-typedef enum TessDevice { TESS_HOST = 0 } TessDevice;
+/** Kinds of devices, with DLPack's numbers; those from 0x80 on are Tessera's own. */
+typedef enum TessDeviceType {
+    TESS_HOST = 1,
+    TESS_CUDA = 2,
+    TESS_CUDA_HOST = 3, /**< host memory that CUDA has pinned; for kernels the same as TESS_HOST */
+    TESS_OPENCL = 4
+} TessDeviceType;
+
+/** Where a tensor's data lives, as DLPack's DLDevice. */
+typedef struct TessDevice {
+    int32_t type; /**< a TessDeviceType */
+    int32_t id;   /**< which of its kind; not looked at on the host */
+} TessDevice;
 
 /** Bytes of one element; 0 for a value that is no TessDType. */
 static inline size_t tess_dtype_size(int32_t dtype) {
@@ -59,12 +84,14 @@ static inline size_t tess_dtype_size(int32_t dtype) {
     }
 }
 
-/** A view of a tensor. The kernel reads it during the call only and never owns the data.
+/** A view of a tensor, laid out as DLPack's DLTensor, which may be passed as it is. The kernel reads it during the call only and
+ *  never owns the data or the two arrays.
  *
- *  Element [i0, i1, …] is at data + sum(i * strides[i]) elements. What a kernel accepts:
+ *  Element [i0, i1, …] is at data + byte_offset bytes + sum(i * strides[i]) elements. What a kernel accepts:
  *  - any extent >= 0; a tensor without elements may have null data;
- *  - data aligned to its element size; at most 2^31-2^16-1 elements, and as many from the lowest to
- *    the highest address;
+ *  - extents null for rank 0 only; strides null for a row-major tensor without gaps;
+ *  - the first element aligned to its size; at most 2^31-2^16-1 elements, and as many from the
+ *    lowest to the highest address;
  *  - a stride is ignored where its extent is 0 or 1; the last stride must not be negative, and
  *    most kernels want 1;
  *  - stride 0 (broadcast) for inputs only; an output shares no byte of its address range with
@@ -74,46 +101,46 @@ static inline size_t tess_dtype_size(int32_t dtype) {
  *  offset). If it lies outside of that tensor, it is clamped, or what it leads to counts as absent,
  *  as the algorithm says. Such data gives no status and never leads outside of an argument. Offsets
  *  of rows are clamped to 0 and the number of rows; if they decrease, there are no rows between. */
-typedef struct TessTensorDesc {
-    void *data;
-    int64_t extents[TESS_MAX_RANK];
-    int64_t strides[TESS_MAX_RANK]; /**< in elements */
-    int32_t dtype;                  /**< a TessDType */
+typedef struct TessTensor {
+    void *data; /**< host memory, CUDA's device memory, or a cl_mem */
+    TessDevice device;
     int32_t rank;
-    int32_t device;   /**< a TessDevice */
-    int32_t reserved; /**< write 0 */
-} TessTensorDesc;
+    TessType type;
+    const int64_t *extents;
+    const int64_t *strides; /**< in elements, or null */
+    uint64_t byte_offset;
+} TessTensor;
 
-/** A row-major tensor without gaps. `extents` holds `rank` values and may be null when rank is
- *  0. A bad rank or extent is kept as it is, for the kernel to refuse. */
-static inline TessTensorDesc tess_dense(void *data, TessDType dtype, int32_t rank, const int64_t *extents) {
-    const int64_t limit = INT64_C(1) << 31;
-    TessTensorDesc desc;
-    int64_t stride = 1;
-    int32_t axis;
-    desc.data = data;
-    for (axis = 0; axis < TESS_MAX_RANK; ++axis) {
-        desc.extents[axis] = axis < rank ? extents[axis] : 0;
-        desc.strides[axis] = 0;
-    }
-    for (axis = (rank < TESS_MAX_RANK ? rank : TESS_MAX_RANK) - 1; axis >= 0; --axis) {
-        const int64_t extent = extents[axis] > 1 ? extents[axis] : 1;
-        desc.strides[axis] = stride;
-        stride = stride < limit && extent < limit ? stride * extent : INT64_MAX;
-    }
+/** The type of a TessDType. */
+static inline TessType tess_type(int32_t dtype) {
+    TessType type;
 #ifdef __cplusplus
-    desc.dtype = int32_t(dtype);
+    type.code = uint8_t(dtype & 255);
+    type.bits = uint8_t(dtype >> 8 & 255);
 #else
-    desc.dtype = (int32_t)dtype;
+    type.code = (uint8_t)(dtype & 255);
+    type.bits = (uint8_t)(dtype >> 8 & 255);
 #endif
-    desc.rank = rank;
-    desc.device = TESS_HOST;
-    desc.reserved = 0;
-    return desc;
+    type.lanes = 1;
+    return type;
+}
+
+/** A row-major tensor without gaps on the host. `extents` holds `rank` values; the tensor points to them, so they have to live as long. */
+static inline TessTensor tess_dense(void *data, TessDType dtype, int32_t rank, const int64_t *extents) {
+    TessTensor tensor;
+    tensor.data = data;
+    tensor.device.type = TESS_HOST;
+    tensor.device.id = 0;
+    tensor.rank = rank;
+    tensor.type = tess_type(dtype);
+    tensor.extents = extents;
+    tensor.strides = NULL;
+    tensor.byte_offset = 0;
+    return tensor;
 }
 
 /** Bytes of the header of a packed operand, and to how many bytes what it heads must be aligned. */
-enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_VERSION = 1 };
+enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_VERSION = 2 };
 
 /** A packed operand is what `<kernel>_pack_<operand>` writes and `<kernel>` takes in the place of that
  *  operand: a row of bytes, a header and then the elements in the kernel's layout, with zeros past
@@ -131,16 +158,15 @@ enum { TESS_PACKED_HEADER_BYTES = 128, TESS_PACKED_ALIGNMENT = 64, TESS_PACKED_V
  *      48  8 i64    extents of the operand, 0 beyond its rank
  *      112 16 bytes 0
  *
- *  The kernel checks all of it, against its own layout and its other arguments. It gives TESS_PACKED or,
- *  for an extent, the status that the operand itself would give. The elements may have any value. */
-static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
-    int64_t extent = -1;
+ *  The kernel checks all of it, against its own layout and its other arguments. It gives a status of
+ *  TESS_PACKED_… or, for an extent, the one that the operand itself would give. The elements may have
+ *  any value. The tensor points to `bytes`, which is what the size query gave and has to live as long. */
+static inline TessTensor tess_packed(void *data, const uint64_t *bytes) {
 #ifdef __cplusplus
-    if (bytes <= INT64_MAX) extent = int64_t(bytes);
+    return tess_dense(data, TESS_U8, 1, reinterpret_cast<const int64_t *>(bytes));
 #else
-    if (bytes <= INT64_MAX) extent = (int64_t)bytes;
+    return tess_dense(data, TESS_U8, 1, (const int64_t *)bytes);
 #endif
-    return tess_dense(data, TESS_U8, 1, &extent);
 }
 
 /** Runs independent tasks on threads. An application may supply its own.
@@ -148,40 +174,198 @@ static inline TessTensorDesc tess_packed(void *data, uint64_t bytes) {
  *  `parallel_for` calls task(closure, index, worker) once for each index in [0, count) and
  *  returns when all that started have ended. `worker` is in [0, workers), and no two tasks that
  *  run at the same time have the same one. A task that returns non-zero stops the rest as soon
- *  as possible, and its value is returned; otherwise 0. It may be called from several threads at
- *  once and must not throw. A kernel never calls it from inside one of its tasks. */
+ *  as possible, and its value is returned; otherwise 0. Codes of its own are negative or below 256. It may be called from several
+ *  threads at once and must not throw. A kernel never calls it from inside one of its tasks. */
 typedef struct TessPool {
+    uint32_t size;  /**< sizeof(TessPool) */
+    uint32_t flags; /**< 0 */
     void *state;
-    int (*parallel_for)(void *state, int (*task)(void *closure, int32_t index, int32_t worker), void *closure, int32_t count,
-                        int32_t workers);
+    int32_t (*parallel_for)(void *state, int32_t (*task)(void *closure, int32_t index, int32_t worker), void *closure, int32_t count,
+                            int32_t workers);
 } TessPool;
 
-/** What a kernel call may use. A null context means: one thread, no workspace. */
+/** No number: what the fault has nothing to say of. */
+#define TESS_NO_NUMBER INT64_MIN
+
+/** What a status has no room for. Written whole when a call fails; -1 or TESS_NO_NUMBER where there is nothing to say. */
+typedef struct TessFault {
+    uint32_t size; /**< sizeof(TessFault) */
+    int32_t kind;  /**< a TessStatusKind */
+    int32_t argument, dimension;
+    int32_t other_argument, other_dimension; /**< what it does not agree with */
+    int64_t expected, got;                   /**< extents, ranks, bytes, …: what the kind speaks of; a TessDType for a type */
+} TessFault;
+
+/** What a kernel call may use. A null context means: the host, one thread, no workspace. */
 typedef struct TessContext {
-    uint32_t size; /**< sizeof(TessContext) of the application */
+    uint32_t size;  /**< sizeof(TessContext) */
+    uint32_t flags; /**< 0 */
     /** Most workers to use; 0 or 1: the caller only. Give the number of the pool's threads: the
      *  workspace has memory for each worker, and a kernel cannot ask how many threads a pool has. */
     int32_t threads;
-    void *workspace;          /**< scratch memory, aligned to 64 bytes, one for each call in flight */
+    int32_t reserved; /**< 0 */
+    /** Scratch memory of the device that the kernel runs on, aligned to 64 bytes, one for each call in flight. A cl_mem for OpenCL. */
+    void *workspace;
     uint64_t workspace_bytes; /**< at least what the workspace query gives */
     const TessPool *pool;     /**< null: the caller only, whatever `threads` says */
     /** Bits of tess_cpu_features that a call must do without. A kernel for several targets runs the
      *  best one that is left, and its workspace query is for that one. If none is left, the call
      *  gives TESS_CPU. */
     uint64_t features_off;
+    /** Where a kernel for a GPU runs, and its tensors are. Type 0: number 0 of the kernel's kind. */
+    TessDevice device;
+    /** The CUstream or cl_command_queue that a kernel for a GPU runs in; null: CUDA's default stream. OpenCL has none. */
+    void *stream;
+    /** Called once, with done_state and 0 or the status of what failed, for each call that returns TESS_OK: when its results are
+     *  there. On the host that is before the call returns. On a device the call returns as soon as its work is in the stream, the
+     *  context has to live until then, and a thread of the driver's calls it, which must call neither CUDA nor OpenCL. Or null. */
+    void (*done)(void *state, int32_t status);
+    void *done_state;
+    TessFault *fault; /**< where the details of a failure go, or null */
 } TessContext;
 
 /** A context of one thread and no workspace, to be filled in. */
 static inline TessContext tess_context(void) {
     TessContext context;
     context.size = sizeof(TessContext);
+    context.flags = 0;
     context.threads = 0;
+    context.reserved = 0;
     context.workspace = NULL;
     context.workspace_bytes = 0;
     context.pool = NULL;
     context.features_off = 0;
+    context.device.type = 0;
+    context.device.id = 0;
+    context.stream = NULL;
+    context.done = NULL;
+    context.done_state = NULL;
+    context.fault = NULL;
     return context;
 }
+
+/** A fault of which nothing is said yet. */
+static inline TessFault tess_fault(void) {
+    TessFault fault;
+    fault.size = sizeof(TessFault);
+    fault.kind = 0;
+    fault.argument = fault.dimension = fault.other_argument = fault.other_dimension = -1;
+    fault.expected = fault.got = TESS_NO_NUMBER;
+    return fault;
+}
+
+/** A kernel as a value: what `<kernel>_describe` fills in. It may be copied, and lives as long as the library that has the kernel. */
+typedef struct TessKernel {
+    uint32_t size;       /**< sizeof(TessKernel) */
+    uint32_t abi;        /**< TESS_ABI */
+    const int64_t *spec; /**< what the functions below read; runtime/kernel.h says how */
+    int32_t (*plan)(int64_t *frame);
+    int32_t (*body)(void *call, int64_t *frame);
+} TessKernel;
+
+/** One to be filled in. */
+static inline TessKernel tess_kernel(void) {
+    TessKernel kernel;
+    kernel.size = sizeof(TessKernel);
+    kernel.abi = 0;
+    kernel.spec = NULL;
+    kernel.plan = NULL;
+    kernel.body = NULL;
+    return kernel;
+}
+
+/** What a kernel is. Of this struct and the four below: write its `size` first; as much of it is filled in. Texts live as long as the
+ *  kernel's library. */
+typedef struct TessKernelInfo {
+    uint32_t size, flags;
+    const char *name;
+    TessDevice device;        /**< the kind that it runs on; id is 0 */
+    int32_t tensors, dims;    /**< how many there are */
+    int32_t parameters, code; /**< the same */
+    uint64_t parameter_bytes; /**< sizeof(<kernel>_parameters); 0 where there are none */
+    uint64_t cpu_features;    /**< that all of its code needs */
+} TessKernelInfo;
+
+/** What a kernel does with a tensor; flags of a TessTensorInfo. */
+enum { TESS_ROLE_INPUT = 0, TESS_ROLE_OUTPUT = 1, TESS_ROLE_INOUT = 2 };
+enum {
+    TESS_FLAG_LAST_STRIDE_1 = 1, /**< the last stride must be 1 where the last extent is above 1 */
+    TESS_FLAG_PACKED = 2         /**< what is passed is the operand's packed form (tess_packed); the rest is said of the operand */
+};
+
+typedef struct TessTensorInfo {
+    uint32_t size, flags;
+    const char *name;
+    TessType type;
+    int32_t rank, role;
+    int32_t dims[TESS_MAX_RANK]; /**< the dim of each axis; -1 beyond the rank */
+} TessTensorInfo;
+
+typedef struct TessDimInfo {
+    uint32_t size, flags;
+    const char *name;
+    int64_t fixed;       /**< the extent, or -1 */
+    int64_t min, max;    /**< max is -1 where there is none */
+    int64_t multiple_of; /**< 1 where there is none */
+    int32_t equal_to;    /**< a dim of the same extent, or -1 */
+    int32_t reserved;
+} TessDimInfo;
+
+typedef struct TessParameterInfo {
+    uint32_t size, flags;
+    const char *name;
+    TessType type;
+    uint32_t offset; /**< in <kernel>_parameters, in bytes */
+} TessParameterInfo;
+
+/** Code that a call may run: the first whose features and conditions hold. */
+typedef struct TessCodeInfo {
+    uint32_t size, flags;
+    const char *target;    /**< such as "avx512" */
+    const char *when;      /**< conditions on extents, such as "M <= 16"; "" for all */
+    const char *hash;      /**< of the tile program that it was made from: the manifest's "resolved" */
+    uint64_t cpu_features; /**< that it needs */
+} TessCodeInfo;
+
+/** Fill in `info`. TESS_NO_SUCH where `index` is not below the count. */
+int32_t tess_kernel_info(const TessKernel *kernel, TessKernelInfo *info);
+int32_t tess_kernel_tensor(const TessKernel *kernel, int32_t index, TessTensorInfo *info);
+int32_t tess_kernel_dim(const TessKernel *kernel, int32_t index, TessDimInfo *info);
+int32_t tess_kernel_parameter(const TessKernel *kernel, int32_t index, TessParameterInfo *info);
+int32_t tess_kernel_code(const TessKernel *kernel, int32_t index, TessCodeInfo *info);
+
+/** Calls a kernel: `tensors` holds one for each of its tensors, `parameters` points to its struct of parameters and is null where there
+ *  are none. The same as its function. A kernel whose arguments take more than 32 KiB to check (about 300 tensors) gives
+ *  TESS_CALL_LARGE and wants a plan. */
+int32_t tess_call(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context);
+
+/** Bytes of workspace that a call with these arguments and this context needs. Data pointers may be null, but not that of a packed
+ *  operand, whose header is read. `bytes` is 0 on failure. */
+int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes);
+
+/** A kernel with its arguments checked once, in memory of the caller. */
+typedef struct TessPlan TessPlan;
+
+/** Bytes to which the memory of a plan must be aligned. */
+#define TESS_PLAN_ALIGNMENT 8
+
+/** Bytes of memory that a plan of this kernel takes. */
+int32_t tess_plan_bytes(const TessKernel *kernel, uint64_t *bytes);
+
+/** Makes a plan in `memory`: fixes types, extents, strides and byte offsets of all tensors, the code that runs, the device and the most
+ *  workers. Data pointers may be null, but not that of a packed operand; parameters may be null and be given later. The workspace is
+ *  not looked at. Nothing of the arguments has to live on. The plan must not be moved; it holds nothing that has to be freed. */
+int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context,
+                       void *memory, uint64_t bytes);
+
+/** Bytes of workspace that each run of the plan needs. */
+int32_t tess_plan_workspace(const TessPlan *plan, uint64_t *bytes);
+
+/** Runs a plan: data[i] is in place of the data of tensor i (its byte offset stays). `parameters` may be null where the plan was made
+ *  with some. Of the context counts all but the device, features_off and more threads than the plan was made for. What may be wrong
+ *  with data, workspace and a packed operand is checked as by a call. A plan may run on several threads at once, each with a
+ *  workspace of its own; one whose frame is above 2 KiB (about 40 tensors) gives TESS_PLAN_BUSY where it runs already. */
+int32_t tess_plan_run(const TessPlan *plan, void *const *data, const void *parameters, const TessContext *context);
 
 /** A pool of `threads` threads, the caller of parallel_for being one of them; null when 1 <=
  *  threads <= 4096 does not hold or the system has no more threads. Threads that find no work
@@ -241,75 +425,120 @@ uint64_t tess_cpu_features(void);
  *  without meaning. */
 const char *tess_cpu_feature_name(int bit);
 
-/** What a status says. The words for each are those of tess_status_message. */
+/** What a status says. The words for each are those of tess_status_message. The lowest is 257, so that small codes of other code, such
+ *  as errno's, are no statuses. */
 typedef enum TessStatusKind {
+    TESS_UNKNOWN = -1, /**< no status */
     TESS_OK = 0,
-    TESS_NULL_ARGUMENT,        /**< a descriptor is null */
-    TESS_NULL_DATA,            /**< a tensor has elements but no data */
-    TESS_RANK,                 /**< not the declared rank */
-    TESS_DTYPE,                /**< not the declared type */
-    TESS_DEVICE,               /**< not on the device that the kernel runs on */
-    TESS_EXTENT_NEGATIVE,      /**< an extent is below 0 */
-    TESS_EXTENT_FIXED,         /**< not the extent that the kernel fixes */
-    TESS_EXTENT_MISMATCH,      /**< not the extent of the same dim in another argument */
-    TESS_EXTENT_MULTIPLE,      /**< not a multiple of what the kernel wants */
-    TESS_EXTENT_MIN,           /**< below the declared minimum */
-    TESS_EXTENT_MAX,           /**< above the declared maximum */
-    TESS_STRIDE_LAST,          /**< the last stride is not 1 */
-    TESS_STRIDE_NEGATIVE,      /**< the last stride is negative */
-    TESS_MISALIGNED,           /**< data is not aligned to its element size */
-    TESS_OVERLAP,              /**< an output shares memory with another argument */
-    TESS_SELF_OVERLAP,         /**< elements of an output share memory */
-    TESS_TOO_LARGE,            /**< above 2^31-2^16-1 elements, or so far between two; also of a
-                                    buffer in the workspace */
-    TESS_WORKSPACE_MISSING,    /**< the kernel needs a workspace */
-    TESS_WORKSPACE_SMALL,      /**< the workspace has too few bytes */
-    TESS_WORKSPACE_MISALIGNED, /**< the workspace is not aligned to 64 bytes */
-    TESS_WORKSPACE_OVERLAP,    /**< the workspace shares memory with an argument */
-    TESS_CPU,                  /**< the processor lacks an instruction set */
-    TESS_CONTEXT,              /**< the context or its pool is malformed */
-    TESS_TASK,                 /**< the kernel's code or the pool gave a code that is no status */
-    TESS_INDEX,                /**< not given: an index that is read as data is no reason to fail */
-    TESS_KERNEL,               /**< the kernel and this library do not belong together */
-    TESS_GPU,                  /**< there is no device for the kernel, or it cannot run it */
-    TESS_PACKED,               /**< not an operand packed for this kernel and processor */
-    TESS_RESERVED,             /**< a reserved field of a descriptor is not 0 */
-    TESS_STATUS_KIND_COUNT
+
+    TESS_NULL_ARGUMENT = 0x101,   /**< a tensor, or a pointer for a result, is null */
+    TESS_NULL_DATA = 0x102,       /**< a tensor has elements but no data */
+    TESS_NULL_EXTENTS = 0x103,    /**< a tensor has a rank but no extents */
+    TESS_NULL_PARAMETERS = 0x104, /**< the kernel has parameters, and none are given */
+    TESS_RANK = 0x105,            /**< not the declared rank */
+    TESS_DTYPE = 0x106,           /**< not the declared type */
+    TESS_LANES = 0x107,           /**< a type with lanes other than 1 */
+    TESS_DEVICE = 0x108,          /**< not on the device that the kernel runs on */
+    TESS_MISALIGNED = 0x109,      /**< data is not aligned to its element size */
+    TESS_OVERLAP = 0x10a,         /**< an output shares memory with another argument */
+    TESS_SELF_OVERLAP = 0x10b,    /**< elements of an output share memory */
+    TESS_TOO_LARGE = 0x10c,       /**< above 2^31-2^16-1 elements, or so far between two */
+    TESS_DEVICE_ID = 0x10d,       /**< on another device of the kind */
+
+    TESS_EXTENT_NEGATIVE = 0x201, /**< an extent is below 0 */
+    TESS_EXTENT_FIXED = 0x202,    /**< not the extent that the kernel fixes */
+    TESS_EXTENT_MISMATCH = 0x203, /**< not the extent of the same dim in another argument */
+    TESS_EXTENT_MULTIPLE = 0x204, /**< not a multiple of what the kernel wants */
+    TESS_EXTENT_MIN = 0x205,      /**< below the declared minimum */
+    TESS_EXTENT_MAX = 0x206,      /**< above the declared maximum */
+    TESS_STRIDE_LAST = 0x207,     /**< the last stride is not 1 */
+    TESS_STRIDE_NEGATIVE = 0x208, /**< the last stride is negative */
+
+    TESS_WORKSPACE_MISSING = 0x301,    /**< the kernel needs a workspace */
+    TESS_WORKSPACE_SMALL = 0x302,      /**< the workspace has too few bytes */
+    TESS_WORKSPACE_MISALIGNED = 0x303, /**< the workspace is not aligned to 64 bytes */
+    TESS_WORKSPACE_OVERLAP = 0x304,    /**< the workspace shares memory with an argument */
+    TESS_WORKSPACE_LARGE = 0x305,      /**< a buffer in the workspace would have too many elements */
+
+    TESS_CONTEXT_SIZE = 0x401,    /**< the context's `size` is below that of its first version */
+    TESS_CONTEXT_NEWER = 0x402,   /**< the context has flags or fields, reserved or of a later version, that are not 0 */
+    TESS_CONTEXT_THREADS = 0x403, /**< `threads` is negative */
+    TESS_POOL_SIZE = 0x404,       /**< as TESS_CONTEXT_SIZE, of the pool */
+    TESS_POOL_NEWER = 0x405,      /**< as TESS_CONTEXT_NEWER, of the pool */
+    TESS_POOL_FUNCTION = 0x406,   /**< the pool has no parallel_for */
+    TESS_POOL_WORKER = 0x407,     /**< the pool gave a worker outside [0, workers) */
+    TESS_FAULT_SIZE = 0x408,      /**< as TESS_CONTEXT_SIZE, of the context's fault */
+    TESS_STRUCT_SIZE = 0x409,     /**< as TESS_CONTEXT_SIZE, of a TessKernel or of a struct to be filled in */
+    TESS_TASK = 0x40a,            /**< the kernel's code or the pool gave a code that is no status */
+    TESS_NO_SUCH = 0x40b,         /**< the kernel has nothing of this index */
+    TESS_CALL_LARGE = 0x40c,      /**< the kernel has so many arguments that it needs a plan */
+    TESS_PLAN_SMALL = 0x40d,      /**< too few bytes for the plan */
+    TESS_PLAN_MISALIGNED = 0x40e, /**< the plan's memory is not aligned to 8 bytes */
+    TESS_PLAN_INVALID = 0x40f,    /**< the memory holds no plan, or one that was moved or could not be made */
+    TESS_PLAN_BUSY = 0x410,       /**< a plan with a large frame runs already */
+
+    TESS_CPU = 0x501,    /**< the processor lacks an instruction set */
+    TESS_KERNEL = 0x502, /**< the kernel and this library do not belong together */
+
+    TESS_GPU_NONE = 0x601,      /**< there is no such device */
+    TESS_GPU_PRECISION = 0x602, /**< the device does not round, or flushes denormals, or has no f64 */
+    TESS_GPU_BUILD = 0x603,     /**< the device's compiler refuses the program */
+    TESS_GPU_MEMORY = 0x604,    /**< the device has no room for the kernel's tables */
+    TESS_GPU_LAUNCH = 0x605,    /**< the device cannot run the kernel */
+    TESS_GPU_STREAM = 0x606,    /**< OpenCL needs a command queue */
+
+    TESS_PACKED_MISALIGNED = 0x701, /**< a packed operand is not aligned to TESS_PACKED_ALIGNMENT bytes */
+    TESS_PACKED_SHORT = 0x702,      /**< fewer bytes than a header has */
+    TESS_PACKED_MAGIC = 0x703,      /**< the bytes are no packed operand */
+    TESS_PACKED_FORMAT = 0x704,     /**< of a version of the format that this library does not know */
+    TESS_PACKED_LAYOUT = 0x705,     /**< packed in another layout, for another kernel or processor */
+    TESS_PACKED_DTYPE = 0x706,      /**< elements of another type, or another rank */
+    TESS_PACKED_EXTENT = 0x707,     /**< extents that no tensor has, or other ones than in the plan */
+    TESS_PACKED_BYTES = 0x708       /**< not as many bytes as the extents ask for */
 } TessStatusKind;
 
-/** The TessStatusKind of a status; TESS_STATUS_KIND_COUNT for an int that is no status. */
-int tess_status_code(int status);
+/* A status is kind | (argument + 1) << 12, in 31 bits. */
+
+/** The TessStatusKind of a status; TESS_UNKNOWN for an int that is no status. */
+int32_t tess_status_code(int32_t status);
 
 /** A stable word for the kind, such as "extent-multiple"; "ok" for 0; "unknown" for an int that
  *  is no status. */
-const char *tess_status_kind(int status);
+const char *tess_status_kind(int32_t status);
 
 /** The position of the argument at fault, from 0, among the tensors of the kernel; -1 when it is
  *  none of them. */
-int tess_status_argument(int status);
+int32_t tess_status_argument(int32_t status);
 
-/** The dimension at fault, from 0; -1 when it is none in particular. */
-int tess_status_dimension(int status);
-
-/** Writes a sentence such as "argument 2 ('w'), dimension 1: extent must be a multiple of 16".
+/** Writes a sentence such as "argument 2 ('w'), dimension 1: extent must be a multiple of 16, not 40". `fault` is that of the call's
+ *  context; without one (null) the sentence has no dimension and no numbers.
  *  `argument_names` holds a name (or null) for each tensor of the kernel, or is null. At most
  *  `n` bytes are written, the last a zero; the length of the whole sentence is returned, as
  *  snprintf does. No locale, no allocation. */
-size_t tess_status_message(int status, const char *const *argument_names, char *buffer, size_t n);
+size_t tess_status_message(int32_t status, const TessFault *fault, const char *const *argument_names, char *buffer, size_t n);
 
-/* The layout is part of the ABI: kernels and applications are compiled apart. */
-typedef char tess_layout_desc_extents[offsetof(TessTensorDesc, extents) == 8 ? 1 : -1];
-typedef char tess_layout_desc_strides[offsetof(TessTensorDesc, strides) == 72 ? 1 : -1];
-typedef char tess_layout_desc_dtype[offsetof(TessTensorDesc, dtype) == 136 ? 1 : -1];
-typedef char tess_layout_desc_rank[offsetof(TessTensorDesc, rank) == 140 ? 1 : -1];
-typedef char tess_layout_desc_device[offsetof(TessTensorDesc, device) == 144 ? 1 : -1];
-typedef char tess_layout_desc_size[sizeof(TessTensorDesc) == 152 ? 1 : -1];
-typedef char tess_layout_context_threads[offsetof(TessContext, threads) == 4 ? 1 : -1];
-typedef char tess_layout_context_workspace[offsetof(TessContext, workspace) == 8 ? 1 : -1];
-typedef char tess_layout_context_bytes[offsetof(TessContext, workspace_bytes) == 16 ? 1 : -1];
-typedef char tess_layout_context_pool[offsetof(TessContext, pool) == 24 ? 1 : -1];
-typedef char tess_layout_context_off[offsetof(TessContext, features_off) == 32 ? 1 : -1];
-typedef char tess_layout_context_size[sizeof(TessContext) == 40 ? 1 : -1];
+/* The layout is part of the ABI: kernels and applications are compiled apart. These are sizes of ABI 2's first version; structs grow
+ * at their end. */
+typedef char tess_layout_type[sizeof(TessType) == 4 ? 1 : -1];
+typedef char tess_layout_device[sizeof(TessDevice) == 8 ? 1 : -1];
+typedef char tess_layout_fault_expected[offsetof(TessFault, expected) == 24 ? 1 : -1];
+typedef char tess_layout_fault[sizeof(TessFault) == 40 ? 1 : -1];
+#if UINTPTR_MAX == UINT64_MAX
+typedef char tess_layout_tensor_device[offsetof(TessTensor, device) == 8 ? 1 : -1];
+typedef char tess_layout_tensor_rank[offsetof(TessTensor, rank) == 16 ? 1 : -1];
+typedef char tess_layout_tensor_type[offsetof(TessTensor, type) == 20 ? 1 : -1];
+typedef char tess_layout_tensor_extents[offsetof(TessTensor, extents) == 24 ? 1 : -1];
+typedef char tess_layout_tensor_strides[offsetof(TessTensor, strides) == 32 ? 1 : -1];
+typedef char tess_layout_tensor_offset[offsetof(TessTensor, byte_offset) == 40 ? 1 : -1];
+typedef char tess_layout_tensor[sizeof(TessTensor) == 48 ? 1 : -1];
+typedef char tess_layout_pool[sizeof(TessPool) == 24 ? 1 : -1];
+typedef char tess_layout_context_workspace[offsetof(TessContext, workspace) == 16 ? 1 : -1];
+typedef char tess_layout_context_pool[offsetof(TessContext, pool) == 32 ? 1 : -1];
+typedef char tess_layout_context_device[offsetof(TessContext, device) == 48 ? 1 : -1];
+typedef char tess_layout_context_fault[offsetof(TessContext, fault) == 80 ? 1 : -1];
+typedef char tess_layout_context[sizeof(TessContext) == 88 ? 1 : -1];
+typedef char tess_layout_kernel[sizeof(TessKernel) == 32 ? 1 : -1];
+#endif
 
 #ifdef __cplusplus
 }

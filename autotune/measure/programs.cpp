@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr const char *gpu_runtime = "runtime/opencl.c";
+constexpr const char *gpu_sources[] = {"runtime/opencl.c", "autotune/measure/opencl_memory.c"};
 
 }  // namespace
 
@@ -65,7 +65,8 @@ struct Programs::State {
         for (const auto &[name, text] : worker_sources()) {
             fs::create_directories((folder.path() / name).parent_path());
             write_into(folder.path() / name, text);
-            if (name.ends_with(".c") && (task.target.is_gpu() || name != gpu_runtime)) sources.push_back((folder.path() / name).string());
+            const bool for_gpu = std::find(std::begin(gpu_sources), std::end(gpu_sources), name) != std::end(gpu_sources);
+            if (name.ends_with(".c") && (task.target.is_gpu() || !for_gpu)) sources.push_back((folder.path() / name).string());
         }
         const Kernel candidate{"tessera_candidate", {{{}, base}}};
         write_into(folder.path() / "calls.c",
@@ -78,15 +79,15 @@ struct Programs::State {
         sources.push_back((folder.path() / "calls.c").string());
         for (const std::string &source : sources) {
             shared_objects.push_back(source + ".o");
-            if (!compile({"-std=gnu99", "-O2", "-I", folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o",
-                          shared_objects.back()},
+            if (!compile({"-std=gnu99", "-O2", task.target.is_gpu() ? "-DTESSERA_OPENCL=1" : "-DTESSERA_HOST=1", "-I",
+                          folder.path().string(), "-I", (folder.path() / "runtime").string(), "-c", source, "-o", shared_objects.back()},
                          stopped))
                 return;
         }
         LimitedProcess process(compiling(task.algorithm.name), options.compile, [&] {
             keep_temporaries();
             make_code(kernels_of("tessera_base", base), base_code());
-            std::vector<std::string> both = {"", "_workspace"};
+            std::vector<std::string> both = {"_table", "_workspace"};
             for (const std::string &suffix : packs_of(base)) both.insert(both.end(), {suffix, suffix + "_size"});
             std::string same = "-Wl";
             for (const std::string &suffix : both) same += fmt::format(",--defsym=tessera_candidate{0}=tessera_base{0}", suffix);
@@ -125,8 +126,8 @@ struct Programs::State {
                 const std::string name =
                     (which ? "tessera_base" : "tessera_candidate") + c_packing_suffix(operand_of(base.arguments[i]).name);
                 declared += fmt::format(
-                    "extern int {0}(const void *, const void *, const void *) __attribute__((weak));\n"
-                    "extern int {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
+                    "extern int32_t {0}(const void *, const void *, const void *) __attribute__((weak));\n"
+                    "extern int32_t {0}_size(const void *, const void *, uint64_t *) __attribute__((weak));\n",
                     name);
                 cases += fmt::format(
                     "    if (i == {0} && which == {1} && {2}) return bytes ? {2}_size(operand, c, bytes) : {2}(operand, packed, c);\n", i,

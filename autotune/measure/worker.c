@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "autotune/measure/device_memory.h"
 #include "bench/measure/evict.h"
 #include "bench/measure/random_elements.h"
 #include "tessera.h"
@@ -49,22 +50,25 @@ enum { PROTOCOL = 2, MOST = 64, ZONE = 4096, PATTERN = 0xa5, EVERYWHERE = 64 << 
 typedef enum Content { BLANK, GIVEN, RANDOM } Content;
 
 typedef struct Held {
-    TessTensorDesc desc;
+    TessTensor desc;
     int64_t shape[8], bytes;
     int written;
     Content content;
     RandomKind kind;
     uint64_t seed;
     unsigned char *block, *given; /* block: zone, data, zone */
+    void *memory;                 /* the block, where kernels have it */
 } Held;
 
 static Held held[MOST];
 static const void *tensors[2][MOST]; /* what each of the two kernels takes */
-static TessTensorDesc packed[2][MOST];
+static TessTensor packed[2][MOST];
+static uint64_t packed_bytes[2][MOST];
 static int stale[2][MOST]; /* not packed since it was set */
 static int64_t parameters[MOST];
 static TessContext context;
 static unsigned char *scratch[2];
+static void *workspace[2]; /* the scratch, where kernels have it */
 
 static void fail(const char *why) {
     fprintf(stderr, "measuring: %s\n", why);
@@ -97,7 +101,9 @@ static void set_shape(char *rest) {
     rest += used;
     for (int d = 0; d < rank; d++) h->shape[d] = strtoll(rest, &rest, 10);
     h->written = written;
-    h->desc = tess_dense(NULL, (TessDType)dtype, rank, h->shape);
+    h->desc = tess_dense(h->memory, (TessDType)dtype, rank, h->shape);
+    h->desc.byte_offset = ZONE;
+    if (context.device.type != 0) h->desc.device = context.device;
 }
 
 static void fill(const Held *h) {
@@ -107,6 +113,7 @@ static void fill(const Held *h) {
     case GIVEN: memcpy(data, h->given, (size_t)h->bytes); break;
     case RANDOM: random_elements(h->kind, h->seed, 0, h->bytes / random_element_bytes(h->kind), data); break;
     }
+    device_write(h->memory, h->block, (size_t)h->bytes + 2 * ZONE);
 }
 
 /* Memory of its own, which is not what it had; the kernels' packed operands are made anew. */
@@ -115,8 +122,11 @@ static void put(Held *h) {
     h->block = allocate((size_t)h->bytes + 2 * ZONE);
     memset(h->block, PATTERN, ZONE);
     memset(h->block + ZONE + h->bytes, PATTERN, ZONE);
+    if (h->memory) device_release(h->memory);
     free(before);
-    h->desc.data = h->block + ZONE;
+    h->memory = device_memory(h->block, (size_t)h->bytes + 2 * ZONE);
+    if (!h->memory) fail("out of the device's memory");
+    h->desc.data = h->memory;
 }
 
 static void set_content(Content content, char *rest) {
@@ -162,7 +172,8 @@ static int pack_all(int which) {
         stale[which][i] = 0;
         if (bytes == 0) continue;
         void *before = packed[which][i].data;
-        packed[which][i] = tess_packed(memset(allocate(bytes), 0, bytes), bytes);
+        packed_bytes[which][i] = bytes;
+        packed[which][i] = tess_packed(memset(allocate(bytes), 0, bytes), &packed_bytes[which][i]);
         free(before);
         tensors[which][i] = &packed[which][i];
         status = measured_pack(which, i, &held[i].desc, &packed[which][i], &context, NULL);
@@ -178,8 +189,11 @@ static int prepare(int which) {
     if (status != TESS_OK) return status;
     unsigned char *before = scratch[which];
     scratch[which] = memset(allocate(bytes), PATTERN, bytes);
+    if (workspace[which]) device_release(workspace[which]);
     free(before);
-    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    workspace[which] = device_memory(scratch[which], bytes ? bytes : 1);
+    if (!workspace[which]) fail("out of the device's memory");
+    context.workspace = workspace[which], context.workspace_bytes = bytes;
     return TESS_OK;
 }
 
@@ -189,9 +203,12 @@ static void run(int which) {
     int status = prepare(which);
     const double start = now();
     if (status == TESS_OK) status = measured_call(which, tensors[which], parameters, &context, NULL);
+    device_wait();
     const double took = now() - start;
-    for (int i = 0; i < measured_arguments; i++)
+    for (int i = 0; i < measured_arguments; i++) {
+        if (held[i].written) device_read(held[i].memory, held[i].block, (size_t)held[i].bytes + 2 * ZONE);
         if (status == TESS_OK && !intact(&held[i])) status = -1000;
+    }
     printf("ran %d %.9g %" PRIu64 "\n", status, took, context.workspace_bytes);
 }
 
@@ -200,7 +217,7 @@ typedef struct Caller {
     pthread_t thread;
     int which;
     long calls;
-    TessTensorDesc descs[2][MOST];
+    TessTensor descs[2][MOST];
     const void *tensors[2][MOST];
     unsigned char *scratch[2];
     uint64_t scratch_bytes;
@@ -218,8 +235,9 @@ static void equip(Caller *c, int which) {
         for (int i = 0; i < measured_arguments; i++) {
             const int is_packed = tensors[which][i] == &packed[which][i];
             c->descs[which][i] = is_packed ? packed[which][i] : held[i].desc;
-            c->descs[which][i].data =
-                copy_of(c->descs[which][i].data, is_packed ? (size_t)packed[which][i].extents[0] : (size_t)held[i].bytes);
+            c->descs[which][i].data = is_packed ? copy_of(packed[which][i].data, (size_t)packed_bytes[which][i])
+                                                : copy_of(held[i].block + ZONE, (size_t)held[i].bytes);
+            c->descs[which][i].byte_offset = 0;
             c->tensors[which][i] = &c->descs[which][i];
         }
         c->scratch[which] = copy_of(scratch[which], context.workspace_bytes);
@@ -288,6 +306,7 @@ static double seconds_of_cold_calls(int which, long calls) {
         if (evict_caches() != 0) fail("out of memory");
         const double start = now();
         measured_call(which, tensors[which], parameters, &context, NULL);
+        device_wait();
         took += now() - start;
     }
     return took;
@@ -298,11 +317,12 @@ static double seconds_of(int which, long calls) {
     if (!scratch[which] && prepare(which) != TESS_OK) fail("a kernel that ran refuses its arguments");
     uint64_t bytes = 0;
     measured_call(which, tensors[which], parameters, &context, &bytes);
-    context.workspace = scratch[which], context.workspace_bytes = bytes;
+    context.workspace = workspace[which], context.workspace_bytes = bytes;
     if (callers > 1) return seconds_side_by_side(which, calls);
     if (cold) return seconds_of_cold_calls(which, calls);
     const double start = now();
     for (long c = 0; c < calls; c++) measured_call(which, tensors[which], parameters, &context, NULL);
+    device_wait();
     return now() - start;
 }
 
@@ -350,6 +370,7 @@ static int obey(const char *command, char *rest) {
     } else if (strcmp(command, "cold") == 0 && sscanf(rest, "%ld", &a) == 1) {
         cold = a == 1;
     } else if (strcmp(command, "callers") == 0 && sscanf(rest, "%ld", &a) == 1 && a >= 1 && a <= 4096) {
+        if (a > 1 && context.device.type != 0) fail("several callers of a device");
         callers = a;
     } else if (strcmp(command, "run") == 0 && sscanf(rest, "%ld", &a) == 1) {
         run(a != 0);
@@ -358,9 +379,9 @@ static int obey(const char *command, char *rest) {
         tell(h->block + ZONE, h->bytes, first, bytes);
     } else if (strcmp(command, "packed") == 0 && sscanf(rest, "%ld %" SCNd64 " %" SCNd64, &a, &first, &bytes) == 3) {
         argument((int)a);
-        const TessTensorDesc *p = &packed[0][a];
+        const TessTensor *p = &packed[0][a];
         if (!p->data) fail("an argument that is not packed");
-        tell((unsigned char *)p->data + TESS_PACKED_HEADER_BYTES, p->extents[0] - TESS_PACKED_HEADER_BYTES, first, bytes);
+        tell((unsigned char *)p->data + TESS_PACKED_HEADER_BYTES, (int64_t)packed_bytes[0][a] - TESS_PACKED_HEADER_BYTES, first, bytes);
     } else if (strcmp(command, "place") == 0) {
         place();
         printf("placed\n");
@@ -376,6 +397,7 @@ int main(void) {
     char line[1024];
     if (measured_arguments > MOST || measured_parameters > MOST) fail("too many arguments");
     context = tess_context();
+    if (device_open(&context) != 0) fail("there is no device");
     while (fgets(line, sizeof line, stdin)) {
         char *rest = line + strcspn(line, " \n");
         if (*rest) *rest++ = 0;

@@ -108,7 +108,8 @@ Work work_of(const Stage &stage, const Extents &extents) {
 Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents) {
     Work work;
     work.operations = 0;
-    for (const Stage &stage : without_functions(inline_calls(algorithm)).stages) {
+    const Algorithm inlined = without_functions(inline_calls(algorithm));
+    for (const Stage &stage : inlined.stages()) {
         const Work own = work_of(stage, extents);
         if (!own.operations) work.operations.reset();
         if (work.operations) *work.operations += *own.operations;

@@ -3,27 +3,48 @@ import ctypes
 import os
 import subprocess
 
-DTYPES = {"f32": 1, "f64": 2, "bf16": 3, "f16": 4, "i8": 5, "u8": 6, "i32": 7, "i64": 8, "bool": 9}
+# DLPack's codes and bits.
+DTYPES = {"f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "f16": (2, 16), "i8": (0, 8), "u8": (1, 8), "i32": (0, 32), "i64": (0, 64),
+          "bool": (6, 8)}
+HOST = 1
 
 
-class TensorDesc(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("extents", ctypes.c_int64 * 8), ("strides", ctypes.c_int64 * 8),
-                ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("device", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+class Type(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class Tensor(ctypes.Structure):
+    """A TessTensor, which is laid out as a DLTensor."""
+    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("rank", ctypes.c_int32), ("type", Type),
+                ("extents", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 class Context(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_uint32), ("threads", ctypes.c_int32), ("workspace", ctypes.c_void_p),
-                ("workspace_bytes", ctypes.c_uint64), ("pool", ctypes.c_void_p)]
+    _fields_ = [("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("threads", ctypes.c_int32), ("reserved", ctypes.c_int32),
+                ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_uint64), ("pool", ctypes.c_void_p),
+                ("features_off", ctypes.c_uint64), ("device", Device), ("stream", ctypes.c_void_p), ("done", ctypes.c_void_p),
+                ("done_state", ctypes.c_void_p), ("fault", ctypes.c_void_p)]
 
 
 def dense(pointer, dtype, extents):
-    """The descriptor of a dense row-major tensor; `dtype` is a name of DTYPES."""
-    d = TensorDesc(data=pointer, dtype=DTYPES[dtype], rank=len(extents))
-    step = 1
-    for axis in reversed(range(len(extents))):
-        d.extents[axis], d.strides[axis] = extents[axis], step
-        step *= extents[axis]
+    """A dense row-major tensor; `dtype` is a name of DTYPES. It keeps its extents."""
+    kept = (ctypes.c_int64 * max(1, len(extents)))(*extents)
+    d = Tensor(data=pointer, device=Device(HOST, 0), rank=len(extents), type=Type(*DTYPES[dtype], 1),
+               extents=ctypes.cast(kept, ctypes.POINTER(ctypes.c_int64)))
+    d.kept = kept
     return d
+
+
+def struct_of(parameters):
+    """A kernel's struct of parameters, from values of ctypes; nothing where there are none."""
+    if not parameters:
+        return []
+    fields = [(f"p{i}", type(value)) for i, value in enumerate(parameters)]
+    return [type("Parameters", (ctypes.Structure,), {"_fields_": fields})(*(value.value for value in parameters))]
 
 
 class Memory:
@@ -41,20 +62,20 @@ class Function:
     def __init__(self, library, name):
         self.name, self.run, self.query = name, getattr(library, name), getattr(library, name + "_workspace")
 
-    def context(self, tensors, parameters=(), threads=1, pool=None):
+    def context(self, tensors, threads=1, pool=None):
         """One with the workspace that a call with these arguments needs, which it keeps."""
         context, needed = Context(size=ctypes.sizeof(Context), threads=threads, pool=pool), ctypes.c_uint64()
-        status = self.query(*map(ctypes.byref, tensors), *parameters, ctypes.byref(context), ctypes.byref(needed))
+        status = self.query(*map(ctypes.byref, tensors), ctypes.byref(context), ctypes.byref(needed))
         assert status == 0, f"{self.name}_workspace: status {status:#x}"
         context.memory = Memory(needed.value)
         context.workspace, context.workspace_bytes = context.memory.pointer, needed.value
         return context
 
     def bound(self, tensors, parameters=()):
-        context = self.context(tensors, parameters)
-        args = [*map(ctypes.byref, tensors), *parameters, ctypes.byref(context)]
+        context, struct = self.context(tensors), struct_of(parameters)
+        args = [*map(ctypes.byref, [*tensors, *struct, context])]
 
-        def call(kept=(tensors, context)):
+        def call(kept=(tensors, struct, context)):
             status = self.run(*args)
             assert status == 0, f"{self.name}: status {status:#x}"
         return call

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <memory>
 #include <new>
 #include <random>
@@ -56,14 +57,16 @@ static Floats random_floats(size_t n) {
     return f;
 }
 
-static TessTensorDesc desc(Floats &data, std::vector<int64_t> extents) {
-    return tess_dense(data.data(), TESS_F32, static_cast<int32_t>(extents.size()), extents.data());
+// Its extents live as long as the program.
+static TessTensor desc(Floats &data, const std::vector<int64_t> &extents) {
+    static std::list<std::vector<int64_t>> shapes;
+    return tess_dense(data.data(), TESS_F32, static_cast<int32_t>(extents.size()), shapes.emplace_back(extents).data());
 }
 
-static void check(int status) {
+static void check(int32_t status) {
     if (status == TESS_OK) return;
     char message[256];
-    tess_status_message(status, nullptr, message, sizeof message);
+    tess_status_message(status, nullptr, nullptr, message, sizeof message);
     fmt::print(stderr, "kernel failed: {}\n", message);
     std::exit(1);
 }
@@ -109,7 +112,7 @@ static void products(double peak) {
                            {197, 192, 192},
                            {64, 64, 64}}) {
         Floats a = random_floats(m * k), b = random_floats(k * n), c(m * n), d(m * n);
-        TessTensorDesc x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
+        TessTensor x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
         Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return matmul_workspace(&x, &w, &y, context, bytes); });
         std::vector<std::function<void()>> contestants = {
             [&] { check(matmul(&x, &w, &y, &call.context)); },
@@ -136,15 +139,14 @@ static void products(double peak) {
     }
 }
 
-using AttentionKernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *,
-                                const TessContext *);
-using AttentionQuery = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *, const TessTensorDesc *,
-                               const TessContext *, uint64_t *);
+using AttentionKernel = int32_t (*)(const TessTensor *, const TessTensor *, const TessTensor *, const TessTensor *, const TessContext *);
+using AttentionQuery = int32_t (*)(const TessTensor *, const TessTensor *, const TessTensor *, const TessTensor *, const TessContext *,
+                                   uint64_t *);
 
 static double attention_seconds(AttentionKernel kernel, AttentionQuery query, int64_t h, int64_t s, int64_t d, int threads,
                                 TessPool *pool) {
     Floats q = random_floats(h * s * d), k = random_floats(h * s * d), v = random_floats(h * s * d), o(h * s * d);
-    TessTensorDesc dq = desc(q, {h, s, d}), dk = desc(k, {h, s, d}), dv = desc(v, {h, s, d}), out = desc(o, {h, s, d});
+    TessTensor dq = desc(q, {h, s, d}), dk = desc(k, {h, s, d}), dv = desc(v, {h, s, d}), out = desc(o, {h, s, d});
     Call call(threads, pool, [&](const TessContext *context, uint64_t *bytes) { return query(&dq, &dk, &dv, &out, context, bytes); });
     return contest({[&] { check(kernel(&dq, &dk, &dv, &out, &call.context)); }}, 10, 1).seconds[0];
 }
@@ -191,7 +193,7 @@ static void bandwidth() {
     for (int64_t m : {1024, 16384}) {
         int64_t n = 4096;
         Floats x = random_floats(m * n), y(m * n), z(m * n);
-        TessTensorDesc dx = desc(x, {m, n}), dy = desc(y, {m, n});
+        TessTensor dx = desc(x, {m, n}), dy = desc(y, {m, n});
         Call call(1, nullptr, [&](const TessContext *c, uint64_t *b) { return softmax_workspace(&dx, &dy, c, b); });
         row(
             fmt::format("softmax {}x{}", m, n), static_cast<double>(m * n), [&] { check(softmax(&dx, &dy, &call.context)); }, z, x);
@@ -199,19 +201,19 @@ static void bandwidth() {
     for (int64_t m : {4096, 65536}) {
         int64_t n = 768;
         Floats x = random_floats(m * n), g = random_floats(n), b = random_floats(n), y(m * n), z(m * n);
-        TessTensorDesc dx = desc(x, {m, n}), dg = desc(g, {n}), db = desc(b, {n}), dy = desc(y, {m, n});
-        Call call(1, nullptr,
-                  [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, 1e-5f, c, bytes); });
+        const layernorm_parameters parameters = {1e-5f};
+        TessTensor dx = desc(x, {m, n}), dg = desc(g, {n}), db = desc(b, {n}), dy = desc(y, {m, n});
+        Call call(1, nullptr, [&](const TessContext *c, uint64_t *bytes) { return layernorm_workspace(&dx, &dg, &db, &dy, c, bytes); });
         row(
             fmt::format("layernorm {}x{}", m, n), static_cast<double>(m * n),
-            [&] { check(layernorm(&dx, &dg, &db, &dy, 1e-5f, &call.context)); }, z, x);
+            [&] { check(layernorm(&dx, &dg, &db, &dy, &parameters, &call.context)); }, z, x);
     }
 }
 
 // FFTW with a plan that it has measured, which is no part of the time. Operations are counted as 5 n log2(n), as FFTW's authors do.
 static void fft() {
-    using Kernel = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessContext *);
-    using Query = int (*)(const TessTensorDesc *, const TessTensorDesc *, const TessContext *, uint64_t *);
+    using Kernel = int32_t (*)(const TessTensor *, const TessTensor *, const TessContext *);
+    using Query = int32_t (*)(const TessTensor *, const TessTensor *, const TessContext *, uint64_t *);
     struct Points {
         int64_t n;
         Kernel kernel;
@@ -237,7 +239,7 @@ static void fft() {
             const Floats values = random_floats(static_cast<size_t>(2 * p.n * batch));
             std::copy(values.begin(), values.end(), a.get());
             const int64_t shape[] = {batch, 2 * p.n};
-            const TessTensorDesc x = tess_dense(a.get(), TESS_F32, 2, shape), y = tess_dense(b.get(), TESS_F32, 2, shape);
+            const TessTensor x = tess_dense(a.get(), TESS_F32, 2, shape), y = tess_dense(b.get(), TESS_F32, 2, shape);
             Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return p.query(&x, &y, context, bytes); });
             const int64_t times = std::max<int64_t>(1, 100000 / (p.n * batch));
             const Contest r = contest({[&] {
@@ -255,12 +257,80 @@ static void fft() {
         }
 }
 
+static int32_t do_nothing(void *, int64_t *) { return 0; }
+
+static int32_t (*volatile nothing)(void *, int64_t *) = do_nothing;
+
+// A plan, and where the data of its tensors is.
+struct Planned {
+    std::vector<uint64_t> memory;
+    std::vector<void *> data;
+
+    Planned(const TessKernel &kernel, const std::vector<const TessTensor *> &tensors, const TessContext &context) {
+        uint64_t bytes = 0;
+        check(tess_plan_bytes(&kernel, &bytes));
+        memory.resize(bytes / sizeof(uint64_t));
+        check(tess_plan_make(&kernel, tensors.data(), nullptr, &context, memory.data(), bytes));
+        for (const TessTensor *t : tensors) data.push_back(t->data);
+    }
+    void run(const TessContext &context) const {
+        check(tess_plan_run(reinterpret_cast<const TessPlan *>(memory.data()), data.data(), nullptr, &context));
+    }
+};
+
+// What a call costs beside a function of C that is called by its address and does nothing: a kernel's arguments, with such a body.
+static void calls() {
+    constexpr int64_t times = 100000;
+    auto row = [&](const std::string &name, const Contest &r, size_t which) {
+        fmt::print("{:<44}{:>8.1f} ns\n", name, r.seconds[which] / static_cast<double>(times) * 1e9);
+    };
+    fmt::print("\ncalls\n");
+    {
+        Floats a = random_floats(64 * 64), b = random_floats(64 * 64), c(64 * 64);
+        TessTensor x = desc(a, {64, 64}), w = desc(b, {64, 64}), y = desc(c, {64, 64});
+        const std::vector<const TessTensor *> tensors = {&x, &w, &y};
+        TessKernel kernel = tess_kernel();
+        check(matmul_describe(&kernel));
+        kernel.plan = nullptr, kernel.body = do_nothing;
+        const TessContext context = tess_context();
+        const Planned plan(kernel, tensors, context);
+        const Contest r = contest({[&] {
+                                       for (int64_t i = 0; i < times; i++) check(nothing(nullptr, nullptr));
+                                   },
+                                   [&] {
+                                       for (int64_t i = 0; i < times; i++) plan.run(context);
+                                   },
+                                   [&] {
+                                       for (int64_t i = 0; i < times; i++) check(tess_call(&kernel, tensors.data(), nullptr, &context));
+                                   }},
+                                  30, 1);
+        row("a function that does nothing", r, 0);
+        row("a run of a plan of matmul, of an empty body", r, 1);
+        row("a call of matmul, of an empty body", r, 2);
+    }
+    Floats a = random_floats(512), b(512);
+    TessTensor x = desc(a, {1, 512}), y = desc(b, {1, 512});
+    TessKernel kernel = tess_kernel();
+    check(fft_256_describe(&kernel));
+    Call call(1, nullptr, [&](const TessContext *context, uint64_t *bytes) { return fft_256_workspace(&x, &y, context, bytes); });
+    const Planned plan(kernel, {&x, &y}, call.context);
+    const Contest r = contest({[&] {
+                                   for (int64_t i = 0; i < times; i++) plan.run(call.context);
+                               },
+                               [&] {
+                                   for (int64_t i = 0; i < times; i++) check(fft_256(&x, &y, &call.context));
+                               }},
+                              30, 1);
+    row("fft of 256 points, a run of a plan", r, 0);
+    row("fft of 256 points, a call", r, 1);
+}
+
 static void threads() {
     std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(tess_pool_create(2), tess_pool_destroy);
     fmt::print("\ntwo threads, times one\n");
     for (auto [m, n, k] : {Product{1344, 1536, 1024}, {512, 3072, 768}, {512, 768, 3072}}) {
         Floats a = random_floats(m * k), b = random_floats(k * n), c(m * n);
-        TessTensorDesc x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
+        TessTensor x = desc(a, {m, k}), w = desc(b, {k, n}), y = desc(c, {m, n});
         auto query = [&](const TessContext *context, uint64_t *bytes) { return matmul_workspace(&x, &w, &y, context, bytes); };
         Call one(1, nullptr, query), two(2, pool.get(), query);
         Contest r = contest({[&] { check(matmul(&x, &w, &y, &two.context)); }, [&] { check(matmul(&x, &w, &y, &one.context)); }}, 20, 2);
@@ -281,5 +351,6 @@ int main(int argc, char **argv) {
     if (want("attention")) attention(peak);
     if (want("bandwidth")) bandwidth();
     if (want("fft")) fft();
+    if (want("calls")) calls();
     if (want("threads")) threads();
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "compiler/tile/arguments.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -187,13 +188,21 @@ static bool ends_in_one_of(const std::string &name, const std::vector<const char
 }
 
 // Of the names of what a file of C has for each kernel, and of its public functions.
-static const std::vector<const char *> own_ends = {"_spec", "_plan", "_body"}, public_ends = {"_size", "_workspace", "_argument_names"};
+static const std::vector<const char *> own_ends = {"_spec", "_plan", "_body"},
+                                       public_ends = {"_size", "_workspace", "_table", "_describe", "_parameters", "_argument_names"};
+
+// What the public functions call their other arguments.
+static bool is_ours(const std::string &name) {
+    for (const char *own : {"context", "bytes", "parameters", "tensors", "kernel"})
+        if (name == own) return true;
+    return false;
+}
 
 // Macros and types of headers begin with a capital or an underscore, are known, or end in _t. The rest is what a generated file uses
 // beside its arguments.
 static bool is_plain(const std::string &name) {
     if (!is_c_name(name) || !std::islower(static_cast<unsigned char>(name[0])) || name.find("__") != std::string::npos) return false;
-    if (may_be_in_headers(name) || name.starts_with("tess") || name == "context" || name == "bytes") return false;
+    if (may_be_in_headers(name) || name.starts_with("tess") || is_ours(name)) return false;
     return !ends_in_one_of(name, own_ends) && name.find("_bits_of_") == std::string::npos;
 }
 
@@ -227,6 +236,18 @@ std::string c_packing_suffix(const std::string &operand) {
     const bool free = !name.starts_with("_") && !name.starts_with("arg_") && name.find("__") == std::string::npos &&
                       !ends_in_one_of(name, own_ends) && !ends_in_one_of(name, public_ends);
     return "_pack_" + (free ? name : marked(name));
+}
+
+bool has_named_tensors(const TileProgram &program) {
+    constexpr size_t most = 16;
+    return program.arguments.size() <= most;
+}
+
+std::vector<std::string> public_functions(const std::string &name, const TileProgram &program) {
+    std::vector<std::string> all = {name + "_table", name + "_workspace", name + "_describe"};
+    if (has_named_tensors(program)) all.push_back(name);
+    if (is_packing(program)) all.push_back(name + "_size");
+    return all;
 }
 
 const char *c_parameter_type(DType type) {

@@ -25,7 +25,12 @@ std::vector<std::string> c_argument_names(const TileProgram &program);
 // "_pack_<operand>": what follows a kernel's name in that of the function that packs an operand for it.
 std::string c_packing_suffix(const std::string &operand);
 
-// The type of a kernel's parameter in its C signature.
+// Whether a kernel has so few tensors that its functions take them by name; others take a table.
+bool has_named_tensors(const TileProgram &program);
+// The public functions of a kernel with this name.
+std::vector<std::string> public_functions(const std::string &name, const TileProgram &program);
+
+// The type of a kernel's parameter in its C struct.
 const char *c_parameter_type(DType type);
 
 }  // namespace tessera

@@ -47,20 +47,17 @@ static std::string shape(const TileProgram &program, const Tensor &t) {
     return std::string(name_of(t.dtype)) + " [" + text + "]";
 }
 
-static std::string arguments_of(const TileProgram &program, bool written) {
+std::string c_tensors(const TileProgram &program, bool written) {
     const std::vector<std::string> names = c_argument_names(program);
     std::string arguments;
-    size_t at = 0;
-    for (const Argument &a : program.arguments) {
-        const std::string &name = names[at++];
-        if (written || !a.written) arguments += fmt::format("const TessTensorDesc *{}, ", name);
-    }
-    for (const Parameter &q : program.parameters) arguments += fmt::format("{} {}, ", c_parameter_type(q.dtype), names[at++]);
+    for (size_t i = 0; i < program.arguments.size(); i++)
+        if (written || !program.arguments[i].written) arguments += fmt::format("const TessTensor *{}, ", names[i]);
     return arguments;
 }
 
-std::string c_arguments(const TileProgram &program) { return arguments_of(program, true); }
-std::string c_size_arguments(const TileProgram &program) { return arguments_of(program, false); }
+std::string c_parameters(const std::string &kernel, const TileProgram &program) {
+    return program.parameters.empty() ? "" : fmt::format("const struct {}_parameters *parameters, ", kernel);
+}
 
 // "avx2 (sse4_1, …, f16c)", or "avx512, else avx2, else x86-64".
 static std::string written(const std::vector<TargetKernels> &targets) {
@@ -87,25 +84,41 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         doc += fmt::format(" *    {}: {}, {}\n", c_names[i], form, role);
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
-    for (size_t i = 0; i < p.parameters.size(); i++) {
-        const DType type = p.parameters[i].dtype;
-        doc += fmt::format(" *    {}: {}\n", c_names[p.arguments.size() + i], c_parameter_type(type));
+    std::string members, parameters;
+    for (size_t i = 0; i < p.parameters.size(); i++)
+        members += fmt::format("    {} {};\n", c_parameter_type(p.parameters[i].dtype), c_names[p.arguments.size() + i]);
+    if (!members.empty()) {
+        parameters =
+            fmt::format("/** The parameters of {0}. */\ntypedef struct {0}_parameters {{\n{1}}} {0}_parameters;\n\n", kernel.name, members);
+        doc += fmt::format(" *    parameters: {}_parameters\n", kernel.name);
     }
-    std::string text = fmt::format(
-        "/** {0}, for {1}. Arguments:\n{2}"
-        " *    context: threads, pool and workspace; null for one thread and no workspace\n"
-        " *  Returns TESS_OK or a status for tess_status_message; {0}_argument_names are the names it can print. */\n"
-        "int {0}({3}const TessContext *context);\n\n"
-        "/** Bytes of workspace, aligned to 64, that {0} needs for these arguments and this context. Data pointers may be null{5}. */\n"
-        "int {0}_workspace({3}const TessContext *context, uint64_t *bytes);\n\n"
-        "static const char *const {0}_argument_names[] = {{{4}0}};\n",
-        kernel.name, targets, doc, c_arguments(p), names, takes_packed ? ", but not that of a packed operand, whose header is read" : "");
+    const bool named = has_named_tensors(p);
+    const std::string rest = c_parameters(kernel.name, p), table = "const TessTensor *const *tensors, ";
+    const std::string about = fmt::format(
+        "/** {0}, for {1}. {2}:\n{3}"
+        " *    context: threads, pool, workspace and more; null for one thread and no workspace\n"
+        " *  Returns TESS_OK or a status for tess_status_message; {0}_argument_names are the names it can print. */\n",
+        kernel.name, targets, named ? "Arguments" : "Tensors in a table, in this order, and other arguments", doc);
+    std::string text = parameters + about;
+    if (named)
+        text +=
+            fmt::format("int32_t {0}({1}{2}const TessContext *context);\n\n/** The same with the tensors in a table, in this order. */\n",
+                        kernel.name, c_tensors(p), rest);
+    text += fmt::format(
+        "int32_t {0}_table({1}{2}const TessContext *context);\n\n"
+        "/** Bytes of workspace, aligned to 64, that {0} needs for these arguments and this context. Data pointers may be null{4}. */\n"
+        "int32_t {0}_workspace({3}const TessContext *context, uint64_t *bytes);\n\n"
+        "/** The kernel as a value, to be described, planned and run (tess_kernel_info, tess_plan_make). Begin with tess_kernel(). */\n"
+        "int32_t {0}_describe(TessKernel *kernel);\n\n"
+        "static const char *const {0}_argument_names[] = {{{5}0}};\n",
+        kernel.name, table, rest, named ? c_tensors(p) : table,
+        takes_packed ? ", but not that of a packed operand, whose header is read" : "", names);
     if (is_packing(p))
         text += fmt::format(
             "\n/** Bytes, aligned to TESS_PACKED_ALIGNMENT, that {0} writes for these arguments and this context. Data pointers may be "
             "null. */\n"
-            "int {0}_size({1}const TessContext *context, uint64_t *bytes);\n",
-            kernel.name, c_size_arguments(p));
+            "int32_t {0}_size({1}const TessContext *context, uint64_t *bytes);\n",
+            kernel.name, c_tensors(p, false));
     return text;
 }
 
@@ -114,7 +127,7 @@ static std::string how_to_link(const Target &target, Beside beside) {
     if (target.is_gpu())
         return fmt::format(
             "Compile the C file of the same name, and link Tessera's runtime for {}.\n"
-            " * Data pointers are host memory, and results are there when a function returns.",
+            " * Tensors are on the device, which the context names with the stream; a function returns when its work is in there.",
             target.arch == Arch::cuda ? "CUDA and the CUDA driver (-lcuda)" : "OpenCL and an OpenCL loader (-lOpenCL)");
     return beside == Beside::c_file ? "Compile the C file of the same name, and link Tessera's runtime."
                                     : "Link it with the library of the same name and with Tessera's runtime.";

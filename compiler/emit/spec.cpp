@@ -1,7 +1,11 @@
 #include "compiler/emit/spec.h"
 
+#include <algorithm>
+#include <map>
+
 #include "compiler/rewrite/prepack.h"
 #include "runtime/kernel.h"
+#include "schedules/knobs/notation.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -40,8 +44,55 @@ static std::vector<int64_t> layout_record(const Packing &packing, uint64_t featu
     return record;
 }
 
-std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features, const std::vector<TargetLayouts> &targets) {
-    std::vector<Dim> dims = spec_dims(program);
+ParameterLayout parameter_layout(const TileProgram &program) {
+    ParameterLayout layout;
+    int64_t widest = 1;
+    auto aligned = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
+    for (const Parameter &p : program.parameters) {
+        const int64_t size = size_of(p.dtype);
+        widest = std::max(widest, size);
+        layout.offsets.push_back(aligned(layout.bytes, size));
+        layout.bytes = layout.offsets.back() + size;
+    }
+    layout.bytes = aligned(layout.bytes, widest);
+    return layout;
+}
+
+namespace {
+
+// Zero-terminated texts in words, equal ones once.
+class Texts {
+public:
+    int64_t add(const std::string &text) {
+        auto [it, fresh] = known_.emplace(text, static_cast<int64_t>(bytes_.size()));
+        if (fresh) bytes_ += text + '\0';
+        return it->second;
+    }
+    std::vector<int64_t> words() const {
+        std::vector<int64_t> all((bytes_.size() + 7) / 8);
+        for (size_t i = 0; i < bytes_.size(); i++)
+            all[i / 8] |= static_cast<int64_t>(uint64_t{static_cast<unsigned char>(bytes_[i])} << (8 * (i % 8)));
+        return all;
+    }
+
+private:
+    std::string bytes_;
+    std::map<std::string, int64_t> known_;
+};
+
+int64_t device_of(const Target &target) {
+    return target.arch == Arch::cuda ? TESS_CUDA : target.arch == Arch::opencl ? TESS_OPENCL : TESS_HOST;
+}
+
+std::string text_of(const std::vector<Condition> &when) {
+    std::string text;
+    for (const Condition &c : when) text += (text.empty() ? "" : " and ") + to_string(c);
+    return text;
+}
+
+// The header and the records of dims, tensors and parameters.
+std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
+    const std::vector<Dim> dims = spec_dims(program);
     auto position = [&](const std::string &name) -> int64_t {
         for (size_t i = 0; i < dims.size(); i++)
             if (dims[i].name == name) return static_cast<int64_t>(i);
@@ -52,37 +103,76 @@ std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_featu
             throw UserError("emit.abi", program.name + ": it has " + std::to_string(n) + " " + what + "; a kernel may have " +
                                             std::to_string(most) + ".");
     };
-    limit(dims.size(), TESS_MAX_DIMS, "dims");
-    limit(program.arguments.size(), TESS_MAX_TENSORS, "tensors");
-    limit(program.parameters.size(), TESS_MAX_PARAMETERS, "parameters");
-    std::vector<int64_t> spec = {TESS_SPEC_ABI1, static_cast<int64_t>(required_features), static_cast<int64_t>(dims.size()),
-                                 static_cast<int64_t>(program.arguments.size()), static_cast<int64_t>(program.parameters.size())};
+    constexpr size_t many = 1 << 16;  // what the runtime takes for a kernel
+    limit(dims.size(), many, "dims");
+    limit(program.arguments.size(), many, "tensors");
+    limit(program.parameters.size(), many, "parameters");
+    std::vector<int64_t> spec(TESS_SPEC_HEADER);
+    spec[TESS_SPEC_VERSION] = TESS_SPEC_ABI2;
+    spec[TESS_SPEC_N_DIMS] = static_cast<int64_t>(dims.size());
+    spec[TESS_SPEC_N_TENSORS] = static_cast<int64_t>(program.arguments.size());
+    spec[TESS_SPEC_N_PARAMETERS] = static_cast<int64_t>(program.parameters.size());
+    spec[TESS_SPEC_DEVICE] = TESS_HOST;
     for (const Dim &d : dims) {
         bool fixed = d.kind == DimKind::fixed;
         int64_t equal = d.equals.empty() ? -1 : position(d.equals);
-        spec.insert(spec.end(), {fixed ? d.value : -1, d.min, d.max, d.multiple_of, equal});
+        spec.insert(spec.end(), {fixed ? d.value : -1, d.min, d.max, d.multiple_of, equal, texts.add(d.name)});
     }
-    bool any_packed = false;
+    auto slot = static_cast<int64_t>(dims.size());
     for (const Argument &a : program.arguments) {
         limit(a.tensor.dims.size(), TESS_MAX_RANK, "axes in '" + a.tensor.name + "'");
-        any_packed |= a.packed.has_value();
         const std::vector<std::string> &axes = carried_dims(a);
         int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
         int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0);
-        spec.insert(spec.end(), {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags});
+        if (a.packed) spec[TESS_SPEC_N_PACKED]++;
+        spec.insert(spec.end(),
+                    {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags, texts.add(a.tensor.name), slot});
         for (size_t axis = 0; axis < TESS_MAX_RANK; axis++) spec.push_back(axis < axes.size() ? position(axes[axis]) : -1);
+        slot += 1 + static_cast<int64_t>(axes.size());
     }
-    if (!any_packed) return spec;
-    const std::vector<TargetLayouts> all = targets.empty() ? std::vector<TargetLayouts>{{0, &program}} : targets;
-    spec[TESS_SPEC_VERSION] = TESS_SPEC_PACKED;
-    spec.push_back(static_cast<int64_t>(all.size()));
-    for (size_t i = 0; i < program.arguments.size(); i++)
-        for (const TargetLayouts &target : all)
-            if (program.arguments[i].packed) {
-                require(target.program->arguments.at(i).packed.has_value(), "targets of one library pack the same operands");
-                const std::vector<int64_t> record = layout_record(*target.program->arguments[i].packed, target.features);
-                spec.insert(spec.end(), record.begin(), record.end());
-            }
+    const ParameterLayout layout = parameter_layout(program);
+    for (size_t i = 0; i < program.parameters.size(); i++)
+        spec.insert(spec.end(), {abi_dtype(program.parameters[i].dtype), layout.offsets[i], texts.add(program.parameters[i].name)});
+    spec[TESS_SPEC_PARAMETER_BYTES] = layout.bytes;
+    spec[TESS_SPEC_FRAME_WORDS] = slot + static_cast<int64_t>(program.parameters.size()) + TESS_TAIL_WORDS;
+    return spec;
+}
+
+}  // namespace
+
+std::vector<int64_t> spec_of(const TileProgram &program) {
+    Texts texts;
+    return arguments_of(program, texts);
+}
+
+std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t number) {
+    const Kernel &kernel = targets.back().kernels.at(number);
+    const TileProgram &program = kernel.general();
+    Texts texts;
+    const int64_t name = texts.add(kernel.name);
+    std::vector<int64_t> spec = arguments_of(program, texts), layouts;
+    spec[TESS_SPEC_NAME] = name;
+    spec[TESS_SPEC_CPU_FEATURES] = static_cast<int64_t>(feature_mask(targets.back().target.features));
+    spec[TESS_SPEC_DEVICE] = device_of(targets.back().target);
+    if (spec[TESS_SPEC_DEVICE] == TESS_OPENCL) spec[TESS_SPEC_FRAME_WORDS] += spec[TESS_SPEC_N_TENSORS];
+    for (const TargetKernels &of : targets)
+        for (const KernelVariant &v : of.kernels.at(number).variants) {
+            spec[TESS_SPEC_N_CODE]++;
+            spec.insert(spec.end(), {static_cast<int64_t>(feature_mask(of.target.features)), texts.add(of.target.name),
+                                     texts.add(text_of(v.when)), texts.add(resolved_hash(v.program))});
+        }
+    if (spec[TESS_SPEC_N_PACKED] > 0) spec[TESS_SPEC_N_LAYOUTS] = static_cast<int64_t>(targets.size());
+    for (size_t i = 0; i < program.arguments.size(); i++) {
+        if (!program.arguments[i].packed) continue;
+        for (const TargetKernels &of : targets) {
+            const Argument &argument = of.kernels.at(number).general().arguments.at(i);
+            require(argument.packed.has_value(), "targets of one library pack the same operands");
+            const std::vector<int64_t> record = layout_record(*argument.packed, feature_mask(of.target.features));
+            spec.insert(spec.end(), record.begin(), record.end());
+        }
+    }
+    const std::vector<int64_t> words = texts.words();
+    spec.insert(spec.end(), words.begin(), words.end());
     return spec;
 }
 

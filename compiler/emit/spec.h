@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/tile/arguments.h"
+#include "compiler/tile/kernel.h"
 
 namespace tessera {
 
@@ -12,13 +13,16 @@ namespace tessera {
 int32_t abi_dtype(DType type);
 // The mask of 1 << TessCpuFeature.
 uint64_t feature_mask(const std::vector<std::string> &features);
-// The same kernel for one of a library's targets: what it asks of the processor, and the layouts of its packed arguments.
-struct TargetLayouts {
-    uint64_t features = 0;
-    const TileProgram *program = nullptr;
+// Where the members of a kernel's struct of parameters are, in bytes, and the bytes of the struct, as C lays it out.
+struct ParameterLayout {
+    std::vector<int64_t> offsets;
+    int64_t bytes = 0;
 };
-// The table of runtime/kernel.h that describes a kernel's arguments. `targets`, best first: where packed arguments have
-// layouts that differ by target; without it those of `program` hold for all.
-std::vector<int64_t> spec_of(const TileProgram &program, uint64_t required_features, const std::vector<TargetLayouts> &targets = {});
+ParameterLayout parameter_layout(const TileProgram &program);
+// The table of runtime/kernel.h that describes kernel number `kernel` of a library. `targets`, best first; UserError emit.abi where it
+// has more of something than the table can hold.
+std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t kernel);
+// As much of it as a program's own code needs: the slots of its frame.
+std::vector<int64_t> spec_of(const TileProgram &program);
 
 }  // namespace tessera

@@ -26,15 +26,26 @@ static const char *const text =
     "function that takes tensors and gives a status, and the numbers it computes do not depend on how many threads ran. "
     "This text passes through the embedding and the first feed forward layer of a sentence encoder while you read it.";
 
-static TessTensorDesc desc(const Matrix &m, bool vector = false) {
-    int64_t extents[] = {m.rows, m.columns};
-    return tess_dense(const_cast<float *>(m.values.data()), TESS_F32, vector ? 1 : 2, vector ? extents + 1 : extents);
-}
+// A matrix, or the only row of one, as kernels take it.
+class View {
+public:
+    explicit View(const Matrix &m, bool vector = false)
+        : extents_{m.rows, m.columns},
+          tensor_(tess_dense(const_cast<float *>(m.values.data()), TESS_F32, vector ? 1 : 2, vector ? extents_ + 1 : extents_)) {}
+    View(const View &) = delete;
+    operator const TessTensor *() const { return &tensor_; }
 
-static void check(int status, const char *const *names) {
+private:
+    int64_t extents_[2];
+    TessTensor tensor_;
+};
+
+static TessFault fault = tess_fault();
+
+static void check(int32_t status, const char *const *names) {
     if (status == TESS_OK) return;
     char message[256];
-    tess_status_message(status, names, message, sizeof message);
+    tess_status_message(status, &fault, names, message, sizeof message);
     std::fprintf(stderr, "kernel failed: %s\n", message);
     std::exit(1);
 }
@@ -44,22 +55,22 @@ struct FeedForward {
 
     // y = layernorm(x + linear(gelu(linear(x)))), by the generated kernels.
     void run(const Matrix &x, Matrix &hidden, Matrix &update, Matrix &y, const TessContext &context) const {
-        TessTensorDesc dx = desc(x), dh = desc(hidden), du = desc(update), dy = desc(y);
-        TessTensorDesc wu = desc(w_up), bu = desc(b_up, true), wd = desc(w_down), bd = desc(b_down, true);
-        TessTensorDesc g = desc(gamma, true), b = desc(beta, true);
-        check(linear_gelu(&dx, &wu, &bu, &dh, &context), linear_gelu_argument_names);
-        check(linear(&dh, &wd, &bd, &du, &context), linear_argument_names);
-        check(residual_layernorm(&du, &dx, &g, &b, &dy, &context), residual_layernorm_argument_names);
+        const View dx(x), dh(hidden), du(update), dy(y);
+        const View wu(w_up), bu(b_up, true), wd(w_down), bd(b_down, true);
+        const View g(gamma, true), b(beta, true);
+        check(linear_gelu(dx, wu, bu, dh, &context), linear_gelu_argument_names);
+        check(linear(dh, wd, bd, du, &context), linear_argument_names);
+        check(residual_layernorm(du, dx, g, b, dy, &context), residual_layernorm_argument_names);
     }
 
     uint64_t workspace(const Matrix &x, const Matrix &hidden, const Matrix &update, const TessContext &context) const {
-        TessTensorDesc dx = desc(x), dh = desc(hidden), du = desc(update);
-        TessTensorDesc wu = desc(w_up), bu = desc(b_up, true), wd = desc(w_down), bd = desc(b_down, true);
-        TessTensorDesc g = desc(gamma, true), b = desc(beta, true);
+        const View dx(x), dh(hidden), du(update);
+        const View wu(w_up), bu(b_up, true), wd(w_down), bd(b_down, true);
+        const View g(gamma, true), b(beta, true);
         uint64_t bytes[3] = {};
-        check(linear_gelu_workspace(&dx, &wu, &bu, &dh, &context, &bytes[0]), linear_gelu_argument_names);
-        check(linear_workspace(&dh, &wd, &bd, &du, &context, &bytes[1]), linear_argument_names);
-        check(residual_layernorm_workspace(&du, &dx, &g, &b, &du, &context, &bytes[2]), residual_layernorm_argument_names);
+        check(linear_gelu_workspace(dx, wu, bu, dh, &context, &bytes[0]), linear_gelu_argument_names);
+        check(linear_workspace(dh, wd, bd, du, &context, &bytes[1]), linear_argument_names);
+        check(residual_layernorm_workspace(du, dx, g, b, du, &context, &bytes[2]), residual_layernorm_argument_names);
         return *std::max_element(bytes, bytes + 3);
     }
 
@@ -122,11 +133,12 @@ static int run(const std::string &folder) {
     Matrix hidden = zeros(tokens, ff.w_up.columns), update = zeros(tokens, width), y = zeros(tokens, width);
 
     TessContext context = tess_context();
+    context.fault = &fault;
     context.workspace_bytes = std::max<uint64_t>(64, ff.workspace(x, hidden, update, context));
     std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(64, (context.workspace_bytes + 63) / 64 * 64), std::free);
     context.workspace = memory.get();
-    TessTensorDesc dw = desc(word), dr = desc(rest), dg = desc(gamma, true), db = desc(beta, true), dx = desc(x);
-    check(residual_layernorm(&dw, &dr, &dg, &db, &dx, &context), residual_layernorm_argument_names);
+    const View dw(word), dr(rest), dg(gamma, true), db(beta, true), dx(x);
+    check(residual_layernorm(dw, dr, dg, db, dx, &context), residual_layernorm_argument_names);
 
     ff.run(x, hidden, update, y, context);
     double error = ff.largest_error(x, y);

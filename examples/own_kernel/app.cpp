@@ -8,17 +8,14 @@
 #include "linear_silu.h"
 #include "row_softmax.h"
 
-static void check(int status, const char *const *names) {
+static TessFault fault = tess_fault();
+
+static void check(int32_t status, const char *const *names) {
     if (status == TESS_OK) return;
     char message[256];
-    tess_status_message(status, names, message, sizeof message);
+    tess_status_message(status, &fault, names, message, sizeof message);
     std::fprintf(stderr, "%s\n", message);
     std::exit(1);
-}
-
-static TessTensorDesc matrix(std::vector<float> &data, int64_t rows, int64_t columns) {
-    const int64_t extents[] = {rows, columns};
-    return tess_dense(data.data(), TESS_F32, 2, extents);
 }
 
 // Asks how much workspace the kernel wants, provides it, and runs.
@@ -36,12 +33,14 @@ int main() {
     for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 17) / 16 - 0.5f;
     for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i % 23) / 22 - 0.5f;
     for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(i % 5);
-    const int64_t length[] = {N};
-    const TessTensorDesc xs = matrix(x, M, K), ws = matrix(w, K, N), bs = tess_dense(b.data(), TESS_F32, 1, length);
-    const TessTensorDesc ys = matrix(y, M, N), ps = matrix(p, M, N);
+    const int64_t x_shape[] = {M, K}, w_shape[] = {K, N}, b_shape[] = {N}, y_shape[] = {M, N};
+    const TessTensor xs = tess_dense(x.data(), TESS_F32, 2, x_shape), ws = tess_dense(w.data(), TESS_F32, 2, w_shape);
+    const TessTensor bs = tess_dense(b.data(), TESS_F32, 1, b_shape), ys = tess_dense(y.data(), TESS_F32, 2, y_shape);
+    const TessTensor ps = tess_dense(p.data(), TESS_F32, 2, y_shape);
 
     TessContext context = tess_context();
     context.threads = 2;
+    context.fault = &fault;
     context.pool = tess_pool_create(context.threads);
     call([&](const TessContext *c, uint64_t *bytes) { return linear_silu_workspace(&xs, &ws, &bs, &ys, c, bytes); },
          [&](const TessContext *c) { return linear_silu(&xs, &ws, &bs, &ys, c); }, linear_silu_argument_names, context);

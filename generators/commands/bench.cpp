@@ -80,25 +80,27 @@ ordered_json measured(const PreparedKernel &p, const LoadedKernels &loaded, cons
         if (status != TESS_OK) throw InternalError(p.kernel.name + " refuses its arguments: " + kernel.message(status));
     };
     std::list<Aligned> memory;
+    std::list<std::vector<int64_t>> shapes;
+    std::list<uint64_t> sizes;
     auto tensor = [&](const Tensor &t, bool read) {
-        const std::vector<int64_t> shape = shape_of(t, extents);
+        const std::vector<int64_t> &shape = shapes.emplace_back(shape_of(t, extents));
         const Array array = read ? inputs.tensors.at(t.name) : Array(t.dtype, shape);
         memory.emplace_back(array.data.size());
         std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory.back().data()));
         return descriptor_of(t.dtype, shape, memory.back().data());
     };
-    std::vector<TessTensorDesc> arguments;
+    std::vector<TessTensor> arguments;
     auto packing = loaded.packings.begin();
     for (const Argument &a : program.arguments) {
         if (!a.packed) {
             arguments.push_back(tensor(a.tensor, a.read));
             continue;
         }
-        std::vector<TessTensorDesc> operand = {tensor(a.packed->operand, true), tess_packed(nullptr, 0)};
-        uint64_t bytes = 0;
+        uint64_t &bytes = sizes.emplace_back(0);
+        std::vector<TessTensor> operand = {tensor(a.packed->operand, true), tess_packed(nullptr, &bytes)};
         check(packing->size(operand, context, bytes));
         memory.emplace_back(bytes);
-        operand.back() = tess_packed(memory.back().data(), bytes);
+        operand.back() = tess_packed(memory.back().data(), &bytes);
         check((packing++)->run(operand, {}, context));
         arguments.push_back(operand.back());
     }

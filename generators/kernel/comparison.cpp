@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 
@@ -77,17 +78,19 @@ Arrays run(const TileProgram &program, const LoadedKernel &kernel, const Inputs 
            Packed &packed, std::string &difference) {
     Arrays arrays = before(program, inputs, extents);
     std::vector<Guarded> memory;
-    std::vector<TessTensorDesc> arguments;
+    std::vector<TessTensor> arguments;
+    std::list<std::vector<int64_t>> shapes;
+    std::list<uint64_t> sizes;
     for (const Argument &a : program.arguments) {
         const std::vector<std::byte> &data = arrays.at(a.tensor.name).data;
         if (!a.packed) {
             memory.emplace_back(data);
-            arguments.push_back(descriptor_of(a.tensor.dtype, shape_of(a.tensor, extents), memory.back().data()));
+            arguments.push_back(descriptor_of(a.tensor.dtype, shapes.emplace_back(shape_of(a.tensor, extents)), memory.back().data()));
             continue;
         }
         memory.emplace_back(a.read ? packed.at(a.tensor.name) : std::vector<std::byte>(TESS_PACKED_HEADER_BYTES + data.size(), poison),
                             TESS_PACKED_ALIGNMENT);
-        arguments.push_back(tess_packed(memory.back().data(), memory.back().contents().size()));
+        arguments.push_back(tess_packed(memory.back().data(), &sizes.emplace_back(memory.back().contents().size())));
     }
     const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(threads > 1 ? tess_pool_create(threads) : nullptr,
                                                                        tess_pool_destroy);

@@ -22,35 +22,38 @@ namespace {
 // The callers, and the runtime's functions by way of a table that the loading program fills.
 std::string source_of(const std::vector<Kernel> &kernels) {
     std::string text = R"(#include <stdint.h>
-typedef int (*Run)(const int64_t *, const void *const *, const int64_t *, const void *, void *, void *);
-typedef int (*Workspace)(const int64_t *, const void *const *, const int64_t *, const void *, void *, uint64_t *);
-typedef int (*Each)(void *, int (*)(void *, int, uint8_t *), int, int, uint8_t *);
-typedef int (*Bytes)(const int64_t *, const void *const *, const int64_t *, const void *, uint64_t *);
-struct { Run run; Workspace workspace; Bytes packed_bytes; Each each; int32_t (*worker)(void *); } tessera_runtime;
-int tess_abi1_run(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, void *body) {
-    return tessera_runtime.run(s, a, p, c, plan, body);
+typedef int32_t (*Call)(const int64_t *, void *, void *, const void *const *, const void *, const void *);
+typedef int32_t (*Workspace)(const int64_t *, void *, void *, const void *const *, const void *, uint64_t *);
+typedef int32_t (*Bytes)(const int64_t *, const void *const *, const void *, uint64_t *);
+typedef int32_t (*Describe)(const int64_t *, void *, void *, void *);
+typedef int32_t (*Each)(void *, int32_t (*)(void *, int32_t, uint8_t *), int32_t, int32_t, uint8_t *);
+struct { Call call; Workspace workspace; Bytes packed_bytes; Describe describe; Each each; int32_t (*worker)(void *); } tessera_runtime;
+int32_t tess_abi2_call(const int64_t *s, void *plan, void *body, const void *const *t, const void *p, const void *c) {
+    return tessera_runtime.call(s, plan, body, t, p, c);
 }
-int tess_abi1_workspace(const int64_t *s, const void *const *a, const int64_t *p, const void *c, void *plan, uint64_t *n) {
-    return tessera_runtime.workspace(s, a, p, c, plan, n);
+int32_t tess_abi2_workspace(const int64_t *s, void *plan, void *body, const void *const *t, const void *c, uint64_t *n) {
+    return tessera_runtime.workspace(s, plan, body, t, c, n);
 }
-int tess_abi1_packed_bytes(const int64_t *s, const void *const *a, const int64_t *p, const void *c, uint64_t *n) {
-    return tessera_runtime.packed_bytes(s, a, p, c, n);
+int32_t tess_abi2_packed_bytes(const int64_t *s, const void *const *t, const void *c, uint64_t *n) {
+    return tessera_runtime.packed_bytes(s, t, c, n);
 }
-int tess_abi1_do_par_for(void *c, int (*f)(void *, int, uint8_t *), int min, int n, uint8_t *closure) {
+int32_t tess_abi2_describe(const int64_t *s, void *plan, void *body, void *k) { return tessera_runtime.describe(s, plan, body, k); }
+int32_t tess_abi2_do_par_for(void *c, int32_t (*f)(void *, int32_t, uint8_t *), int32_t min, int32_t n, uint8_t *closure) {
     return tessera_runtime.each(c, f, min, n, closure);
 }
-int32_t tess_abi1_worker(void *c) { return tessera_runtime.worker(c); }
+int32_t tess_abi2_worker(void *c) { return tessera_runtime.worker(c); }
 )";
     for (const Kernel &kernel : kernels) text += caller_source("call_" + kernel.name, kernel);
     return text;
 }
 
 struct RuntimeTable {
-    decltype(&tess_abi1_run) run;
-    decltype(&tess_abi1_workspace) workspace;
-    decltype(&tess_abi1_packed_bytes) packed_bytes;
-    decltype(&tess_abi1_do_par_for) each;
-    decltype(&tess_abi1_worker) worker;
+    decltype(&tess_abi2_call) call;
+    decltype(&tess_abi2_workspace) workspace;
+    decltype(&tess_abi2_packed_bytes) packed_bytes;
+    decltype(&tess_abi2_describe) describe;
+    decltype(&tess_abi2_do_par_for) each;
+    decltype(&tess_abi2_worker) worker;
 };
 
 }  // namespace
@@ -95,30 +98,33 @@ LoadedKernel::LoadedKernel(const fs::path &object, const Kernel &kernel) : progr
     call_ = reinterpret_cast<Call>(dlsym(handle_, ("call_" + kernel.name).c_str()));
     auto *table = static_cast<RuntimeTable *>(dlsym(handle_, "tessera_runtime"));
     require(call_ && table, "a loaded kernel has its caller");
-    *table = {tess_abi1_run, tess_abi1_workspace, tess_abi1_packed_bytes, tess_abi1_do_par_for, tess_abi1_worker};
+    *table = {tess_abi2_call, tess_abi2_workspace, tess_abi2_packed_bytes, tess_abi2_describe, tess_abi2_do_par_for, tess_abi2_worker};
 }
 
 LoadedKernel::~LoadedKernel() { dlclose(handle_), close(file_); }
 
-int LoadedKernel::call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+int LoadedKernel::call(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
                        const TessContext &context, uint64_t *bytes, Query query) const {
+    TessContext own = context;
+    fault_ = tess_fault();
+    own.fault = &fault_;
     std::vector<const void *> tensors;
-    for (const TessTensorDesc &a : arguments) tensors.push_back(&a);
+    for (const TessTensor &a : arguments) tensors.push_back(&a);
     const std::vector<int64_t> words = parameter_words(program_, parameters);
-    return call_(tensors.data(), words.data(), &context, bytes, query);
+    return call_(tensors.data(), words.data(), &own, bytes, query);
 }
 
-int LoadedKernel::run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+int LoadedKernel::run(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
                       const TessContext &context) const {
     return call(arguments, parameters, context, nullptr, none);
 }
 
-int LoadedKernel::workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
+int LoadedKernel::workspace(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters,
                             const TessContext &context, uint64_t &bytes) const {
     return call(arguments, parameters, context, &bytes, of_workspace);
 }
 
-int LoadedKernel::size(const std::vector<TessTensorDesc> &arguments, const TessContext &context, uint64_t &bytes) const {
+int LoadedKernel::size(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const {
     return call(arguments, {}, context, &bytes, of_packed);
 }
 
@@ -126,11 +132,11 @@ std::string LoadedKernel::message(int status) const {
     std::vector<const char *> names;
     for (const Argument &a : program_.arguments) names.push_back(a.tensor.name.c_str());
     char text[256];
-    tess_status_message(status, names.data(), text, sizeof text);
+    tess_status_message(status, &fault_, names.data(), text, sizeof text);
     return text;
 }
 
-TessTensorDesc descriptor_of(DType type, const std::vector<int64_t> &shape, void *data) {
+TessTensor descriptor_of(DType type, const std::vector<int64_t> &shape, void *data) {
     return tess_dense(data, static_cast<TessDType>(abi_dtype(type)), static_cast<int32_t>(shape.size()), shape.data());
 }
 

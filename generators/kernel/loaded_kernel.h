@@ -28,23 +28,24 @@ public:
     LoadedKernel &operator=(const LoadedKernel &) = delete;
 
     // Arguments in the order of the kernel's signature. Gives a status of the runtime.
-    int run(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters,
-            const TessContext &context) const;
-    int workspace(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
+    int run(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context) const;
+    int workspace(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
                   uint64_t &bytes) const;
     // Of a kernel that packs: the bytes that it writes.
-    int size(const std::vector<TessTensorDesc> &arguments, const TessContext &context, uint64_t &bytes) const;
+    int size(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const;
+    // Of the status that the last call gave.
     std::string message(int status) const;
 
 private:
     enum Query : int32_t { none, of_workspace, of_packed };
     using Call = int (*)(const void *const *tensors, const void *parameters, const void *context, uint64_t *bytes, int32_t query);
-    int call(const std::vector<TessTensorDesc> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
+    int call(const std::vector<TessTensor> &arguments, const std::map<std::string, Scalar> &parameters, const TessContext &context,
              uint64_t *bytes, Query query) const;
     const TileProgram &program_;
     int file_ = -1;
     void *handle_ = nullptr;
     Call call_ = nullptr;
+    mutable TessFault fault_ = tess_fault();
 };
 
 // A kernel with what packs its operands, in the order of `PreparedKernel::packings`; both live as long as `prepared`.
@@ -56,6 +57,7 @@ struct LoadedKernels {
     std::list<LoadedKernel> packings;
 };
 
-TessTensorDesc descriptor_of(DType type, const std::vector<int64_t> &shape, void *data);
+// It points to `shape`, which has to live as long.
+TessTensor descriptor_of(DType type, const std::vector<int64_t> &shape, void *data);
 
 }  // namespace tessera

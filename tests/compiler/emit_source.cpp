@@ -55,10 +55,10 @@ TEST_CASE("a file has several kernels, and a kernel several variants") {
     const Kernel both{"a", {{{{"N", "", 16, "==", 0}}, plain}, {{}, plain}}}, one{"b", {{{}, plain}}};
     const std::string text = source_of({both, one}, target, {"made for a test"});
     CHECK_THAT(
-        text,
-        Catch::Contains(
-            "if (frame[1] % 16 == 0) return a_variant0_body(call, frame); /* N % 16 == 0 */\n    return a_variant1_body(call, frame);"));
-    CHECK_THAT(text, Catch::Contains("int b(const TessTensorDesc *x, ") && Catch::Contains(" * made for a test\n"));
+        text, Catch::Contains("    if (frame[1] % 16 == 0) { /* N % 16 == 0 */\n        frame[17] = (int64_t)(uintptr_t)&a_variant0_body;\n"
+                              "        return a_variant0_plan(frame);\n    }\n    frame[17] = (int64_t)(uintptr_t)&a_variant1_body;\n"
+                              "    return a_variant1_plan(frame);\n"));
+    CHECK_THAT(text, Catch::Contains("int32_t b(const TessTensor *x, ") && Catch::Contains(" * made for a test\n"));
 }
 
 TEST_CASE("C is as long as its distinct expressions, whatever they share") {
@@ -206,7 +206,7 @@ static const char *sanitized_main = R"(
 #include <stdlib.h>
 #include <string.h>
 #include "kernels.h"
-static TessTensorDesc tensor(int32_t rank, const int64_t *shape) {
+static TessTensor tensor(int32_t rank, const int64_t *shape) {
     int64_t n = 1, i;
     float *data;
     for (i = 0; i < rank; i++) n *= shape[i];
@@ -219,7 +219,7 @@ int main(void) {
     for (m = 0; m < 12; m += 3)
         for (n = 0; n < 40; n += 13) {
             const int64_t square[] = {m, n};
-            TessTensorDesc x = tensor(2, square), y = tensor(2, square);
+            TessTensor x = tensor(2, square), y = tensor(2, square);
             TessContext context = tess_context();
             uint64_t bytes = 0;
             int status = softmax_rows_workspace(&x, &y, &context, &bytes);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -52,7 +53,8 @@ Foreign::Foreign(const std::filesystem::path &folder, const std::string &code, c
     const std::string at = folder.string(), runtime = std::string(TESSERA_SOURCE_DIR) + "/runtime/";
     std::string command = tools.compiler + " -std=gnu11 -O1 -I'" + runtime + "' -I'" + TESSERA_SOURCE_DIR + "' -o '" + at + "/kernels' '" +
                           at + "/glue.c' '" + TESSERA_SOURCE_DIR + "/tests/compiler/foreign_main.c'";
-    for (const char *source : {"arguments", "cpu", "packed", "pool", "run", "status"}) command += " '" + runtime + source + ".c'";
+    for (const char *source : {"arguments", "cpu", "describe", "packed", "plan", "pool", "run", "status"})
+        command += " '" + runtime + source + ".c'";
     command += " '" + code + "' " + tools.linking + " -lm > '" + at + "/log' 2>&1";
     if (std::system(command.c_str()) != 0) {
         std::ifstream log(folder / "log");
@@ -107,7 +109,7 @@ void Foreign::receive(void *data, size_t n) {
     }
 }
 
-int Foreign::call(size_t kernel, const std::vector<TessTensorDesc> &tensors, const std::vector<Span> &spans,
+int Foreign::call(size_t kernel, const std::vector<TessTensor> &tensors, const std::vector<Span> &spans,
                   const std::vector<int64_t> &parameters, const Layout &layout) {
     if (!child_) throw std::runtime_error("the kernel's process has ended before");
     ForeignCall head{};
@@ -117,9 +119,12 @@ int Foreign::call(size_t kernel, const std::vector<TessTensorDesc> &tensors, con
     send_bytes(parameters.data(), parameters.size() * sizeof(int64_t));
     for (size_t i = 0; i < tensors.size(); i++) {
         ForeignTensor t{};
-        std::copy(std::begin(tensors[i].extents), std::end(tensors[i].extents), t.extents);
-        std::copy(std::begin(tensors[i].strides), std::end(tensors[i].strides), t.strides);
-        t.dtype = tensors[i].dtype, t.rank = tensors[i].rank, t.bytes = spans[i].bytes, t.gap = spans[i].gap;
+        std::copy_n(tensors[i].extents, tensors[i].rank, t.extents);
+        t.strided = tensors[i].strides != nullptr;
+        if (t.strided) std::copy_n(tensors[i].strides, tensors[i].rank, t.strides);
+        t.byte_offset = tensors[i].byte_offset;
+        t.dtype = tensors[i].type.code | tensors[i].type.bits << 8, t.rank = tensors[i].rank, t.bytes = spans[i].bytes,
+        t.gap = spans[i].gap;
         send_bytes(&t, sizeof t);
         send_bytes(spans[i].data, spans[i].bytes);
     }

@@ -36,8 +36,8 @@ public:
 
     // Calls entry `kernel` on copies of the spans, laid out as here, and brings them back. Gives a status. Throws
     // std::runtime_error when the process ends or memory beside a span has changed.
-    int call(size_t kernel, const std::vector<TessTensorDesc> &tensors, const std::vector<Span> &spans,
-             const std::vector<int64_t> &parameters, const Layout &layout);
+    int call(size_t kernel, const std::vector<TessTensor> &tensors, const std::vector<Span> &spans, const std::vector<int64_t> &parameters,
+             const Layout &layout);
 
 private:
     int socket_ = -1;

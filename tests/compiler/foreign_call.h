@@ -11,8 +11,8 @@ typedef struct ForeignCall {
 
 typedef struct ForeignTensor {
     int64_t extents[8], strides[8];
-    int32_t dtype, rank;
-    uint64_t bytes, gap;
+    int32_t dtype, rank, strided, reserved;
+    uint64_t bytes, gap, byte_offset;
 } ForeignTensor;
 
 typedef struct ForeignReply {

@@ -13,8 +13,8 @@
 #include "tests/compiler/foreign_call.h"
 
 typedef struct Entry {
-    int (*call)(const TessTensorDesc *const *, const int64_t *, const TessContext *);
-    int (*size)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    int (*call)(const TessTensor *const *, const int64_t *, const TessContext *);
+    int (*size)(const TessTensor *const *, const int64_t *, const TessContext *, uint64_t *);
 } Entry;
 extern const Entry entries[];
 
@@ -83,7 +83,7 @@ static int intact(const Fenced *f) {
     return 1;
 }
 
-static int run(const ForeignCall *call, const TessTensorDesc *const *tensors, const int64_t *parameters, int *clean) {
+static int run(const ForeignCall *call, const TessTensor *const *tensors, const int64_t *parameters, int *clean) {
     TessContext context = tess_context();
     TessPool *pool = call->threads > 1 ? tess_pool_create(call->threads) : NULL;
     uint64_t bytes = 0;
@@ -103,39 +103,27 @@ static int run(const ForeignCall *call, const TessTensorDesc *const *tensors, co
     return status;
 }
 
-/* Elements below the first, where negative strides lead. */
-static int64_t below(const TessTensorDesc *tensor) {
-    int64_t elements = 0;
-    int32_t axis;
-    for (axis = 0; axis < tensor->rank; ++axis)
-        if (tensor->strides[axis] < 0) elements -= tensor->strides[axis] * (tensor->extents[axis] - 1);
-    return elements;
-}
-
 int main(void) {
     for (;;) {
         ForeignCall call;
         ForeignReply reply = {0, -1};
-        TessTensorDesc tensors[MOST_TENSORS];
-        const TessTensorDesc *pointers[MOST_TENSORS];
+        TessTensor tensors[MOST_TENSORS];
+        const TessTensor *pointers[MOST_TENSORS];
         Fenced memory[MOST_TENSORS];
+        ForeignTensor shapes[MOST_TENSORS];
         int64_t parameters[MOST_PARAMETERS];
         int i, clean = 1;
         transfer(0, &call, sizeof call);
         if (call.tensors > MOST_TENSORS || call.parameters > MOST_PARAMETERS) return 2;
         transfer(0, parameters, (size_t)call.parameters * sizeof *parameters);
         for (i = 0; i < call.tensors; ++i) {
-            ForeignTensor t;
-            transfer(0, &t, sizeof t);
-            memory[i] = fence(t.bytes, t.gap, call.at_end);
-            transfer(0, memory[i].data, t.bytes);
-            memset(&tensors[i], 0, sizeof tensors[i]);
-            memcpy(tensors[i].extents, t.extents, sizeof t.extents);
-            memcpy(tensors[i].strides, t.strides, sizeof t.strides);
-            tensors[i].dtype = t.dtype;
-            tensors[i].rank = t.rank;
-            tensors[i].device = TESS_HOST;
-            tensors[i].data = memory[i].data + below(&tensors[i]) * (int64_t)tess_dtype_size(t.dtype);
+            ForeignTensor *t = &shapes[i];
+            transfer(0, t, sizeof *t);
+            memory[i] = fence(t->bytes, t->gap, call.at_end);
+            transfer(0, memory[i].data, t->bytes);
+            tensors[i] = tess_dense(memory[i].data, (TessDType)t->dtype, t->rank, t->extents);
+            if (t->strided) tensors[i].strides = t->strides;
+            tensors[i].byte_offset = t->byte_offset;
             pointers[i] = &tensors[i];
         }
         reply.status = run(&call, pointers, parameters, &clean);

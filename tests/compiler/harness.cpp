@@ -9,16 +9,18 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <list>
 #include <memory>
 #include <random>
 
 #include "algorithms/evaluate/reference.h"
-#include "compiler/emit/spec.h"
+#include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/emit_source.h"
 #include "compiler/emit/header.h"
+#include "compiler/emit/spec.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/specialize.h"
@@ -199,7 +201,8 @@ static std::vector<std::byte> header_of(const Packing &packing, TessDType type, 
     std::vector<std::byte> header(TESS_PACKED_HEADER_BYTES);
     auto write = [&](size_t at, const auto &value) { std::memcpy(header.data() + at, &value, sizeof value); };
     std::memcpy(header.data(), "TESSPACK", 8);
-    write(8, uint32_t{1}), write(12, uint32_t{128}), write(16, layout_hash(packing)), write(24, static_cast<uint32_t>(type));
+    write(8, uint32_t{TESS_PACKED_VERSION}), write(12, uint32_t{128}), write(16, layout_hash(packing)),
+        write(24, static_cast<uint32_t>(type));
     write(28, static_cast<uint32_t>(packing.operand.dims.size())), write(32, uint64_t{bytes});
     for (size_t i = 0; i < packing.operand.dims.size(); i++) write(48 + 8 * i, extents.at(packing.operand.dims[i]));
     return header;
@@ -239,15 +242,6 @@ private:
     std::byte *base_ = nullptr, *inside_ = nullptr;
 };
 
-static const char *c_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    default: return "int64_t";
-    }
-}
-
 static void write_text(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
 
 static std::vector<TargetKernels> kernels_of(const std::vector<TileProgram> &programs, const Target &target) {
@@ -277,18 +271,42 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
     std::string pattern = (std::filesystem::temp_directory_path() / "tessera-test-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     folder = pattern;
-    std::string glue = "#include \"kernels.h\"\n", entries;
+    std::string glue = std::string("#include \"kernels.h\"\n") + (target.is_gpu() ? "#include \"tests/compiler/opencl_call.h\"\n" : ""),
+                entries;
     for (const Kernel &kernel : targets[0].kernels) {
         const TileProgram &p = kernel.general();
         names.push_back(p.name);
         entries += "{call_" + p.name + ", size_" + p.name + "}, ";
-        std::string arguments;
-        for (size_t i = 0; i < p.arguments.size(); i++) arguments += "t[" + std::to_string(i) + "], ";
-        for (size_t i = 0; i < p.parameters.size(); i++)
-            arguments += std::string("*(const ") + c_type(p.parameters[i].dtype) + " *)(b + " + std::to_string(i) + "), ";
-        const char *head = "(const TessTensorDesc *const *t, const int64_t *b, const TessContext *c";
-        glue += "int call_" + p.name + head + ") { (void)b; return " + p.name + "(" + arguments + "c); }\n";
-        glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + arguments + "c, n); }\n";
+        std::string tensors, parameters;
+        for (size_t i = 0; i < p.arguments.size(); i++) tensors += "t[" + std::to_string(i) + "], ";
+        if (!p.parameters.empty()) {
+            const std::vector<std::string> names = c_argument_names(p);
+            glue += "static " + p.name + "_parameters parameters_" + p.name + "(const int64_t *b) {\n    " + p.name + "_parameters p;\n";
+            for (size_t i = 0; i < p.parameters.size(); i++)
+                glue += "    p." + names[p.arguments.size() + i] + " = *(const " + c_parameter_type(p.parameters[i].dtype) + " *)(b + " +
+                        std::to_string(i) + ");\n";
+            glue += "    return p;\n}\n";
+            parameters = "&p, ";
+        }
+        const bool named = has_named_tensors(p);
+        const std::string head = "(const TessTensor *const *t, const int64_t *b, const TessContext *c",
+                          all = parameters.empty() ? "    (void)b;\n"
+                                                   : "    const " + p.name + "_parameters p = parameters_" + p.name + "(b);\n";
+        // By name and, for every other kernel, in a table.
+        const bool by_name = named && names.size() % 2;
+        if (target.is_gpu()) {
+            const std::string kernel = "    TessKernel k = tess_kernel();\n    " + p.name +
+                                       "_describe(&k);\n    return call_on_device(&k, t, " + std::to_string(p.arguments.size()) + ", " +
+                                       (parameters.empty() ? "0" : "&p") + ", c, ";
+            glue += "int call_" + p.name + head + ") {\n" + all + kernel + "0);\n}\n";
+            glue += "int size_" + p.name + head + ", uint64_t *n) {\n" + all + kernel + "n);\n}\n";
+            continue;
+        }
+        glue += "int call_" + p.name + head + ") {\n" + all + "    return " + p.name + (by_name ? "(" + tensors : "_table(t, ") +
+                parameters + "c);\n}\n";
+        glue += "int size_" + p.name + head + ", uint64_t *n) { (void)b; return " + p.name + "_workspace(" + (named ? tensors : "t, ") +
+                "c, n); }\n";
+        glue += "int describe_" + p.name + "(TessKernel *k) { return " + p.name + "_describe(k); }\n";
     }
     write_text(folder / "kernels.h", header_of("kernels", targets));
     std::string code = (folder / "libkernels.a").string(), more;
@@ -299,7 +317,8 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
         GpuSource source = tessera::kernels_of(targets[0].kernels, target);
         // What OpenCL's loader holds is lost each time it is unloaded with the last library that needs it.
         [[maybe_unused]] static void *const loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-        code = (folder / "kernels.c").string(), more = std::string(" '") + TESSERA_OPENCL_LIBRARY + "' -lOpenCL";
+        code = (folder / "kernels.c").string(), more = std::string(" -DTESSERA_OPENCL=1 '") + TESSERA_SOURCE_DIR +
+                                                       "/autotune/measure/opencl_memory.c' '" + TESSERA_OPENCL_LIBRARY + "' -lOpenCL";
         write_text(code, host_of(targets[0].kernels, target, source.kernels, source.uses_double));
         write_text(folder / "kernels.cl", source.kernels);
     } else if (build.compiler.empty()) {
@@ -315,7 +334,7 @@ Loaded::Loaded(const std::vector<TargetKernels> &targets, const Build &build) {
                      at + "/log");
     };
     if (!target.is_gpu() && target.arch != host_arch()) {
-        const char *head = "(const TessTensorDesc *const *, const int64_t *, const TessContext *";
+        const std::string head = "(const TessTensor *const *, const int64_t *, const TessContext *";
         write_text(folder / "glue.c", glue + "typedef struct { int (*call)" + head + "); int (*size)" + head +
                                           ", uint64_t *); } Entry;\nconst Entry entries[] = {" + entries + "};\n");
         const Toolchain tools = toolchain_for(target.arch);
@@ -338,22 +357,24 @@ Loaded::~Loaded() {
     std::filesystem::remove_all(folder, ignored);
 }
 
-int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters,
+int Loaded::call(const TileProgram &program, const std::vector<TessTensor> &tensors, const std::vector<int64_t> &parameters,
                  const Layout &layout) const {
     auto symbol = [&](const std::string &name) {
         void *address = dlsym(library, name.c_str());
         if (!address) throw std::runtime_error("no symbol " + name);
         return address;
     };
-    using Call = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *);
-    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    using Call = int (*)(const TessTensor *const *, const int64_t *, const TessContext *);
+    using Size = int (*)(const TessTensor *const *, const int64_t *, const TessContext *, uint64_t *);
     auto run = reinterpret_cast<Call>(symbol("call_" + program.name));
     auto size = reinterpret_cast<Size>(symbol("size_" + program.name));
-    std::vector<const TessTensorDesc *> pointers;
-    for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
+    std::vector<const TessTensor *> pointers;
+    for (const TessTensor &t : tensors) pointers.push_back(&t);
     TessContext context = tess_context();
     context.threads = layout.threads;
     context.features_off = layout.features_off;
+    fault = tess_fault();
+    context.fault = &fault;
     std::unique_ptr<TessPool, void (*)(TessPool *)> pool(layout.threads > 1 ? tess_pool_create(layout.threads) : nullptr,
                                                          tess_pool_destroy);
     context.pool = pool.get();
@@ -370,15 +391,16 @@ int Loaded::call(const TileProgram &program, const std::vector<TessTensorDesc> &
 
 Loaded::Room Loaded::workspace(const TileProgram &program, const Extents &symbolic) const {
     const Extents extents = extents_of(program, symbolic);
-    std::vector<TessTensorDesc> tensors;
-    std::vector<const TessTensorDesc *> pointers;
+    std::vector<TessTensor> tensors;
+    std::vector<const TessTensor *> pointers;
+    std::list<std::vector<int64_t>> shapes;
     for (const Argument &a : program.arguments) {
-        const std::vector<int64_t> shape = shape_of(a.tensor, extents);
+        const std::vector<int64_t> &shape = shapes.emplace_back(shape_of(a.tensor, extents));
         tensors.push_back(
             tess_dense(nullptr, static_cast<TessDType>(abi_dtype(a.tensor.dtype)), static_cast<int32_t>(shape.size()), shape.data()));
     }
-    for (const TessTensorDesc &t : tensors) pointers.push_back(&t);
-    using Size = int (*)(const TessTensorDesc *const *, const int64_t *, const TessContext *, uint64_t *);
+    for (const TessTensor &t : tensors) pointers.push_back(&t);
+    using Size = int (*)(const TessTensor *const *, const int64_t *, const TessContext *, uint64_t *);
     auto size = reinterpret_cast<Size>(dlsym(library, ("size_" + program.name).c_str()));
     const TessContext context = tess_context();
     Room room{0, 0};
@@ -387,12 +409,12 @@ Loaded::Room Loaded::workspace(const TileProgram &program, const Extents &symbol
 }
 
 // A packing kernel's size query says how much was written.
-void Loaded::check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const {
-    using Size = int (*)(const TessTensorDesc *, const TessContext *, uint64_t *);
+void Loaded::check_size(const TileProgram &program, const std::vector<TessTensor> &tensors, const Layout &layout) const {
+    using Size = int (*)(const TessTensor *, const TessContext *, uint64_t *);
     auto size = reinterpret_cast<Size>(dlsym(library, (program.name + "_size").c_str()));
     TessContext context = tess_context();
     context.features_off = layout.features_off;
-    TessTensorDesc operand = tensors[0];
+    TessTensor operand = tensors[0];
     operand.data = nullptr;
     uint64_t bytes = 0;
     if (!size || size(&operand, &context, &bytes) != TESS_OK || bytes != static_cast<uint64_t>(tensors[1].extents[0]))
@@ -403,7 +425,9 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
                    const Layout &layout) const {
     const Extents extents = extents_of(program, symbolic);
     Arrays all = all_arguments(program, extents, inputs);
-    std::vector<TessTensorDesc> descriptors(program.arguments.size());
+    std::vector<TessTensor> descriptors(program.arguments.size());
+    std::list<std::vector<int64_t>> arrays;
+    std::list<uint64_t> sizes;
     std::vector<std::unique_ptr<Fenced>> memory;
     // Row by row: the pattern stays between rows that are apart.
     auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
@@ -437,18 +461,21 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
             const size_t bytes = header.size() + a.data.size();
             memory.push_back(std::make_unique<Fenced>(
                 bytes, layout.at_end ? (TESS_PACKED_ALIGNMENT - bytes % TESS_PACKED_ALIGNMENT) % TESS_PACKED_ALIGNMENT : 0, layout.at_end));
-            descriptors[i] = tess_packed(memory.back()->data, bytes);
+            descriptors[i] = tess_packed(memory.back()->data, &sizes.emplace_back(bytes));
             rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
             if (argument.read) std::memcpy(memory.back()->data, header.data(), header.size());
             continue;
         }
         memory.push_back(
             std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
-        descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), padded.data());
-        for (size_t d = 0; d < padded.size(); d++) descriptors[i].extents[d] = a.extents[d];
-        if (int64_t &stride = descriptors[i].strides[0]; layout.backwards && padded.size() > 1 && a.size()) {
-            descriptors[i].data = memory[i]->data + (a.extents[0] - 1) * stride * size;
-            stride = -stride;
+        // With strides and a byte offset, or neither where the rows follow each other.
+        std::vector<int64_t> &strides = arrays.emplace_back(padded.size(), 1);
+        for (size_t d = padded.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(1, padded[d]);
+        descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), arrays.emplace_back(a.extents).data());
+        if (layout.pitch || layout.backwards || i % 2) descriptors[i].strides = strides.data();
+        if (layout.backwards && padded.size() > 1 && a.size()) {
+            descriptors[i].byte_offset = static_cast<uint64_t>((a.extents[0] - 1) * strides[0] * size);
+            strides[0] = -strides[0];
         }
         rows(i, [](std::byte *there, std::byte *here, size_t n) { std::memcpy(there, here, n); });
     }
@@ -462,7 +489,7 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
                                : call(program, descriptors, bits, layout);
     if (status) {
         char words[300];
-        tess_status_message(status, nullptr, words, sizeof words);
+        tess_status_message(status, &fault, nullptr, words, sizeof words);
         throw std::runtime_error(program.name + " gives the status: " + words);
     }
     for (size_t i = 0; i < program.arguments.size(); i++) {

@@ -91,9 +91,10 @@ private:
     void *library = nullptr;
     std::unique_ptr<Foreign> foreign;
     std::vector<std::string> names;
-    int call(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const std::vector<int64_t> &parameters,
+    mutable TessFault fault = tess_fault();  // of the last call
+    int call(const TileProgram &program, const std::vector<TessTensor> &tensors, const std::vector<int64_t> &parameters,
              const Layout &layout) const;
-    void check_size(const TileProgram &program, const std::vector<TessTensorDesc> &tensors, const Layout &layout) const;
+    void check_size(const TileProgram &program, const std::vector<TessTensor> &tensors, const Layout &layout) const;
 };
 
 // Whether kernels for OpenCL can be linked here.

@@ -56,7 +56,7 @@ TEST_CASE("what is joined keeps its meaning where states are read and written in
     f.update("third", x.builder().state("u", {N}), {f.index(N)}, old + t);
     const Algorithm a = f.build();
     const Algorithm one = joined(a, {{"first", "third"}, {"second", "third"}, {"old", "third"}});
-    REQUIRE(one.stages.size() == 1);
+    REQUIRE(one.stages().size() == 1);
     const auto run = [&](const Algorithm &algorithm) {
         std::map<std::string, Array> all = {{"x", Array(DType::f32, {3}, {1, 2, 3})},
                                             {"s", Array(DType::f32, {3}, {4, 5, 6})},

@@ -1,6 +1,6 @@
 // Operands packed ahead of time: the same bits as without, in every layout and at every shape; what is refused.
-#include "compiler/emit/spec.h"
 #include "compiler/rewrite/prepack.h"
+#include "compiler/emit/spec.h"
 
 #include <catch2/catch.hpp>
 
@@ -343,13 +343,12 @@ TEST_CASE("a library for several targets packs for the one that runs, and refuse
         panel /= 2;
     }
     const std::string header = header_of("kernels", all);
-    CHECK_THAT(
-        header,
-        Catch::Contains(
-            "int matmul(const TessTensorDesc *x, const TessTensorDesc *w_packed, const TessTensorDesc *y, const TessContext *context);"));
     CHECK_THAT(header,
-               Catch::Contains("int matmul_pack_w(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *context);"));
-    CHECK_THAT(header, Catch::Contains("int matmul_pack_w_size(const TessTensorDesc *w, const TessContext *context, uint64_t *bytes);"));
+               Catch::Contains(
+                   "int32_t matmul(const TessTensor *x, const TessTensor *w_packed, const TessTensor *y, const TessContext *context);"));
+    CHECK_THAT(header,
+               Catch::Contains("int32_t matmul_pack_w(const TessTensor *w, const TessTensor *w_packed, const TessContext *context);"));
+    CHECK_THAT(header, Catch::Contains("int32_t matmul_pack_w_size(const TessTensor *w, const TessContext *context, uint64_t *bytes);"));
     CHECK_THAT(header, Catch::Contains("w_packed: bytes (tess_packed), 'w', f32 [K, N], packed as N/32, K, N%32, hash 0x"));
     CHECK_THAT(header, Catch::Contains(" for avx512; N/16, K, N%16, hash 0x"));
     CHECK_THAT(header, Catch::Contains("Data pointers may be null, but not that of a packed operand, whose header is read."));

@@ -261,8 +261,7 @@ private:
     int64_t L;
 
     uint32_t below(uint32_t n) { return random() % n; }
-    template <typename T>
-    const T &any(const std::vector<T> &list) {
+    const auto &any(const auto &list) {
         return list[below(static_cast<uint32_t>(list.size()))];
     }
 
@@ -317,7 +316,7 @@ private:
     }
 
     void beside(const Algorithm &a, const Stage &s, Knobs &k) {
-        const Stage &host = any(a.stages);
+        const Stage &host = any(a.stages());
         if (host.name == s.name) return;
         k.place = Place{Place::Kind::beside, host.name, ""};
         if (below(3)) k.place->loop = any(loops_of(host)), k.parallel.clear();

@@ -49,7 +49,7 @@ static void check(const Target &target, const Build &build) {
                                                      {{"M", 0}, {"K", TESS_MAX_ELEMENTS / 24}, {"N", 24}}}) {
         room = code.workspace(p, shape);
         char words[200];
-        tess_status_message(room.status, nullptr, words, sizeof words);
+        tess_status_message(room.status, nullptr, nullptr, words, sizeof words);
         CHECK(std::string(words) == "a buffer of the workspace would have more than 2147418111 elements; compute a part at a time");
         CHECK(room.bytes == 0);
     }
@@ -59,6 +59,53 @@ TEST_CASE("a buffer of the workspace with too many elements is a status") {
     for (const Target &target : targets()) check(target, {});
     check(target_named("x86-64"), {"gcc", "-O1"});
     if (has_opencl()) check(target_named("opencl"), {});
+}
+
+static uint64_t bytes_of(const Case &c, const Extents &shape) {
+    const Target target = target_named("x86-64");
+    const TileProgram p = lowered(c, target);
+    const Loaded::Room room = Loaded({p}, target, {}).workspace(p, shape);
+    CHECK(room.status == TESS_OK);
+    return room.bytes;
+}
+
+TEST_CASE("calls that are emitted once use the same workspace in turn") {
+    Builder g("squared");
+    const Tile t = g.input("t", {g.dim("P"), g.dim("Q")});
+    const Algorithm squared = g.output("u", (t * t).named("square") + 1.0).build();
+    Builder f("chained");
+    Tile x = f.input("x", {f.dim("M"), f.dim("N")});
+    for (const char *scope : {"first", "second", "third"}) x = f.call(scope, squared, {x})[0];
+    Case c{"chained", f.output("y", x).build(), {}, {}};
+    const Extents shape{{"M", 64}, {"N", 64}};
+    constexpr uint64_t table = 64 * 64 * 4;
+    CHECK(bytes_of(c, shape) == 5 * table);  // two results of calls and three squares
+    for (const char *scope : {"first", "second", "third"}) c.stages[scope].call = "once";
+    CHECK(bytes_of(c, shape) == 3 * table);  // two results of calls, and one square at a time
+}
+
+TEST_CASE("loops of threads use the same memory of workers in turn") {
+    auto products = [](int count) {
+        Builder f("products");
+        const Dim M = f.dim("M"), K = f.dim("K");
+        Case c{"products", {}, {}, {}};
+        for (int i = 0; i < count; i++) {
+            const std::string n = std::to_string(i);
+            const Dim N = f.dim("N" + n, 64);
+            const Tile x = f.input("x" + n, {M, K}), w = f.input("w" + n, {K, N});
+            f.output("y" + n, dot(x, w));
+            Knobs &y = c.stages["y" + n];
+            y.block = {{"M", 16}}, y.micro = {{"M", 4}, {N.name, 16}}, y.vector = {{N.name, 8}};
+            y.loops = {"block.M", "micro." + N.name, "micro.M"}, y.parallel = {"block.M"};
+            y.pack = {{"x" + n, {"block.M", {{"M", 4, false}, {"K", 0, false}, {"M", 4, true}}}}};
+        }
+        c.algorithm = f.build();
+        return c;
+    };
+    const Extents shape{{"M", 40}, {"K", 100}};
+    const uint64_t one = bytes_of(products(1), shape);
+    CHECK(one > 0);
+    CHECK(bytes_of(products(3), shape) == one);
 }
 
 }  // namespace tessera::test_workspace

@@ -10,10 +10,12 @@ enum { M = 37, N = 24, K = 19 };
 
 static float x[M * K], w[K * N], y[M * N], p[M * N];
 
-static void check(int status, const char *const *names) {
+static TessFault fault;
+
+static void check(int32_t status, const char *const *names) {
     char words[256];
     if (status == TESS_OK) return;
-    tess_status_message(status, names, words, sizeof words);
+    tess_status_message(status, &fault, names, words, sizeof words);
     printf("%s\n", words);
     exit(1);
 }
@@ -25,8 +27,8 @@ static void provide(TessContext *context, uint64_t bytes) {
 
 int main(void) {
     const int64_t x_shape[] = {M, K}, w_shape[] = {K, N}, y_shape[] = {M, N};
-    const TessTensorDesc xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape);
-    const TessTensorDesc ys = tess_dense(y, TESS_F32, 2, y_shape), ps = tess_dense(p, TESS_F32, 2, y_shape);
+    const TessTensor xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape);
+    const TessTensor ys = tess_dense(y, TESS_F32, 2, y_shape), ps = tess_dense(p, TESS_F32, 2, y_shape);
     TessContext context = tess_context();
     TessPool *pool = tess_pool_create(2);
     double worst = 0;
@@ -34,6 +36,8 @@ int main(void) {
     int m, n, k;
     for (k = 0; k < M * K; ++k) x[k] = (float)(k % 17) / 16 - 0.5f;
     for (k = 0; k < K * N; ++k) w[k] = (float)(k % 23) / 22 - 0.5f;
+    fault = tess_fault();
+    context.fault = &fault;
     context.threads = 2;
     context.pool = pool;
     check(product_workspace(&xs, &ws, &ys, &context, &bytes), product_argument_names);

@@ -28,9 +28,13 @@ if(EXISTS "${OPENCL}")
     eval "generator=$("$PKG_CONFIG" --variable=generator tessera)"
     mkdir opencl
     "$generator" generate matmul --name product --target opencl --quiet --out opencl
-    eval "\"$CC\" -std=c99 -O1 -c -o opencl/product.o opencl/product.c $("$PKG_CONFIG" --cflags tessera)"
+    "$generator" generate softmax --name row_softmax --target opencl --quiet --out opencl
+    for kernel in product row_softmax
+    do
+      eval "\"$CC\" -std=c99 -O1 -c -o opencl/$kernel.o opencl/$kernel.c $("$PKG_CONFIG" --cflags tessera)"
+    done
     eval "\"$CC\" -std=c99 -O1 -c -o opencl/opencl.o $("$PKG_CONFIG" --variable=gpu tessera)/opencl.c $("$PKG_CONFIG" --cflags tessera)"
-    eval "\"$CC\" -std=c11 -O1 -I. -o opencl/app \"$1/app.c\" opencl/product.o opencl/opencl.o librow_softmax.a $("$PKG_CONFIG" --cflags --libs tessera) \"$2\""
+    eval "\"$CC\" -std=c11 -O1 -Iopencl -o opencl/app \"$1/opencl/app.c\" opencl/product.o opencl/row_softmax.o opencl/opencl.o $("$PKG_CONFIG" --cflags --libs tessera) \"$2\""
     opencl/app
   ]] sh "${SOURCE}" "${OPENCL}" WORKING_DIRECTORY "${WORK}")
 endif()

@@ -81,7 +81,7 @@ TESS_INLINE int64_t min_index(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static int small_matmul_plan(int64_t *frame) {
+static int32_t small_matmul_plan(int64_t *frame) {
     frame[13] = 0;
     frame[14] = 0;
     return 0;
@@ -92,7 +92,7 @@ typedef struct small_matmul_task0_closure {
 } small_matmul_task0_closure;
 
 /* parallel m.micro < (|M| + 1)/2 */
-static TESS_MACHINE int small_matmul_task0(void *call, int index, uint8_t *closure) {
+static TESS_MACHINE int32_t small_matmul_task0(void *call, int32_t index, uint8_t *closure) {
     const small_matmul_task0_closure *const outer = (const small_matmul_task0_closure *)(const void *)closure;
     int64_t *const frame = outer->frame;
     (void)call;
@@ -162,32 +162,51 @@ static TESS_MACHINE int small_matmul_task0(void *call, int index, uint8_t *closu
     return 0;
 }
 
-static TESS_MACHINE int small_matmul_body(void *call, int64_t *frame) {
+static TESS_MACHINE int32_t small_matmul_body(void *call, int64_t *frame) {
     const int64_t size_M = frame[0];
     small_matmul_task0_closure task0_closure = {frame};
-    const int task0_status = tess_abi1_do_par_for(call, small_matmul_task0, 0, (int)(div_index(size_M + 1, 2)), (uint8_t *)&task0_closure);
+    const int32_t task0_status = tess_abi2_do_par_for(call, small_matmul_task0, 0, (int32_t)(div_index(size_M + 1, 2)), (uint8_t *)&task0_closure);
     if (task0_status) return task0_status;
     return 0;
 }
 
-/* What the arguments must be: see runtime/kernel.h. */
+/* What the arguments must be, and what the kernel is: see runtime/kernel.h. */
 static const int64_t small_matmul_spec[] = {
-    TESS_SPEC_ABI1, TESS_CPU_FEATURES, 3, 3, 0,
-    -1, 0, 2147483647, 1, -1,
-    16, 0, 2147483647, 1, -1,
-    -1, 0, 2147483647, 1, -1,
-    0, 1, 2, 1, 0, 2, -1, -1, -1, -1, -1, -1,
-    0, 1, 2, 1, 2, 1, -1, -1, -1, -1, -1, -1,
-    1, 1, 2, 1, 0, 1, -1, -1, -1, -1, -1, -1,
+    TESS_SPEC_ABI2, TESS_CPU_FEATURES, 3, 3, 0, 1, 0, 0, 0, 20, 1, 0,
+    -1, 0, 2147483647, 1, -1, 13, /* M */
+    16, 0, 2147483647, 1, -1, 15, /* N */
+    -1, 0, 2147483647, 1, -1, 17, /* K */
+    0, 8194, 2, 1, 19, 3, 0, 2, -1, -1, -1, -1, -1, -1, /* x */
+    0, 8194, 2, 1, 21, 6, 2, 1, -1, -1, -1, -1, -1, -1, /* w */
+    1, 8194, 2, 1, 23, 9, 0, 1, -1, -1, -1, -1, -1, -1, /* y */
+    TESS_CPU_FEATURES, 25, 30, 31, /* avx2 */
+    /* texts */
+    0x616d5f6c6c616d73, 0x4e004d006c756d74, 0x7900770078004b00, 0x7300003278766100,
+    0x36633a3635326168, 0x3866326164393064, 0x3435623230316662, 0x6433346332633534,
+    0x3664326264316462, 0x6161383166363735, 0x3939373065373062, 0x6263363864623166,
+    0x343161653939,
 };
 
-int small_matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context);
-int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context, uint64_t *bytes);
+int32_t small_matmul(const TessTensor *x, const TessTensor *w, const TessTensor *y, const TessContext *context);
 
-int small_matmul(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context) {
-    return tess_abi1_run(small_matmul_spec, (const TessTensorDesc *const[]){x, w, y}, 0, context, small_matmul_plan, small_matmul_body);
+int32_t small_matmul(const TessTensor *x, const TessTensor *w, const TessTensor *y, const TessContext *context) {
+    return tess_abi2_call(small_matmul_spec, small_matmul_plan, small_matmul_body, (const TessTensor *const[]){x, w, y}, 0, context);
 }
 
-int small_matmul_workspace(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *context, uint64_t *bytes) {
-    return tess_abi1_workspace(small_matmul_spec, (const TessTensorDesc *const[]){x, w, y}, 0, context, small_matmul_plan, bytes);
+int32_t small_matmul_table(const TessTensor *const *tensors, const TessContext *context);
+
+int32_t small_matmul_table(const TessTensor *const *tensors, const TessContext *context) {
+    return tess_abi2_call(small_matmul_spec, small_matmul_plan, small_matmul_body, tensors, 0, context);
+}
+
+int32_t small_matmul_workspace(const TessTensor *x, const TessTensor *w, const TessTensor *y, const TessContext *context, uint64_t *bytes);
+
+int32_t small_matmul_workspace(const TessTensor *x, const TessTensor *w, const TessTensor *y, const TessContext *context, uint64_t *bytes) {
+    return tess_abi2_workspace(small_matmul_spec, small_matmul_plan, small_matmul_body, (const TessTensor *const[]){x, w, y}, context, bytes);
+}
+
+int32_t small_matmul_describe(TessKernel *kernel);
+
+int32_t small_matmul_describe(TessKernel *kernel) {
+    return tess_abi2_describe(small_matmul_spec, small_matmul_plan, small_matmul_body, kernel);
 }

@@ -38,8 +38,11 @@ static Schedule by_vectors() {
     return Schedule("scaled_add/x86-64").stage("y", StageKnobs().micro({{"N", 8}}).vector({{"N", 4}}).tail("N", Tail::loop));
 }
 
-// As declared in scaled_add.h: tensors, then parameters, then the context; a status comes back.
-using ScaledAdd = int (*)(const TessTensorDesc *x, const TessTensorDesc *z, const TessTensorDesc *y, float alpha, const TessContext *);
+// As declared in scaled_add.h: tensors, then a struct of parameters, then the context; a status comes back.
+struct Parameters {
+    float alpha;
+};
+using ScaledAdd = int32_t (*)(const TessTensor *x, const TessTensor *z, const TessTensor *y, const Parameters *, const TessContext *);
 
 int main(int argc, char **argv) {
     if (argc != 3) return std::fprintf(stderr, "usage: 05_generate_and_link <folder of tessera.h> <runtime library>\n"), 2;
@@ -71,17 +74,18 @@ int main(int argc, char **argv) {
     const auto kernel = reinterpret_cast<ScaledAdd>(dlsym(library, "scaled_add"));
     require(kernel, "the kernel has its name in C");
 
-    // 3. Call. A descriptor is a pointer with extents and strides. A null context means one thread and no workspace, which is
-    // all that this kernel needs; `scaled_add_workspace` would say otherwise.
+    // 3. Call. A tensor is a pointer with extents and perhaps strides, laid out as DLPack has it. A null context means one thread
+    // and no workspace, which is all that this kernel needs; `scaled_add_workspace` would say otherwise.
     constexpr int64_t n = 1003;
     Array x(DType::f32, {n}), z(DType::f32, {n}), y(DType::f32, {n});
     for (int64_t i = 0; i < n; i++) {
         x.set(i, Scalar::of_real(DType::f32, 1.0 / static_cast<double>(i + 1)));
         z.set(i, Scalar::of_real(DType::f32, static_cast<double>(i % 17) / 3));
     }
-    const TessTensorDesc dx = tess_dense(x.data.data(), TESS_F32, 1, &n), dz = tess_dense(z.data.data(), TESS_F32, 1, &n);
-    TessTensorDesc dy = tess_dense(y.data.data(), TESS_F32, 1, &n);
-    const int status = kernel(&dx, &dz, &dy, 0.3f, nullptr);
+    const TessTensor dx = tess_dense(x.data.data(), TESS_F32, 1, &n), dz = tess_dense(z.data.data(), TESS_F32, 1, &n);
+    TessTensor dy = tess_dense(y.data.data(), TESS_F32, 1, &n);
+    const Parameters parameters = {0.3f};
+    const int32_t status = kernel(&dx, &dz, &dy, &parameters, nullptr);
     std::printf("status %s\n", tess_status_kind(status));
     require(status == TESS_OK, "the call is legal");
 
@@ -94,13 +98,20 @@ int main(int argc, char **argv) {
     require(std::memcmp(y.data.data(), expected.data.data(), y.data.size()) == 0, "compiled code has the interpreter's bits");
     std::printf("the compiled kernel has the bits of its tile program\n");
 
-    // 5. A wrong call returns; it never writes out of bounds, aborts or throws. The status holds the argument and the dim.
+    // 5. A wrong call returns; it never writes out of bounds, aborts or throws. The status holds what is wrong with which
+    // argument; the fault that the context points to, the rest.
     const int64_t short_n = 7;
     dy = tess_dense(y.data.data(), TESS_F32, 1, &short_n);
     const char *const names[] = {"x", "z", "y"};
     char message[256];
-    tess_status_message(kernel(&dx, &dz, &dy, 0.3f, nullptr), names, message, sizeof message);
-    std::printf("%s\n", message);
+    TessFault fault = tess_fault();
+    TessContext context = tess_context();
+    context.fault = &fault;
+    const int32_t refused = kernel(&dx, &dz, &dy, &parameters, &context);
+    for (const TessFault *details : std::initializer_list<const TessFault *>{&fault, nullptr}) {
+        tess_status_message(refused, details, names, message, sizeof message);
+        std::printf("%s\n", message);
+    }
     dlclose(library);
 }
 
@@ -110,4 +121,5 @@ int main(int argc, char **argv) {
 // scaled_add.manifest.json
 // status ok
 // the compiled kernel has the bits of its tile program
-// argument 2 ('y'), dimension 0: extent must equal that of argument 0 ('x'), dimension 0
+// argument 2 ('y'), dimension 0: extent must equal that of argument 0 ('x'), dimension 0, 1003, not 7
+// argument 2 ('y'): an extent must equal that of the same dim elsewhere

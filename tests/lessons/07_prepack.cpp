@@ -45,9 +45,9 @@ static Schedule wide() {
         .stage("acc", StageKnobs().micro({{"N", 16}}).pack("w", "prepack", {"N/16", "K", "N%16"}));
 }
 
-using Product = int (*)(const TessTensorDesc *x, const TessTensorDesc *w, const TessTensorDesc *y, const TessContext *);
-using PackSize = int (*)(const TessTensorDesc *w, const TessContext *, uint64_t *bytes);
-using PackWeights = int (*)(const TessTensorDesc *w, const TessTensorDesc *w_packed, const TessContext *);
+using Product = int32_t (*)(const TessTensor *x, const TessTensor *w, const TessTensor *y, const TessContext *);
+using PackSize = int32_t (*)(const TessTensor *w, const TessContext *, uint64_t *bytes);
+using PackWeights = int32_t (*)(const TessTensor *w, const TessTensor *w_packed, const TessContext *);
 
 int main(int argc, char **argv) {
     if (argc != 3) return std::fprintf(stderr, "usage: 07_prepack <folder of tessera.h> <runtime library>\n"), 2;
@@ -83,25 +83,27 @@ int main(int argc, char **argv) {
     for (int i = 0; i < M * K; i++) x[i] = static_cast<float>(i % 7 - 3) / 4;
     for (int i = 0; i < K * N; i++) w[i] = static_cast<float>(i % 13 - 6) / 8;
     const int64_t x_shape[] = {M, K}, w_shape[] = {K, N}, y_shape[] = {M, N};
-    const TessTensorDesc xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape),
-                         ys = tess_dense(y, TESS_F32, 2, y_shape);
+    const TessTensor xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape),
+                     ys = tess_dense(y, TESS_F32, 2, y_shape);
     uint64_t bytes = 0;
     require(pack_size(&ws, nullptr, &bytes) == TESS_OK, "a packed operand has a size");
     std::printf("%lld bytes of weights are %llu bytes when they are packed\n", static_cast<long long>(sizeof w),
                 static_cast<unsigned long long>(bytes));
     alignas(TESS_PACKED_ALIGNMENT) char packed[2048], loaded[2048];
     require(bytes <= sizeof packed, "there is room");
-    const TessTensorDesc packed_ws = tess_packed(packed, bytes);
+    const TessTensor packed_ws = tess_packed(packed, &bytes);
     require(pack(&ws, &packed_ws, nullptr) == TESS_OK, "weights are packed");
     std::ofstream(dir + "/weights", std::ios::binary).write(packed, static_cast<std::streamsize>(bytes));
 
     // 3. Another process, another day: read the file, or map it, and call. The result has the bits of packing at each call.
     std::ifstream(dir + "/weights", std::ios::binary).read(loaded, static_cast<std::streamsize>(bytes));
-    const TessTensorDesc loaded_ws = tess_packed(loaded, bytes);
+    const TessTensor loaded_ws = tess_packed(loaded, &bytes);
     alignas(TESS_WORKSPACE_ALIGNMENT) static char workspace[16384];
+    TessFault fault = tess_fault();
     TessContext context = tess_context();
+    context.fault = &fault;
     context.workspace = workspace, context.workspace_bytes = sizeof workspace;
-    const TessTensorDesc expected_ys = tess_dense(expected, TESS_F32, 2, y_shape);
+    const TessTensor expected_ys = tess_dense(expected, TESS_F32, 2, y_shape);
     require(plain(&xs, &ws, &expected_ys, &context) == TESS_OK && kernel(&xs, &loaded_ws, &ys, &context) == TESS_OK,
             "both calls are legal");
     require(std::memcmp(y, expected, sizeof y) == 0, "the bits are the same");
@@ -109,16 +111,17 @@ int main(int argc, char **argv) {
 
     // 4. A kernel knows what it did not pack: bytes for other panels, weights of another shape, weights that are not packed.
     const char *const names[] = {"x", "w.packed", "y"};
-    auto refused = [&](Product other, const TessTensorDesc &given) {
+    auto refused = [&](Product other, const TessTensor &given) {
         char message[256];
-        tess_status_message(other(&xs, &given, &ys, &context), names, message, sizeof message);
+        tess_status_message(other(&xs, &given, &ys, &context), &fault, names, message, sizeof message);
         std::printf("%s\n", message);
     };
     refused(reinterpret_cast<Product>(dlsym(library, "wide")), loaded_ws);
     const int64_t fewer[] = {K - 1, N};
-    const TessTensorDesc less = tess_dense(w, TESS_F32, 2, fewer);
-    require(pack_size(&less, nullptr, &bytes) == TESS_OK, "a packed operand has a size");
-    const TessTensorDesc packed_less = tess_packed(packed, bytes);
+    const TessTensor less = tess_dense(w, TESS_F32, 2, fewer);
+    uint64_t fewer_bytes = 0;
+    require(pack_size(&less, nullptr, &fewer_bytes) == TESS_OK, "a packed operand has a size");
+    const TessTensor packed_less = tess_packed(packed, &fewer_bytes);
     require(pack(&less, &packed_less, nullptr) == TESS_OK, "weights are packed");
     refused(kernel, packed_less);
     refused(kernel, ws);
@@ -142,5 +145,5 @@ int main(int argc, char **argv) {
 // packed weights from a file give the bits of weights that are packed at each call
 // argument 1 ('w.packed'): the operand was packed in another layout, for another schedule or processor; pack it with this kernel's packing
 //> function
-// argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1
-// argument 1 ('w.packed'): rank must be 1
+// argument 1 ('w.packed'), dimension 0: extent must equal that of argument 0 ('x'), dimension 1, 11, not 10
+// argument 1 ('w.packed'): rank must be 1, not 2

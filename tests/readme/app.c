@@ -5,14 +5,16 @@
 
 #include "linear_silu.h"
 
-static int silu_layer(float *x, float *w, float *b, float *y, int64_t rows) {
+static int32_t silu_layer(float *x, float *w, float *b, float *y, int64_t rows) {
     const int64_t x_shape[] = {rows, 64}, w_shape[] = {64, 96}, b_shape[] = {96}, y_shape[] = {rows, 96};
-    const TessTensorDesc xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape);
-    const TessTensorDesc bs = tess_dense(b, TESS_F32, 1, b_shape), ys = tess_dense(y, TESS_F32, 2, y_shape);
+    const TessTensor xs = tess_dense(x, TESS_F32, 2, x_shape), ws = tess_dense(w, TESS_F32, 2, w_shape);
+    const TessTensor bs = tess_dense(b, TESS_F32, 1, b_shape), ys = tess_dense(y, TESS_F32, 2, y_shape);
 
+    TessFault fault = tess_fault();
     TessContext context = tess_context(); /* one thread; a pool and its size would go here */
+    context.fault = &fault;
     uint64_t bytes = 0;
-    int status = linear_silu_workspace(&xs, &ws, &bs, &ys, &context, &bytes);
+    int32_t status = linear_silu_workspace(&xs, &ws, &bs, &ys, &context, &bytes);
     context.workspace_bytes = (bytes + 63) / 64 * 64;
     context.workspace = aligned_alloc(TESS_WORKSPACE_ALIGNMENT, context.workspace_bytes);
     if (status == TESS_OK) status = linear_silu(&xs, &ws, &bs, &ys, &context);
@@ -20,7 +22,7 @@ static int silu_layer(float *x, float *w, float *b, float *y, int64_t rows) {
 
     char words[256];
     if (status != TESS_OK) {
-        tess_status_message(status, linear_silu_argument_names, words, sizeof words);
+        tess_status_message(status, &fault, linear_silu_argument_names, words, sizeof words);
         fprintf(stderr, "linear_silu: %s\n", words);
     }
     return status;

@@ -28,22 +28,24 @@ static uint64_t fpsr(void) {
 
 static int plain_tasks, plain_body;
 
-static int task(void *call, int index, uint8_t *closure) {
+static int32_t task(void *call, int32_t index, uint8_t *closure) {
     (void)call, (void)index, (void)closure;
     __atomic_fetch_add(&plain_tasks, fpcr() == 0, __ATOMIC_RELAXED);
     return 0;
 }
 
-static int body(void *call, int64_t *frame) {
+static int32_t body(void *call, int64_t *frame) {
     volatile float tiny = 1e-38f, third;
     (void)frame;
     third = tiny / 3; /* a denormal, and inexact */
     plain_body = fpcr() == 0 && third > 0;
-    return tess_abi1_do_par_for(call, task, 0, 16, NULL);
+    return tess_abi2_do_par_for(call, task, 0, 16, NULL);
 }
 
 int main(void) {
-    static const int64_t spec[TESS_SPEC_HEADER] = {TESS_SPEC_ABI1};
+    static const int64_t avx2[TESS_SPEC_HEADER] = {TESS_SPEC_ABI2, INT64_C(1) << TESS_CPU_AVX2, 0, 0, 0, 0, 0, 0, 0, TESS_TAIL_WORDS,
+                                                   TESS_HOST};
+    static const int64_t spec[TESS_SPEC_HEADER] = {TESS_SPEC_ABI2, 0, 0, 0, 0, 0, 0, 0, 0, TESS_TAIL_WORDS, TESS_HOST};
     const uint64_t odd = FLUSH_TO_ZERO | TOWARD_ZERO, flags = SOME_FLAGS;
     TessContext context = tess_context();
     TessPool *pool = tess_pool_create(2);
@@ -52,7 +54,7 @@ int main(void) {
     context.threads = 2;
     __asm__ volatile("msr fpcr, %0" ::"r"(odd));
     __asm__ volatile("msr fpsr, %0" ::"r"(flags));
-    status = tess_abi1_run(spec, NULL, NULL, &context, NULL, body);
+    status = tess_abi2_call(spec, NULL, body, NULL, NULL, &context);
     check(status == TESS_OK, "the status of a run");
     check(plain_body, "rounding and denormals inside a run");
     check(plain_tasks == 16, "rounding and denormals inside parallel tasks");
@@ -64,6 +66,6 @@ int main(void) {
     check((tess_cpu_features() >> TESS_CPU_ASIMDDP & 1) == (getauxval(AT_HWCAP) >> 20 & 1), "asimddp");
     check((tess_cpu_features() >> TESS_CPU_I8MM & 1) == (getauxval(AT_HWCAP2) >> 13 & 1), "i8mm");
     check(strcmp(tess_cpu_feature_name(TESS_CPU_ASIMDDP), "asimddp") == 0, "the name of asimddp");
-    check(tess_abi1_check_features(UINT64_C(1) << TESS_CPU_AVX2, tess_cpu_features()) != TESS_OK, "code for AVX2 is refused");
+    check(tess_status_code(tess_abi2_call(avx2, NULL, body, NULL, NULL, NULL)) == TESS_CPU, "code for AVX2 is refused");
     return failures != 0;
 }

@@ -70,17 +70,19 @@ TEST_CASE("any thread may ask for the features") {
     CHECK(a == tess_cpu_features());
 }
 
-TEST_CASE("check_features names the first feature that is missing") {
-    const uint64_t avx2 = UINT64_C(1) << TESS_CPU_AVX2, bf16 = UINT64_C(1) << TESS_CPU_AVX512_BF16;
-    CHECK(tess_abi1_check_features(0, 0) == TESS_OK);
-    CHECK(tess_abi1_check_features(avx2, avx2 | bf16) == TESS_OK);
-    const int status = tess_abi1_check_features(avx2 | bf16, avx2);
-    CHECK(tess_status_code(status) == TESS_CPU);
-    CHECK(words(status) ==
+TEST_CASE("a call names the first feature that is missing") {
+    TessContext without = tess_context();
+    without.features_off = ~(UINT64_C(1) << TESS_CPU_AVX2);
+    const auto needs = [&](uint64_t features) { return check(toy_spec({}, {}, 0, features), {}, &without); };
+    const uint64_t avx2 = tess_cpu_features() & UINT64_C(1) << TESS_CPU_AVX2, bf16 = UINT64_C(1) << TESS_CPU_AVX512_BF16;
+    CHECK(needs(0) == TESS_OK);
+    CHECK(needs(avx2) == TESS_OK);
+    CHECK(tess_status_code(needs(avx2 | bf16)) == TESS_CPU);
+    CHECK(words(needs(avx2 | bf16)) ==
           "the processor, the operating system or the context lacks avx512_bf16, which the kernel "
           "was compiled for; compile it for a lesser target too");
-    CHECK(words(tess_abi1_check_features(1, 0)).find("lacks sse4_1,") != std::string::npos);
-    CHECK(words(tess_abi1_check_features(UINT64_C(1) << 60, 0)).find("lacks an instruction set,") != std::string::npos);
+    CHECK(words(needs(1)).find("lacks sse4_1,") != std::string::npos);
+    CHECK(words(needs(UINT64_C(1) << 60)).find("lacks an instruction set,") != std::string::npos);
 }
 
 TEST_CASE("tess_cpu_count is at least one") { CHECK(tess_cpu_count() >= 1); }

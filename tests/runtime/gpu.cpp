@@ -4,85 +4,95 @@
 
 #include <vector>
 
+#include "tests/runtime/toy_kernel.h"
+
 namespace tessera::test_gpu {
 
+using namespace tessera::test;
+
 // x[M, N], y[N]: two dims, two tensors, one parameter.
-static std::vector<int64_t> spec() {
-    std::vector<int64_t> s = {TESS_SPEC_ABI1, 0, 2, 2, 1};
-    for (int dim = 0; dim < 2; dim++) s.insert(s.end(), {-1, 0, -1, 1, -1});
-    s.insert(s.end(), {TESS_ROLE_INPUT, TESS_F32, 2, TESS_FLAG_LAST_STRIDE_1, 0, 1, -1, -1, -1, -1, -1, -1});
-    s.insert(s.end(), {TESS_ROLE_OUTPUT, TESS_F64, 1, TESS_FLAG_LAST_STRIDE_1, 1, -1, -1, -1, -1, -1, -1, -1});
+static std::vector<int64_t> spec(int64_t device) {
+    std::vector<int64_t> s = toy_spec({{}, {}}, {{TESS_ROLE_INPUT, {0, 1}}, {TESS_ROLE_OUTPUT, {1}, TESS_F64}}, 1);
+    s[TESS_SPEC_DEVICE] = device;
+    if (device == TESS_OPENCL) s[TESS_SPEC_FRAME_WORDS] += 2;
     return s;
 }
 
-// Extents 3 and 5; x at 1000 with rows 7 apart, y at 2000; the parameter; workspace at 4096 with 256 bytes.
-static std::vector<int64_t> frame() { return {3, 5, 1000, 7, 1, 2000, 1, 42, 4096, 256, 0, 1}; }
-
 TEST_CASE("the numbers of a launch are extents, strides, where tensors begin, parameters and the caller's") {
-    const std::vector<int64_t> s = spec(), f = frame(), own = {64, 128};
-    TessGpuRun run = {};
-    run.spec = s.data(), run.frame = f.data();
-    int64_t numbers[TESS_GPU_MAX_NUMBERS];
-    REQUIRE(tess_gpu1_numbers(&run, own.data(), 2, numbers) == 8);
-    CHECK(std::vector<int64_t>(numbers, numbers + 8) == std::vector<int64_t>{3, 5, 7, 0, 0, 42, 64, 128});
-    CHECK(tess_gpu1_numbers(&run, own.data(), TESS_GPU_MAX_NUMBERS, numbers) == -1);
+    // Extents 3 and 5; x with rows 7 apart, y; the parameter; the tail; byte offsets.
+    const std::vector<int64_t> frame = {3, 5, 1000, 7, 1, 2000, 1, 42, 4096, 256, 0, 1, 0, 0, 0, 0, 40, 16}, own = {64, 128};
+    for (int64_t device : {TESS_CUDA, TESS_OPENCL}) {
+        const std::vector<int64_t> s = spec(device);
+        const TessContext context = tess_context();
+        const TessCall call = {&context, 0, 1, 0, 0};
+        TessGpuProgram program = {};
+        TessGpuRun run;
+        tess_gpu2_start(&run, &program, s.data(), frame.data(), &call);
+        CHECK((run.program == &program && run.spec == s.data() && run.frame == frame.data() && !run.loaded && run.context == &context));
+        int64_t numbers[TESS_GPU_MAX_LAUNCH];
+        REQUIRE(tess_gpu2_numbers(&run, own.data(), 2, numbers) == 8);
+        const int64_t x = device == TESS_OPENCL ? 10 : 0, y = device == TESS_OPENCL ? 2 : 0;
+        CHECK(std::vector<int64_t>(numbers, numbers + 8) == std::vector<int64_t>{3, 5, 7, x, y, 42, 64, 128});
+        CHECK(tess_gpu2_numbers(&run, own.data(), TESS_GPU_MAX_LAUNCH, numbers) == -1);
+    }
 }
 
-TEST_CASE("a run starts without buffers") {
-    const std::vector<int64_t> s = spec(), f = frame();
+TEST_CASE("a program is loaded once in each context, as long as there is room") {
     TessGpuProgram program = {};
-    TessGpuRun run;
-    for (void *&buffer : run.buffers) buffer = &run;
-    tess_gpu1_start(&run, &program, s.data(), f.data());
-    CHECK((run.program == &program && run.spec == s.data() && run.frame == f.data()));
-    CHECK((run.buffers[0] == nullptr && run.buffers[1] == nullptr && run.buffers[2] == nullptr));
+    int contexts[TESS_GPU_MAX_CONTEXTS + 1];
+    for (int i = 0; i < TESS_GPU_MAX_CONTEXTS; i++) {
+        TessGpuLoaded *loaded = tess_gpu2_loaded(&program, &contexts[i], nullptr);
+        REQUIRE(loaded == &program.loaded[i]);
+        CHECK(tess_gpu2_loaded(&program, &contexts[i], nullptr) == loaded);
+        loaded->context = &contexts[i], loaded->program = &program;
+    }
+    CHECK(tess_gpu2_loaded(&program, &contexts[3], nullptr) == &program.loaded[3]);
+    CHECK(tess_gpu2_loaded(&program, &contexts[TESS_GPU_MAX_CONTEXTS], nullptr) == nullptr);
 }
 
-TEST_CASE("a tensor's memory spans its rows, gaps between them included") {
-    const std::vector<int64_t> s = spec();
-    std::vector<int64_t> f = frame();
-    void *address = nullptr;
-    uint64_t bytes = 0;
-    auto memory = [&](int64_t tensor) {
-        tess_gpu1_memory(s.data(), f.data(), tensor, &address, &bytes);
-        return bytes;
+TEST_CASE("a kernel for a device wants its tensors there, and the context's device") {
+    static TessDevice seen;
+    auto body = [](void *call, int64_t *) -> int32_t {
+        seen.id = static_cast<TessCall *>(call)->device;
+        return 0;
     };
-    CHECK(memory(0) == 4 * (2 * 7 + 5));
-    CHECK(address == reinterpret_cast<void *>(1000));
-    CHECK(memory(1) == 8 * 5);
-    CHECK(memory(2) == 256);
-    CHECK(address == reinterpret_cast<void *>(4096));
-    f[0] = 0;
-    CHECK(memory(0) == 0);
-    f[8] = 0;
-    CHECK(memory(2) == 0);
-    CHECK_FALSE(tess_gpu1_is_written(s.data(), 0));
-    CHECK(tess_gpu1_is_written(s.data(), 1));
-    CHECK_FALSE(tess_gpu1_is_written(s.data(), 2));
+    std::vector<int64_t> s = spec(TESS_CUDA);
+    alignas(64) static float x[15];
+    static double y[5];
+    auto on = [](Tensor t, int32_t type, int32_t id) {
+        t.device = {type, id};
+        return t;
+    };
+    auto call = [&](TessDevice device, int32_t type, int32_t id) {
+        TessContext context = telling();
+        context.device = device;
+        const std::vector<Tensor> args = {on(dense(x, {3, 5}), type, id), on(dense(y, {5}, TESS_F64), type, id)};
+        return tess_abi2_call(s.data(), nullptr, body, pointers(args).data(), no_parameters, &context);
+    };
+    CHECK(call({0, 0}, TESS_CUDA, 0) == TESS_OK);
+    CHECK(seen.id == 0);
+    CHECK(call({TESS_CUDA, 3}, TESS_CUDA, 3) == TESS_OK);
+    CHECK(seen.id == 3);
+    CHECK(words(call({TESS_CUDA, 3}, TESS_CUDA, 2)) == "argument 0: the tensor must be on the device with number 3, not 2");
+    CHECK(words(call({0, 0}, TESS_HOST, 0)) == "argument 0: the tensor must be on a CUDA device, not on the host");
+    CHECK(words(call({TESS_OPENCL, 0}, TESS_CUDA, 0)) ==
+          "the context's device must be one of the kernel's kind, on a CUDA device, not on an OpenCL device");
 }
 
-TEST_CASE("a tensor's memory begins below its first element where a stride is negative") {
-    const std::vector<int64_t> s = spec();
-    std::vector<int64_t> f = frame();
-    f[3] = -7;
-    void *address = nullptr;
-    uint64_t bytes = 0;
-    TessGpuRun run = {};
-    run.spec = s.data(), run.frame = f.data();
-    int64_t numbers[TESS_GPU_MAX_NUMBERS];
-    auto memory = [&] { tess_gpu1_memory(s.data(), f.data(), 0, &address, &bytes); };
-    memory();
-    CHECK(bytes == 4 * (2 * 7 + 5));
-    CHECK(address == reinterpret_cast<void *>(1000 - 4 * 2 * 7));
-    REQUIRE(tess_gpu1_numbers(&run, nullptr, 0, numbers) == 6);
-    CHECK(std::vector<int64_t>(numbers, numbers + 6) == std::vector<int64_t>{3, 5, -7, 14, 0, 42});
-    // Two rows of one column.
-    f[0] = 2, f[1] = 1, f[3] = -1;
-    memory();
-    CHECK((bytes == 4 * 2 && address == reinterpret_cast<void *>(996)));
-    f[1] = 0;
-    memory();
-    CHECK((bytes == 0 && address == reinterpret_cast<void *>(1000)));
+TEST_CASE("memory objects overlap only within one") {
+    const std::vector<int64_t> s = spec(TESS_OPENCL);
+    auto call = [&](uintptr_t x, uint64_t x_offset, uintptr_t y, uint64_t y_offset) {
+        std::vector<Tensor> args = {dense(reinterpret_cast<void *>(x), {3, 5}), dense(reinterpret_cast<void *>(y), {5}, TESS_F64)};
+        args[0].byte_offset = x_offset, args[1].byte_offset = y_offset;
+        for (Tensor &t : args) t.device.type = TESS_OPENCL;
+        const TessContext context = telling();
+        return tess_status_code(tess_abi2_call(s.data(), nullptr, succeed, pointers(args).data(), no_parameters, &context));
+    };
+    CHECK(call(1001, 0, 1003, 0) == TESS_OK);
+    CHECK(call(1001, 0, 1001, 64) == TESS_OK);
+    CHECK(call(1001, 0, 1001, 56) == TESS_OVERLAP);
+    CHECK(call(1001, 0, 1003, 4) == TESS_MISALIGNED);
+    CHECK(call(0, 0, 1003, 0) == TESS_NULL_DATA);
 }
 
 }  // namespace tessera::test_gpu

@@ -9,13 +9,15 @@ extern "C" {
 #endif
 
 typedef struct HeaderView {
-    size_t desc_size, context_size, pool_size, call_size;
-    size_t desc_rank, context_pool, call_workers;
-    int bool_value, kernel_kind, last_feature, frame_slots;
-    TessTensorDesc dense;
+    size_t tensor_size, context_size, pool_size, call_size, kernel_size, info_sizes;
+    size_t tensor_rank, context_pool, call_workers;
+    int bool_value, kernel_kind, last_feature;
+    TessTensor dense;
     TessContext context;
-    int64_t frame_size;
-    int status;
+    TessFault fault;
+    TessKernel kernel;
+    int64_t parameter_slot;
+    int32_t status;
 } HeaderView;
 
 HeaderView headers_as_c99(void);

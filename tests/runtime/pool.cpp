@@ -34,7 +34,8 @@ struct Pool {
 
 int run_body(const TessContext *context, TessBody body) {
     const auto spec = toy_spec({}, {});
-    return tess_abi1_run(spec.data(), nullptr, nullptr, context, nullptr, body);
+    const TessContext own = telling(context);
+    return tess_abi2_call(spec.data(), nullptr, body, nullptr, nullptr, &own);
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ struct OwnPool {
 };
 
 /// Runs backwards, on this thread, as if on several.
-int own_parallel_for(void *state, int (*task)(void *, int32_t, int32_t), void *closure, int32_t count, int32_t workers) {
+int32_t own_parallel_for(void *state, int32_t (*task)(void *, int32_t, int32_t), void *closure, int32_t count, int32_t workers) {
     auto *own = static_cast<OwnPool *>(state);
     ++own->calls;
     own->workers = workers;
@@ -201,29 +202,29 @@ int own_parallel_for(void *state, int (*task)(void *, int32_t, int32_t), void *c
 
 std::vector<std::pair<int, int>> trace;  // index, worker
 
-int note(void *call, int index, uint8_t *) {
-    trace.emplace_back(index, tess_abi1_worker(call));
+int32_t note(void *call, int32_t index, uint8_t *) {
+    trace.emplace_back(index, tess_abi2_worker(call));
     return 0;
 }
 
-int note_nested(void *call, int index, uint8_t *) { return tess_abi1_do_par_for(call, note, index * 10, 2, nullptr); }
+int32_t note_nested(void *call, int32_t index, uint8_t *) { return tess_abi2_do_par_for(call, note, index * 10, 2, nullptr); }
 
-int body_flat(void *call, int64_t *) { return tess_abi1_do_par_for(call, note, 5, 3, nullptr); }
+int32_t body_flat(void *call, int64_t *) { return tess_abi2_do_par_for(call, note, 5, 3, nullptr); }
 
-int body_nested(void *call, int64_t *) { return tess_abi1_do_par_for(call, note_nested, 1, 2, nullptr); }
+int32_t body_nested(void *call, int64_t *) { return tess_abi2_do_par_for(call, note_nested, 1, 2, nullptr); }
 
-int body_empty(void *call, int64_t *) { return tess_abi1_do_par_for(call, note, 5, 0, nullptr); }
+int32_t body_empty(void *call, int64_t *) { return tess_abi2_do_par_for(call, note, 5, 0, nullptr); }
 
-int fail_at_6(void *, int index, uint8_t *) { return index == 6 ? -9 : 0; }
+int32_t fail_at_6(void *, int32_t index, uint8_t *) { return index == 6 ? -9 : 0; }
 
-int body_fails(void *call, int64_t *) { return tess_abi1_do_par_for(call, fail_at_6, 0, 20, nullptr); }
+int32_t body_fails(void *call, int64_t *) { return tess_abi2_do_par_for(call, fail_at_6, 0, 20, nullptr); }
 
 }  // namespace
 
 TEST_CASE("kernels use the application's pool, once per outer loop") {
     using Trace = std::vector<std::pair<int, int>>;
     OwnPool own;
-    const TessPool pool = {&own, own_parallel_for};
+    const TessPool pool = {sizeof(TessPool), 0, &own, own_parallel_for};
     TessContext context = tess_context();
     context.pool = &pool;
     context.threads = 2;
@@ -254,7 +255,7 @@ TEST_CASE("kernels use the application's pool, once per outer loop") {
 TEST_CASE("a pool's workers must be those of the context") {
     OwnPool own;
     own.shift = 1;
-    const TessPool pool = {&own, own_parallel_for};
+    const TessPool pool = {sizeof(TessPool), 0, &own, own_parallel_for};
     TessContext context = tess_context();
     context.pool = &pool;
     context.threads = 2;
@@ -268,7 +269,7 @@ TEST_CASE("a failing task of a kernel fails the run") {
     for (int32_t threads : {1, 3}) {
         context.pool = pool;
         context.threads = threads;
-        CHECK(words(run_body(&context, body_fails)) == "the kernel's code or the pool failed with code 9");
+        CHECK(words(run_body(&context, body_fails)) == "the kernel's code or the pool failed with code -9");
     }
 }
 

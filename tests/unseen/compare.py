@@ -56,9 +56,9 @@ def timer_of(case):
     dims, tensors, floats = len(case.dims.split()), sum(map(len, case.sides())), len(case.parameters)
     def words(name, count):
         return [f"{name}[{i}]" for i in range(count)]
-    return TIMER.format(kernel_types=", ".join(["void *"] * tensors + ["float"] * floats + ["void *"]),
+    return TIMER.format(kernel_types=", ".join(["const void *"] * (tensors + (floats > 0) + 1)),
                         loops_types=", ".join(["int"] * dims + ["void *"] * tensors + ["float"] * floats),
-                        kernel=", ".join(words("a", tensors) + words("p", floats) + [f"a[{tensors}]"]),
+                        kernel=", ".join(words("a", tensors) + ["p"] * (floats > 0) + [f"a[{tensors}]"]),
                         loops=", ".join(words("d", dims) + words("a", tensors) + words("p", floats)))
 
 
@@ -116,7 +116,7 @@ class Contest:
         given, made = self.case.sides()
         arrays, parameters = inputs + outputs, list(self.case.parameters.values())
         tensors = [dense(array.ctypes.data, a.type, array.shape) for a, array in zip(given + made, arrays)]
-        context = self.kernel.context(tensors, [ctypes.c_float(p) for p in parameters], self.threads, self.pool)
+        context = self.kernel.context(tensors, self.threads, self.pool)
         descriptors = (ctypes.c_void_p * (len(tensors) + 1))(*(ctypes.addressof(t) for t in [*tensors, context]))
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
         dims = (ctypes.c_int * len(extents))(*extents.values())

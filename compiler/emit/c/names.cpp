@@ -33,6 +33,8 @@ std::string identifier(const std::string &name) {
     return out;
 }
 
+std::string constant_name(const std::string &stem, const std::string &constant) { return stem + "_constant_" + identifier(constant); }
+
 std::string Identifiers::take(const std::string &name) {
     const std::string base = identifier(name);
     std::string candidate = base;

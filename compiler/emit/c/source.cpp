@@ -71,25 +71,47 @@ static std::string preamble(const Target &target) {
     return text + "#define TESS_INLINE static inline __attribute__((always_inline, unused))\n\n";
 }
 
-static std::string table(const Kernel &kernel) {
-    const std::vector<int64_t> spec = spec_of(kernel.general(), 0);
-    std::string text =
-        fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n", kernel.name);
-    auto row = [&](size_t from, size_t n) {
+// A comment may hold any text.
+static std::string in_comment(std::string text) {
+    for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text.replace(at, 2, "* /");
+    return text;
+}
+
+static std::string table(const Kernel &kernel, const Target &target) {
+    std::vector<TargetKernels> all = {{target, {kernel}}};
+    const std::vector<int64_t> spec = spec_of(all, 0);
+    std::string text = fmt::format(
+        "/* What the arguments must be, and what the kernel is: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{\n",
+        kernel.name);
+    size_t at = 0;
+    auto row = [&](size_t n, size_t features, const std::string &comment = "") {
         text += "    ";
-        for (size_t i = from; i < from + n; i++) {
-            if (i == TESS_SPEC_VERSION) text += spec[i] == TESS_SPEC_PACKED ? "TESS_SPEC_PACKED, " : "TESS_SPEC_ABI1, ";
-            else if (i == TESS_SPEC_CPU_FEATURES) text += "TESS_CPU_FEATURES, ";
-            else text += fmt::format("{},{}", spec[i], i + 1 < from + n ? " " : "");
+        for (size_t i = 0; i < n; i++, at++) {
+            if (at == TESS_SPEC_VERSION) text += "TESS_SPEC_ABI2,";
+            else if (i == features) text += "TESS_CPU_FEATURES,";
+            else text += fmt::format("{},", spec[at]);
+            if (i + 1 < n) text += " ";
         }
-        text += "\n";
+        text += comment.empty() ? "\n" : " /* " + in_comment(comment) + " */\n";
     };
-    row(0, TESS_SPEC_HEADER);
-    size_t at = TESS_SPEC_HEADER;
-    for (int64_t d = 0; d < spec[TESS_SPEC_N_DIMS]; d++, at += TESS_SPEC_DIM_WORDS) row(at, TESS_SPEC_DIM_WORDS);
-    for (int64_t t = 0; t < spec[TESS_SPEC_N_TENSORS]; t++, at += TESS_SPEC_TENSOR_WORDS) row(at, TESS_SPEC_TENSOR_WORDS);
-    if (at < spec.size()) row(at++, 1);
-    for (; at < spec.size(); at += TESS_SPEC_LAYOUT_WORDS) row(at, TESS_SPEC_LAYOUT_WORDS);
+    const size_t none = spec.size();
+    const TileProgram &p = kernel.general();
+    row(TESS_SPEC_HEADER, TESS_SPEC_CPU_FEATURES);
+    for (const Dim &d : spec_dims(p)) row(TESS_SPEC_DIM_WORDS, none, d.name);
+    for (const Argument &a : p.arguments) row(TESS_SPEC_TENSOR_WORDS, none, a.tensor.name);
+    for (const Parameter &q : p.parameters) row(TESS_SPEC_PARAMETER_WORDS, none, q.name);
+    for (const KernelVariant &v : kernel.variants)
+        row(TESS_SPEC_CODE_WORDS, TESS_SPEC_CODE_CPU_FEATURES, v.when.empty() ? target.name : "");
+    for (int64_t i = 0; i < spec[TESS_SPEC_N_PACKED] * spec[TESS_SPEC_N_LAYOUTS]; i++)
+        row(TESS_SPEC_LAYOUT_WORDS, TESS_SPEC_LAYOUT_CPU_FEATURES, "layout");
+    text += "    /* texts */\n";
+    constexpr size_t words = 4;
+    while (at < spec.size()) {
+        text += "    ";
+        for (size_t i = 0; i < words && at < spec.size(); i++, at++)
+            text += fmt::format("{}0x{:x},", i ? " " : "", static_cast<uint64_t>(spec[at]));
+        text += "\n";
+    }
     return text + "};\n\n";
 }
 
@@ -98,56 +120,56 @@ static std::string condition_text(const Condition &c, const std::map<std::string
     return fmt::format("{} {} {}", n, c.relation, c.bound);
 }
 
-// "<name>_plan" and "<name>_body": those of the first variant whose conditions hold.
+// "<name>_plan": that of the first variant whose conditions hold, which it chooses for the body. "<name>_body" is the last one's.
 static std::string dispatch(const Kernel &kernel) {
     const std::vector<Dim> dims = spec_dims(kernel.general());
-    std::string text;
-    for (const char *what : {"plan", "body"}) {
-        const bool body = what == std::string("body");
-        text += fmt::format("static int {}_{}({}int64_t *frame) {{\n", kernel.name, what, body ? "void *call, " : "");
-        std::map<std::string, std::string> extents;
-        for (size_t d = 0; d < dims.size(); d++) extents[dims[d].name] = fmt::format("frame[{}]", d);
-        for (size_t v = 0; v < kernel.variants.size(); v++) {
-            std::string all, said;
-            for (const Condition &c : kernel.variants[v].when)
-                all += (all.empty() ? "" : " && ") + condition_text(c, extents), said += (said.empty() ? "" : " and ") + to_string(c);
-            text += fmt::format("    {}return {}_variant{}_{}({}frame);{}\n", all.empty() ? "" : "if (" + all + ") ", kernel.name, v, what,
-                                body ? "call, " : "", said.empty() ? "" : " /* " + said + " */");
-        }
-        text += "}\n\n";
+    std::map<std::string, std::string> extents;
+    for (size_t d = 0; d < dims.size(); d++) extents[dims[d].name] = fmt::format("frame[{}]", d);
+    std::string text = fmt::format("static int32_t {}_plan(int64_t *frame) {{\n", kernel.name);
+    const int64_t slot = tess_frame_body(spec_of(kernel.general()).data());
+    for (size_t v = 0; v < kernel.variants.size(); v++) {
+        std::string all, said;
+        for (const Condition &c : kernel.variants[v].when)
+            all += (all.empty() ? "" : " && ") + condition_text(c, extents), said += (said.empty() ? "" : " and ") + to_string(c);
+        const std::string chosen = fmt::format("frame[{0}] = (int64_t)(uintptr_t)&{1}_variant{2}_body;", slot, kernel.name, v),
+                          plan = fmt::format("return {}_variant{}_plan(frame);", kernel.name, v);
+        text += all.empty() ? fmt::format("    {}\n    {}\n", chosen, plan)
+                            : fmt::format("    if ({}) {{ /* {} */\n        {}\n        {}\n    }}\n", all, said, chosen, plan);
     }
-    return text;
+    return text + "}\n\n";
 }
 
-static std::string entry_points(const Kernel &kernel, Operations &operations) {
+static std::string entry_points(const Kernel &kernel) {
     const TileProgram &p = kernel.general();
     const std::vector<std::string> names = c_argument_names(p);
-    std::string descriptors, words;
-    for (size_t i = 0; i < p.arguments.size(); i++) descriptors += (i ? ", " : "") + names[i];
-    for (size_t i = 0; i < p.parameters.size(); i++) {
-        const Parameter &q = p.parameters[i];
-        const std::string &name = names[p.arguments.size() + i];
-        words += words.empty() ? "" : ", ";
-        if (q.dtype == DType::f32) words += operations.bitcast(DType::i32, {DType::f32, 0}) + "(" + name + ")";
-        else if (q.dtype == DType::f64) words += operations.bitcast(DType::i64, {DType::f64, 0}) + "(" + name + ")";
-        else words += q.dtype == DType::boolean ? name + " != 0" : name;
+    const bool named = has_named_tensors(p);
+    std::string tensors, read;
+    for (size_t i = 0; i < p.arguments.size(); i++) {
+        tensors += (i ? ", " : "") + names[i];
+        read += (i ? ", " : "") + (p.arguments[i].written ? "0" : names[i]);
     }
-    const std::string arguments = c_arguments(p);
-    const std::string shared = fmt::format("{}_spec, (const TessTensorDesc *const[]){{{}}}, {}, context, {}_plan, ", kernel.name,
-                                           descriptors, words.empty() ? "0" : "(const int64_t[]){" + words + "}", kernel.name);
-    const std::string text = fmt::format(
-        "int {0}({1}const TessContext *context);\nint {0}_workspace({1}const TessContext *context, uint64_t *bytes);\n\n"
-        "int {0}({1}const TessContext *context) {{\n    return tess_abi1_run({2}{0}_body);\n}}\n\n"
-        "int {0}_workspace({1}const TessContext *context, uint64_t *bytes) {{\n    return tess_abi1_workspace({2}bytes);\n}}\n",
-        kernel.name, arguments, shared);
-    if (!is_packing(p)) return text;
-    std::string read;
-    for (size_t i = 0; i < p.arguments.size(); i++) read += (i ? ", " : "") + (p.arguments[i].written ? "0" : names[i]);
-    return text + fmt::format(
-                      "\nint {0}_size({1}const TessContext *context, uint64_t *bytes);\n\nint {0}_size({1}const TessContext *context, "
-                      "uint64_t *bytes) {{\n"
-                      "    return tess_abi1_packed_bytes({0}_spec, (const TessTensorDesc *const[]){{{2}}}, 0, context, bytes);\n}}\n",
-                      kernel.name, c_size_arguments(p), read);
+    const std::string body =
+        kernel.variants.size() == 1 ? kernel.name : fmt::format("{}_variant{}", kernel.name, kernel.variants.size() - 1);
+    const std::string kernel_text = fmt::format("{0}_spec, {0}_plan, {1}_body", kernel.name, body);
+    const std::string by_name = p.arguments.empty() ? "0" : fmt::format("(const TessTensor *const[]){{{}}}", tensors);
+    const std::string parameters = c_parameters(kernel.name, p), table = "const TessTensor *const *tensors, ";
+    const std::string given = parameters.empty() ? "0" : "parameters";
+    std::string text = parameters.empty() ? "" : fmt::format("struct {}_parameters;\n\n", kernel.name);
+    auto function = [&](const std::string &suffix, const std::string &arguments, const std::string &value) {
+        text +=
+            fmt::format("int32_t {0}{1}({2});\n\nint32_t {0}{1}({2}) {{\n    return {3};\n}}\n\n", kernel.name, suffix, arguments, value);
+    };
+    auto call = [&](const std::string &all) { return fmt::format("tess_abi2_call({}, {}, {}, context)", kernel_text, all, given); };
+    if (named) function("", c_tensors(p) + parameters + "const TessContext *context", call(by_name));
+    function("_table", table + parameters + "const TessContext *context", call("tensors"));
+    function("_workspace", (named ? c_tensors(p) : table) + "const TessContext *context, uint64_t *bytes",
+             fmt::format("tess_abi2_workspace({}, {}, context, bytes)", kernel_text, named ? by_name : "tensors"));
+    function("_describe", "TessKernel *kernel", fmt::format("tess_abi2_describe({}, kernel)", kernel_text));
+    if (is_packing(p))
+        function("_size", c_tensors(p, false) + "const TessContext *context, uint64_t *bytes",
+                 fmt::format("tess_abi2_packed_bytes({}_spec, (const TessTensor *const[]){{{}}}, context, bytes)", kernel.name, read));
+    text.pop_back();
+    return text;
 }
 
 // Which options of the compiler the target wants.
@@ -206,7 +228,7 @@ std::string source_of(const std::vector<Kernel> &kernels, const Target &target, 
         const bool one = kernel.variants.size() == 1;
         for (size_t v = 0; v < kernel.variants.size(); v++)
             code += functions_of(kernel.variants[v].program, one ? kernel.name : fmt::format("{}_variant{}", kernel.name, v), operations);
-        code += table(kernel) + (one ? "" : dispatch(kernel)) + entry_points(kernel, operations) + "\n";
+        code += table(kernel, target) + (one ? "" : dispatch(kernel)) + entry_points(kernel) + "\n";
     }
     code.pop_back();
     for (const Kernel &kernel : kernels)

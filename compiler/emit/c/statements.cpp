@@ -50,7 +50,7 @@ public:
         for (const Tensor &t : program_.constants) constants += constant_table(t);
         writer_.begin();
         emit(program_.body, {}, true);
-        const std::string body = writer_.finish("static TESS_MACHINE int " + stem_ + "_body(void *call, int64_t *frame)").text;
+        const std::string body = writer_.finish("static TESS_MACHINE int32_t " + stem_ + "_body(void *call, int64_t *frame)").text;
         const std::string before = constants + layout();
         return before + plan() + tasks_ + body;
     }
@@ -76,7 +76,7 @@ private:
             throw UserError("emit.constant", program_.name + ": the constant '" + t.name + "' has no values; pass it as an input.");
         std::string values;
         for (size_t i = 0; i < t.values.size(); i++) values += (i == 0 ? "" : i % 8 ? ", " : ",\n    ") + literal(t.values[i]);
-        return fmt::format("static const {} {}_{}[] = {{\n    {}}};\n\n", operations_.stored_type(t.dtype), stem_, identifier(t.name),
+        return fmt::format("static const {} {}[] = {{\n    {}}};\n\n", operations_.stored_type(t.dtype), constant_name(stem_, t.name),
                            values);
     }
 
@@ -106,6 +106,7 @@ private:
 
     std::string plan() {
         writer_.begin();
+        const int64_t *spec = writer_.spec().data();
         for (const Dim &d : spec_dims(program_)) {
             if (d.kind != DimKind::derived) continue;
             int argument = -1, axis = -1;
@@ -113,14 +114,14 @@ private:
                 for (size_t x = 0; x < carried_dims(program_.arguments[a]).size() && argument < 0; x++)
                     if (carried_dims(program_.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
             const std::string size = writer_.scalar(max(d.size, Expr(0)));
-            writer_.line(fmt::format("if ({0} != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});", writer_.extent(d.name),
-                                     size, argument, axis));
+            writer_.line(fmt::format("frame[{}] = {}, frame[{}] = {};", tess_frame_dimension(spec), axis, tess_frame_expected(spec), size));
+            writer_.line(
+                fmt::format("if ({} != {}) return tess_abi2_status(TESS_EXTENT_FIXED, {});", writer_.extent(d.name), size, argument));
         }
-        const int64_t *spec = writer_.spec().data();
         if (!allocated_.empty()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
         writer_.line(fmt::format("frame[{}] = {};", tess_frame_shared_bytes(spec), allocated_.empty() ? "0" : "layout.shared_bytes"));
         writer_.line(fmt::format("frame[{}] = {};", tess_frame_worker_bytes(spec), allocated_.empty() ? "0" : "layout.worker_bytes"));
-        return writer_.finish("static int " + stem_ + "_plan(int64_t *frame)").text;
+        return writer_.finish("static int32_t " + stem_ + "_plan(int64_t *frame)").text;
     }
 
     void flush(Pending &pending) {
@@ -321,7 +322,7 @@ private:
             emit(n.body, known, true);
         }
         const Writer::Finished task =
-            writer_.finish(fmt::format("static TESS_MACHINE int {}(void *call, int index, uint8_t *closure)", name), name);
+            writer_.finish(fmt::format("static TESS_MACHINE int32_t {}(void *call, int32_t index, uint8_t *closure)", name), name);
         std::string fields, values;
         for (const auto &[id, type] : task.captured)
             fields += fmt::format("    {}{}{};\n", type, type.back() == '*' ? "" : " ", id), values += ", " + id;
@@ -330,8 +331,8 @@ private:
         writer_.use_call();
         const std::string closure = writer_.take("task" + number + "_closure"), status = writer_.take("task" + number + "_status");
         writer_.line(fmt::format("{}_closure {} = {{frame{}}};", name, closure, values));
-        writer_.line(
-            fmt::format("const int {} = tess_abi1_do_par_for(call, {}, 0, (int)({}), (uint8_t *)&{});", status, name, count, closure));
+        writer_.line(fmt::format("const int32_t {} = tess_abi2_do_par_for(call, {}, 0, (int32_t)({}), (uint8_t *)&{});", status, name,
+                                 count, closure));
         writer_.line(fmt::format("if ({0}) return {0};", status));
     }
 };

@@ -19,7 +19,7 @@ static Buffer tensor_buffer(const Tensor &t, Space space) {
 }
 
 Writer::Writer(const TileProgram &program, const std::string &stem, Operations &operations)
-    : program_(program), stem_(stem), operations_(operations), spec_(spec_of(program, 0)) {
+    : program_(program), stem_(stem), operations_(operations), spec_(spec_of(program)) {
     for (const Argument &a : program.arguments) {
         Place &place = places_[a.tensor.name] = {tensor_buffer(a.tensor, Space::argument)};
         place.strided = !a.packed, place.written = a.written;
@@ -76,7 +76,7 @@ Writer::Finished Writer::finish(const std::string &head, const std::string &task
         add(fmt::format("const uintptr_t shared_memory = (uintptr_t)frame[{}];", tess_frame_workspace(spec_.data())));
     if (f.worker_memory)
         add(
-            fmt::format("const uintptr_t worker_memory = shared_memory + (uintptr_t)frame[{}] + (uintptr_t)tess_abi1_worker(call) * "
+            fmt::format("const uintptr_t worker_memory = shared_memory + (uintptr_t)frame[{}] + (uintptr_t)tess_abi2_worker(call) * "
                         "(uintptr_t)frame[{}];",
                         tess_frame_shared_bytes(spec_.data()), tess_frame_worker_bytes(spec_.data())));
     return {text + f.lines + "    return 0;\n}\n\n", f.captured};
@@ -157,7 +157,7 @@ std::string Writer::stride(const std::string &buffer, size_t axis) {
 std::string Writer::pointer(const std::string &name) {
     if (pointers_.count(name)) return reach(pointers_, name);
     const Place &place = scope_.place(name);
-    if (place.buffer.space == Space::constant) return stem_ + "_" + identifier(name);
+    if (place.buffer.space == Space::constant) return constant_name(stem_, name);
     const size_t a = argument(name);
     const int64_t slot = tess_frame_data(spec_.data(), static_cast<int64_t>(a));
     const std::string type = (program_.arguments[a].written ? "" : "const ") + operations_.stored_type(place.buffer.dtype);

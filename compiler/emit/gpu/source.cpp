@@ -4,8 +4,9 @@
 
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/gpu/kernels.h"
+#include "compiler/emit/header.h"
 #include "compiler/emit/spec.h"
-#include "runtime/kernel.h"
+#include "runtime/gpu.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -96,6 +97,7 @@ static std::string rooms_function(const TileProgram &p, const KernelProgram &k, 
 
 static std::string plan_function(const TileProgram &p, const KernelProgram &k, const std::string &stem) {
     Host host(p);
+    const std::vector<int64_t> spec = spec_of(p);
     std::string checks;
     std::vector<Dim> dims = spec_dims(p);
     for (size_t d = 0; d < dims.size(); d++) {
@@ -104,12 +106,13 @@ static std::string plan_function(const TileProgram &p, const KernelProgram &k, c
         for (size_t a = 0; a < p.arguments.size() && argument < 0; a++)
             for (size_t x = 0; x < p.arguments[a].tensor.dims.size() && argument < 0; x++)
                 if (p.arguments[a].tensor.dims[x] == dims[d].name) argument = static_cast<int>(a), axis = static_cast<int>(x);
-        checks += fmt::format("    if (frame[{0}] != {1}) return tess_abi1_status(TESS_EXTENT_FIXED, {2}, {3}, {1});\n", d,
-                              host.text(dims[d].size), argument, axis);
+        const std::string size = host.text(dims[d].size);
+        checks += fmt::format("    frame[{}] = {}, frame[{}] = {};\n", tess_frame_dimension(spec.data()), axis,
+                              tess_frame_expected(spec.data()), size);
+        checks += fmt::format("    if (frame[{}] != {}) return tess_abi2_status(TESS_EXTENT_FIXED, {});\n", d, size, argument);
     }
-    const std::vector<int64_t> spec = spec_of(p, 0);
     return fmt::format(
-        "static int {}_plan(int64_t *frame) {{\n    int64_t rooms[{}];\n{}{}    frame[{}] = {}_rooms(frame, rooms);\n    return "
+        "static int32_t {}_plan(int64_t *frame) {{\n    int64_t rooms[{}];\n{}{}    frame[{}] = {}_rooms(frame, rooms);\n    return "
         "TESS_OK;\n}}\n\n",
         stem, k.rooms.size() + 2, host.before(), checks, tess_frame_shared_bytes(spec.data()), stem);
 }
@@ -121,67 +124,75 @@ static std::string body_function(const TileProgram &p, const KernelProgram &k, c
     for (const KernelFunction &f : k.functions) {
         std::string blocks = host.text(f.blocks);
         if (f.in_turns) blocks = fmt::format("min_i64({}, {})", blocks, resident_blocks);
-        launches += fmt::format("    if (status == TESS_OK) status = tess_{}1_launch(&run, \"{}\", {}, {}, rooms, {});\n", device, f.name,
+        launches += fmt::format("    if (status == TESS_OK) status = tess_{}2_launch(&run, \"{}\", {}, {}, rooms, {});\n", device, f.name,
                                 blocks, f.threads, k.rooms.size() + 2);
     }
     return fmt::format(
-        "static int {0}_body(void *call, int64_t *frame) {{\n{1}    int64_t rooms[{2}];\n    TessGpuRun run;\n    int status = "
-        "tess_{3}1_begin(&run, &program, {4}_spec, frame);\n"
-        "    (void)call;\n    {0}_rooms(frame, rooms);\n{5}    return tess_{3}1_end(&run, status);\n}}\n\n",
+        "static int32_t {0}_body(void *call, int64_t *frame) {{\n{1}    int64_t rooms[{2}];\n    TessGpuRun run;\n    int32_t status = "
+        "tess_{3}2_begin(&run, &program, {4}_spec, frame, call);\n"
+        "    {0}_rooms(frame, rooms);\n{5}    return tess_{3}2_end(&run, status);\n}}\n\n",
         stem, host.before(), k.rooms.size() + 2, device, kernel, launches);
 }
 
-static std::string table(const Kernel &kernel) {
+static std::string table(const Kernel &kernel, const Target &target) {
     std::string words;
-    for (int64_t word : spec_of(kernel.general(), 0)) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
-    return fmt::format("/* What the arguments must be: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{{}}};\n\n", kernel.name,
-                       words);
+    for (int64_t word : spec_of({{target, {kernel}}}, 0)) words += fmt::format("{}INT64_C({})", words.empty() ? "" : ", ", word);
+    return fmt::format(
+        "/* What the arguments must be, and what the kernel is: see runtime/kernel.h. */\nstatic const int64_t {}_spec[] = {{{}}};\n\n",
+        kernel.name, words);
 }
 
-// "<name>_plan" and "<name>_body" of the first variant whose conditions hold.
+// "<name>_plan" of the first variant whose conditions hold, which it chooses for the body.
 static std::string dispatch(const Kernel &kernel) {
-    std::string text;
     std::map<std::string, size_t> slots;
     for (const Dim &d : spec_dims(kernel.general())) slots.emplace(d.name, slots.size());
-    for (const char *what : {"plan", "body"}) {
-        const bool body = what == std::string("body");
-        text += fmt::format("static int {}_{}({}int64_t *frame) {{\n", kernel.name, what, body ? "void *call, " : "");
-        for (size_t v = 0; v < kernel.variants.size(); v++) {
-            std::string all;
-            for (const Condition &c : kernel.variants[v].when)
-                all += fmt::format("{}frame[{}]{} {} {}", all.empty() ? "" : " && ", slots.at(c.dim),
-                                   c.modulus ? fmt::format(" % {}", c.modulus) : "", c.relation, c.bound);
-            text += fmt::format("    {}return {}_{}({}frame);\n", all.empty() ? "" : "if (" + all + ") ", stem_of(kernel, v), what,
-                                body ? "call, " : "");
-        }
-        text += "}\n\n";
+    const int64_t slot = tess_frame_body(spec_of(kernel.general()).data());
+    std::string text = fmt::format("static int32_t {}_plan(int64_t *frame) {{\n", kernel.name);
+    for (size_t v = 0; v < kernel.variants.size(); v++) {
+        std::string all;
+        for (const Condition &c : kernel.variants[v].when)
+            all += fmt::format("{}frame[{}]{} {} {}", all.empty() ? "" : " && ", slots.at(c.dim),
+                               c.modulus ? fmt::format(" % {}", c.modulus) : "", c.relation, c.bound);
+        const std::string stem = stem_of(kernel, v);
+        text += fmt::format("    {0}{{\n        frame[{1}] = (int64_t)(uintptr_t)&{2}_body;\n        return {2}_plan(frame);\n    }}\n",
+                            all.empty() ? "" : "if (" + all + ") ", slot, stem);
     }
-    return text;
+    return text + "}\n\n";
 }
 
 static std::string entry_points(const Kernel &kernel) {
     const TileProgram &p = kernel.general();
-    std::string arguments, pointers, words, conversions;
+    const bool named = has_named_tensors(p);
+    const std::string parameters = c_parameters(kernel.name, p), table = "const TessTensor *const *tensors, ";
+    std::string tensors, list;
     for (size_t i = 0; i < p.arguments.size(); i++) {
-        arguments += fmt::format("const TessTensorDesc *a{}, ", i);
-        pointers += fmt::format("{}a{}", i ? ", " : "", i);
+        tensors += fmt::format("const TessTensor *a{}, ", i);
+        list += fmt::format("{}a{}", i ? ", " : "", i);
     }
-    for (size_t i = 0; i < p.parameters.size(); i++) {
-        arguments += fmt::format("{} p{}, ", c_parameter_type(p.parameters[i].dtype), i);
-        conversions += fmt::format("    int64_t bits{0} = 0;\n    memcpy(&bits{0}, &p{0}, sizeof p{0});\n", i);
-        words += fmt::format("{}bits{}", i ? ", " : "", i);
-    }
-    std::string text;
-    for (bool query : {false, true}) {
-        const std::string name = kernel.name + (query ? "_workspace" : ""),
-                          list = arguments + "const TessContext *context" + (query ? ", uint64_t *bytes" : "");
-        text += fmt::format("int {0}({1});\n\nint {0}({1}) {{\n{2}    const TessTensorDesc *const arguments[] = {{{3}}};\n", name, list,
-                            conversions, pointers);
-        if (!words.empty()) text += fmt::format("    const int64_t parameters[] = {{{}}};\n", words);
-        text += fmt::format("    return tess_abi1_{}({}_spec, arguments, {}, context, {}_plan, {});\n}}\n\n", query ? "workspace" : "run",
-                            kernel.name, words.empty() ? "NULL" : "parameters", kernel.name, query ? "bytes" : kernel.name + "_body");
-    }
+    const std::string parts = fmt::format("{0}_spec, {0}_plan, {1}_body", kernel.name, stem_of(kernel, kernel.variants.size() - 1));
+    const std::string in_table = fmt::format("    const TessTensor *const tensors[] = {{{}}};\n", list);
+    std::string text = parameters.empty() ? "" : fmt::format("struct {}_parameters;\n\n", kernel.name);
+    auto function = [&](const std::string &suffix, const std::string &arguments, const std::string &body) {
+        text += fmt::format("int32_t {0}{1}({2});\n\nint32_t {0}{1}({2}) {{\n{3}}}\n\n", kernel.name, suffix, arguments, body);
+    };
+    const std::string call =
+        fmt::format("    return tess_abi2_call({}, tensors, {}, context);\n", parts, parameters.empty() ? "NULL" : "parameters");
+    if (named) function("", tensors + parameters + "const TessContext *context", in_table + call);
+    function("_table", table + parameters + "const TessContext *context", call);
+    function("_workspace", (named ? tensors : table) + "const TessContext *context, uint64_t *bytes",
+             (named ? in_table : "") + fmt::format("    return tess_abi2_workspace({}, tensors, context, bytes);\n", parts));
+    function("_describe", "TessKernel *kernel", fmt::format("    return tess_abi2_describe({}, kernel);\n", parts));
     return text;
+}
+
+// What a launch hands over: memory, the constants, and numbers.
+static void check_launch(const TileProgram &p, const KernelProgram &k) {
+    size_t count = spec_dims(p).size() + 3 * p.arguments.size() + p.parameters.size() + k.rooms.size() + 4;
+    for (const Argument &a : p.arguments) count += a.tensor.dims.size();
+    if (count > TESS_GPU_MAX_LAUNCH)
+        throw UserError("emit.abi", fmt::format("{}: a launch would hand over {} numbers and addresses; expected at most {}. Split the "
+                                                "kernel, or give it fewer tensors.",
+                                                p.name, count, static_cast<int>(TESS_GPU_MAX_LAUNCH)));
 }
 
 // As lines of a string of C; short ones, since compilers need not take long ones.
@@ -227,13 +238,13 @@ std::string host_of(const std::vector<Kernel> &kernels, const Target &target, co
     std::string text = fmt::format(
         "/* Generated by Tessera for {0}. Compile it as C99 with the folder that holds Tessera's runtime/gpu.h among the include folders, "
         "and link\n"
-        " * it with Tessera's runtime, runtime/{1}.c beside that header, and {2}. */\n#include <stddef.h>\n#include <string.h>\n\n#include "
+        " * it with Tessera's runtime, runtime/{1}.c beside that header, and {2}. */\n#include <stddef.h>\n\n#include "
         "\"runtime/gpu.h\"\n\n",
         target.name, device, is_cuda(target) ? "libcuda" : "libOpenCL");
     const Constants constants(kernels);
     text += fmt::format("static const char image[] =\n{};\n\n", as_string(image));
     if (!constants.empty()) text += constants.definition("constants") + "\n";
-    text += fmt::format("static TessGpuProgram program = {{image, {}, {}, {}, NULL, NULL}};\n\n", uses_double ? 1 : 0,
+    text += fmt::format("static TessGpuProgram program = {{image, {}, {}, {}, {{{{NULL, NULL, NULL, NULL}}}}}};\n\n", uses_double ? 1 : 0,
                         constants.empty() ? "NULL" : "constants", constants.empty() ? "0" : "sizeof constants");
     std::string functions;
     for (const Kernel &kernel : kernels) {
@@ -242,10 +253,11 @@ std::string host_of(const std::vector<Kernel> &kernels, const Target &target, co
             if (kernel.name == own) refuse_c_name(kernel.name, "one of the host file's own");
         for (const auto &[own, definition] : host_definitions)
             if (kernel.name == own) refuse_c_name(kernel.name, "one of the host file's own");
-        functions += table(kernel);
+        functions += table(kernel, target);
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &p = kernel.variants[v].program;
             KernelProgram k = kernels_of(p, stem_of(kernel, v), constants, is_cuda(target));
+            check_launch(p, k);
             functions += rooms_function(p, k, stem_of(kernel, v)) + plan_function(p, k, stem_of(kernel, v)) +
                          body_function(p, k, stem_of(kernel, v), kernel.name, device);
         }

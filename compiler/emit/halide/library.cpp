@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/abi/archive.h"
+#include "compiler/abi/c_names.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/halide/exact_fma.h"
@@ -86,7 +87,7 @@ private:
         if (op->name != "halide_do_par_for") return IRMutator::visit(op);
         std::vector<HExpr> args = {Variable::make(H::Handle(), "__user_context")};
         for (const HExpr &e : op->args) args.push_back(mutate(e));
-        return Call::make(op->type, "tess_abi1_do_par_for", args, Call::Extern);
+        return Call::make(op->type, "tess_abi2_do_par_for", args, Call::Extern);
     }
 };
 
@@ -130,12 +131,14 @@ static void append(H::Module &module, const std::string &name, const std::vector
     module.append(LoweredFunc(name, args, s, linkage, NameMangling::C));
 }
 
+static Stmt frame_store(int64_t slot, const HExpr &value) {
+    return Store::make("frame", value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder());
+}
+
 // plan: the workspace that a variant needs, and the derived extents that arguments carry.
 static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
-    std::vector<int64_t> spec = spec_of(program, 0);
-    auto write = [&](int64_t slot, const HExpr &value) {
-        return Store::make("frame", value, make_const(H::Int(32), slot), Halide::Parameter(), const_true(), ModulusRemainder());
-    };
+    std::vector<int64_t> spec = spec_of(program);
+    auto write = [](int64_t slot, const HExpr &value) { return frame_store(slot, value); };
     Stmt s = Block::make(write(tess_frame_shared_bytes(spec.data()), body.shared_bytes),
                          write(tess_frame_worker_bytes(spec.data()), body.worker_bytes));
     Addresses none;
@@ -149,9 +152,9 @@ static Stmt plan_of(const TileProgram &program, const EmittedBody &body) {
                 if (carried_dims(program.arguments[a])[x] == d.name) argument = static_cast<int>(a), axis = static_cast<int>(x);
         const HExpr size = values.emit(max(d.size, Expr(0)));
         const HExpr agrees = Variable::make(H::Int(32), extent_name(d.name)) == size;
-        const HExpr detail = Halide::select(size > static_cast<int>(TESS_MAX_DETAIL), 0, size + 1);  // as tess_abi1_status has it
-        const HExpr status = make_const(H::Int(32), tess_abi1_status(TESS_EXTENT_FIXED, argument, axis, -1)) + detail;
-        s = Block::make(AssertStmt::make(agrees, status), s);
+        const HExpr status = make_const(H::Int(32), tess_abi2_status(TESS_EXTENT_FIXED, argument));
+        s = Block::make({write(tess_frame_dimension(spec.data()), make_const(H::Int(64), axis)),
+                         write(tess_frame_expected(spec.data()), Cast::make(H::Int(64), size)), AssertStmt::make(agrees, status), s});
     }
     return bind_frame(program, s, true);
 }
@@ -168,11 +171,22 @@ static HExpr holds(const Condition &c) {
     return n != bound;
 }
 
-// Calls the function of the first variant whose conditions hold.
-static Stmt choose_variant(const Kernel &kernel, const Target &target, const char *what, const std::vector<HExpr> &args) {
+// The address of a function of this module.
+static HExpr function_address(const std::string &name) { return Variable::make(H::Handle(), "::" + name); }
+
+// Where the body of a variant is entered: the body is in another module.
+static std::string entry_of(const Kernel &kernel, const Target &target, size_t variant) {
+    return symbol_prefix(kernel, target, variant) + ".entry";
+}
+
+// Plans for the first variant whose conditions hold, and chooses its body.
+static Stmt choose_variant(const Kernel &kernel, const Target &target, int64_t slot) {
     Stmt s;
     for (size_t v = kernel.variants.size(); v-- > 0;) {
-        Stmt call = returning(Call::make(H::Int(32), symbol_prefix(kernel, target, v) + what, args, Call::Extern));
+        const HExpr frame = Variable::make(H::Handle(), "frame");
+        const HExpr body = H::reinterpret(H::Int(64), function_address(entry_of(kernel, target, v)));
+        Stmt call = Block::make(frame_store(slot, body),
+                                returning(Call::make(H::Int(32), symbol_prefix(kernel, target, v) + ".plan", {frame}, Call::Extern)));
         HExpr all = const_true();
         for (const Condition &c : kernel.variants[v].when) all = all && holds(c);
         s = s.defined() ? IfThenElse::make(all, call, s) : call;
@@ -181,12 +195,13 @@ static Stmt choose_variant(const Kernel &kernel, const Target &target, const cha
 }
 
 // The same of the first target that the frame's features satisfy. The last one's were checked before.
-static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel, const char *what, const std::vector<HExpr> &args) {
+static Stmt dispatch(const std::vector<TargetKernels> &targets, size_t kernel) {
     const TileProgram &program = targets.back().kernels[kernel].general();
-    HExpr have = frame_word(tess_frame_features(spec_of(program, 0).data()));
+    const std::vector<int64_t> spec = spec_of(program);
+    HExpr have = frame_word(tess_frame_features(spec.data()));
     Stmt s;
     for (size_t t = targets.size(); t-- > 0;) {
-        Stmt chosen = choose_variant(targets[t].kernels[kernel], targets[t].target, what, args);
+        Stmt chosen = choose_variant(targets[t].kernels[kernel], targets[t].target, tess_frame_body(spec.data()));
         HExpr mask = make_const(H::Int(64), static_cast<int64_t>(feature_mask(targets[t].target.features)));
         s = s.defined() ? IfThenElse::make((have & mask) == mask, chosen, s) : chosen;
     }
@@ -229,47 +244,51 @@ private:
     }
 };
 
-// The public symbols: they pack their arguments and let the runtime check and run.
+static HExpr null_pointer() { return H::reinterpret(H::Handle(), make_const(H::UInt(64), uint64_t{0})); }
+
+// The public functions: they hand a kernel's table and its functions to the runtime, with tensors in a table.
 static void add_entry_points(H::Module &module, const std::vector<TargetKernels> &targets, size_t number, const H::Target &target) {
-    const Kernel &kernel = targets.back().kernels[number];
+    const TargetKernels &least = targets.back();
+    const Kernel &kernel = least.kernels[number];
     const TileProgram &program = kernel.general();
-    std::string table = kernel.name + ".spec";
-    std::vector<TargetLayouts> layouts;
-    for (const TargetKernels &t : targets) layouts.push_back({feature_mask(t.target.features), &t.kernels[number].general()});
-    module.append(constant_table(spec_of(program, feature_mask(targets.back().target.features), layouts), table));
-    std::vector<LoweredArgument> args;
-    std::vector<HExpr> descriptors, parameters;
+    const std::string table = kernel.name + ".spec";
+    module.append(constant_table(spec_of(targets, number), table));
+    std::vector<LoweredArgument> by_name;
+    std::vector<HExpr> tensors;
     for (const Argument &a : program.arguments) {
-        args.push_back(handle("argument." + a.tensor.name));
-        descriptors.push_back(Variable::make(H::Handle(), "argument." + a.tensor.name));
+        by_name.push_back(handle("argument." + a.tensor.name));
+        tensors.push_back(Variable::make(H::Handle(), "argument." + a.tensor.name));
     }
-    for (const Parameter &p : program.parameters) {
-        H::Type type = p.dtype == DType::boolean ? H::Bool() : value_type(p.dtype);
-        args.push_back(LoweredArgument("argument." + p.name, H::Argument::InputScalar, type, 0, H::ArgumentEstimates{}));
-        HExpr v = Variable::make(type, "argument." + p.name);
-        if (type.is_float()) v = H::reinterpret(H::Int(type.bits()), v);
-        parameters.push_back(Cast::make(H::Int(64), v));
-    }
-    if (parameters.empty()) parameters.push_back(make_const(H::Int(64), 0));
-    args.push_back(handle("argument.context"));
-    auto function = [&](const char *what) { return Variable::make(H::Handle(), "::" + kernel.name + what); };
-    auto call = [&](const char *name, std::vector<HExpr> more) {
-        std::vector<HExpr> all = {module_data(table), Call::make(H::Handle(), Call::make_struct, descriptors, Call::Intrinsic),
-                                  Call::make(H::Handle(), Call::make_struct, parameters, Call::Intrinsic),
-                                  Variable::make(H::Handle(), "argument.context")};
-        all.insert(all.end(), more.begin(), more.end());
-        return returning(Call::make(H::Int(32), name, all, Call::Extern));
+    auto in_table = [](const std::vector<HExpr> &all) {
+        return all.empty() ? null_pointer() : Call::make(H::Handle(), Call::make_struct, all, Call::Intrinsic);
     };
-    append(module, kernel.name, args, call("tess_abi1_run", {function(".plan"), function(".body")}), LinkageType::External, target);
-    args.push_back(handle("argument.bytes"));
-    append(module, kernel.name + "_workspace", args,
-           call("tess_abi1_workspace", {function(".plan"), Variable::make(H::Handle(), "argument.bytes")}), LinkageType::External, target);
+    auto variable = [](const char *name) { return Variable::make(H::Handle(), std::string("argument.") + name); };
+    const HExpr spec = module_data(table), plan = function_address(kernel.name + ".plan"),
+                body = function_address(entry_of(kernel, least.target, kernel.variants.size() - 1));
+    const HExpr parameters = program.parameters.empty() ? null_pointer() : variable("parameters"), context = variable("context");
+    auto add = [&](const std::string &suffix, std::vector<LoweredArgument> args, const char *function, const std::vector<HExpr> &values) {
+        append(module, kernel.name + suffix, args, returning(Call::make(H::Int(32), function, values, Call::Extern)), LinkageType::External,
+               target);
+    };
+    auto with = [](std::vector<LoweredArgument> args, const std::vector<const char *> &more) {
+        for (const char *name : more) args.push_back(handle(std::string("argument.") + name));
+        return args;
+    };
+    std::vector<const char *> rest = {"context"};
+    if (!program.parameters.empty()) rest.insert(rest.begin(), "parameters");
+    const std::vector<LoweredArgument> as_table = {handle("argument.tensors")};
+    if (has_named_tensors(program))
+        add("", with(by_name, rest), "tess_abi2_call", {spec, plan, body, in_table(tensors), parameters, context});
+    add("_table", with(as_table, rest), "tess_abi2_call", {spec, plan, body, variable("tensors"), parameters, context});
+    const bool named = has_named_tensors(program);
+    add("_workspace", with(named ? by_name : as_table, {"context", "bytes"}), "tess_abi2_workspace",
+        {spec, plan, body, named ? in_table(tensors) : variable("tensors"), context, variable("bytes")});
+    add("_describe", {handle("argument.kernel")}, "tess_abi2_describe", {spec, plan, body, variable("kernel")});
     if (!is_packing(program)) return;
     const std::string written = "argument." + program.arguments.back().tensor.name;
-    args.erase(std::find_if(args.begin(), args.end(), [&](const LoweredArgument &a) { return a.name == written; }));
-    descriptors.back() = H::reinterpret(H::Handle(), make_const(H::UInt(64), uint64_t{0}));
-    append(module, kernel.name + "_size", args, call("tess_abi1_packed_bytes", {Variable::make(H::Handle(), "argument.bytes")}),
-           LinkageType::External, target);
+    by_name.erase(std::find_if(by_name.begin(), by_name.end(), [&](const LoweredArgument &a) { return a.name == written; }));
+    tensors.back() = null_pointer();
+    add("_size", with(by_name, {"context", "bytes"}), "tess_abi2_packed_bytes", {spec, in_table(tensors), context, variable("bytes")});
 }
 
 }  // namespace emit
@@ -411,6 +430,9 @@ static void add_variants(Code &code, H::Module &entry, const TargetKernels &of, 
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &program = kernel.variants[v].program;
             const std::string prefix = symbol_prefix(kernel, of.target, v);
+            const std::vector<HExpr> arguments = {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), "frame")};
+            append(entry, entry_of(kernel, of.target, v), {handle("__user_context"), handle("frame")},
+                   returning(Call::make(H::Int(32), prefix + ".body", arguments, Call::Extern)), LinkageType::External, base);
             append(entry, prefix + ".plan", {handle("frame")}, plan_of(program, code.add(prefix + ".body", kernel.name, v, program)),
                    LinkageType::External, base);
         }
@@ -436,15 +458,11 @@ void emit_library(const std::vector<TargetKernels> &targets, const EmitOptions &
             add_variants(code, entry, of, base);
             for (auto &object : code.compiled(of.kernels[0], options.assembly ? &assembly : nullptr)) objects.push_back(std::move(object));
         }
-        const HExpr context = Variable::make(H::Handle(), "__user_context"), frame = Variable::make(H::Handle(), "frame");
         for (size_t k = 0; k < least.kernels.size(); k++) {
             const std::string &name = least.kernels[k].name;
-            append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k, ".plan", {frame}), LinkageType::External, base);
-            append(entry, name + ".body", {handle("__user_context"), handle("frame")}, dispatch(targets, k, ".body", {context, frame}),
-                   LinkageType::External, base);
+            append(entry, name + ".plan", {handle("frame")}, dispatch(targets, k), LinkageType::External, base);
             add_entry_points(entry, targets, k, base);
-            public_names.insert({name, name + "_workspace"});
-            if (is_packing(least.kernels[k].general())) public_names.insert(name + "_size");
+            for (const std::string &function : public_functions(name, least.kernels[k].general())) public_names.insert(function);
         }
         const Output output(entry.name());
         compile(entry, output, false);

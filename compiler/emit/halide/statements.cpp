@@ -53,7 +53,7 @@ static void keep_names_from_halide(const TileProgram &program) {
 class Statements {
 public:
     Statements(const TileProgram &p, const Surroundings &s)
-        : program(p), around(s), spec(spec_of(p, 0)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
+        : program(p), around(s), spec(spec_of(p)), values(addresses, std::count(p.features.begin(), p.features.end(), "f16c") > 0) {
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
@@ -72,7 +72,7 @@ public:
         keep_names_from_halide(program);
         Stmt body = emit(program.body);
         for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(around.constants.at(t.name)), body);
-        return {bind_frame(program, body, false), shared_bytes, worker_bytes};
+        return {bind_frame(program, body, false), shared.most, of_worker.most};
     }
 
 private:
@@ -84,7 +84,26 @@ private:
     std::map<std::string, Buffer> dense;  // all but arguments that are not packed
     std::set<std::string> written;        // arguments
     bool in_task = false;
-    HExpr shared_bytes = make_const(H::Int(64), 0), worker_bytes = make_const(H::Int(64), 0);
+    // Of the workspace: what this program holds where it is, and the most that it and its callees hold at any time.
+    struct Room {
+        HExpr held = make_const(H::Int(64), 0), most = make_const(H::Int(64), 0);
+
+        void hold(const HExpr &bytes) {
+            held = held + bytes;
+            most = was_less ? H::max(most, held) : held;
+        }
+        // Holds `bytes` more for a while.
+        void reach(const HExpr &bytes) {
+            const HExpr before = held;
+            hold(bytes);
+            back_to(before);
+        }
+        void back_to(const HExpr &before) { held = before, was_less = true; }
+
+    private:
+        bool was_less = false;  // than the most, since something was let go
+    };
+    Room shared, of_worker;
 
     Stmt emit(const TileBody &body) {
         std::vector<Stmt> all;
@@ -134,13 +153,16 @@ private:
             return make(ForType::Vectorized, body);
         }
         case LoopKind::parallel: {
-            bool outer = in_task;
+            const bool outer = in_task;
+            const HExpr held = of_worker.held;
             in_task = true;
             Stmt body = emit(loop.body);
             in_task = outer;
+            // The memory of workers is free again after the loop: no other function has its names.
+            if (!outer) of_worker.back_to(held);
             // Not the variable: a task would capture the one of the function that starts it.
             HExpr context = Call::make(H::Handle(), Call::get_user_context, {}, Call::Intrinsic);
-            HExpr worker = Call::make(H::Int(32), "tess_abi1_worker", {context}, Call::Extern);
+            HExpr worker = Call::make(H::Int(32), "tess_abi2_worker", {context}, Call::Extern);
             return make(ForType::Parallel, LetStmt::make("worker", worker, body));
         }
         case LoopKind::block:
@@ -183,11 +205,11 @@ private:
         return Cast::make(H::Int(64), bits);
     }
 
-    // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's: its shared
-    // memory begins `shared` bytes into the workspace and each worker's `worker` bytes into that worker's part.
+    // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's behind what this one
+    // holds: of the shared memory, and of each worker's part. It is free again after the call: callees are in objects of their own.
     Stmt emit(const Invoke &invoke) {
         const Surroundings::Invoked &callee = around.programs.at(invoke.program);
-        std::vector<int64_t> own = spec_of(*callee.program, 0);
+        std::vector<int64_t> own = spec_of(*callee.program);
         std::string frame = unique_name("callee_frame");
         std::vector<Stmt> body;
         auto write = [&](int64_t slot, const HExpr &value) {
@@ -211,12 +233,12 @@ private:
             write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)),
                   parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
         HExpr all_shared = frame_word(tess_frame_shared_bytes(spec.data()));
-        write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared_bytes);
-        write(tess_frame_shared_bytes(own.data()), all_shared - shared_bytes + worker_bytes);
+        write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared.held);
+        write(tess_frame_shared_bytes(own.data()), all_shared - shared.held + of_worker.held);
         write(tess_frame_worker_bytes(own.data()), frame_word(tess_frame_worker_bytes(spec.data())));
         write(tess_frame_workers(own.data()), frame_word(tess_frame_workers(spec.data())));
-        shared_bytes = shared_bytes + Halide::Internal::substitute(extents, callee.shared_bytes);
-        worker_bytes = worker_bytes + Halide::Internal::substitute(extents, callee.worker_bytes);
+        shared.reach(Halide::Internal::substitute(extents, callee.shared_bytes));
+        of_worker.reach(Halide::Internal::substitute(extents, callee.worker_bytes));
         HExpr call = Call::make(H::Int(32), callee.symbol,
                                 {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
         body.push_back(returning(call));
@@ -224,8 +246,8 @@ private:
                               Block::make(body));
     }
 
-    // Workspace is never shared by two buffers, even of different lifetimes: LLVM is told that buffers of different
-    // names do not alias.
+    // Two buffers of one function never share workspace, even of different lifetimes: LLVM is told that buffers of different names do not
+    // alias.
     Stmt emit(const Alloc &alloc) {
         const Buffer &b = alloc.buffer;
         addresses.declare(b);
@@ -250,11 +272,11 @@ private:
         if (in_task) {
             offset = frame_word(tess_frame_shared_bytes(spec.data())) +
                      Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) +
-                     worker_bytes;
-            worker_bytes = worker_bytes + rounded;
+                     of_worker.held;
+            of_worker.hold(rounded);
         } else {
-            offset = shared_bytes;
-            shared_bytes = shared_bytes + rounded;
+            offset = shared.held;
+            shared.hold(rounded);
         }
         return LetStmt::make(b.name, pointer(base + offset), emit(alloc.body));
     }
@@ -281,7 +303,7 @@ static HExpr parameter_value(DType type, const HExpr &word) {
 }
 
 Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_only) {
-    std::vector<int64_t> spec = spec_of(program, 0);
+    std::vector<int64_t> spec = spec_of(program);
     Stmt body = inside;
     if (!extents_only) {
         for (size_t t = program.arguments.size(); t-- > 0;) {

@@ -1,0 +1,175 @@
+#include "runtime/plan.h"
+
+#include <string.h>
+
+#include "runtime/arguments.h"
+
+int32_t tess_abi2_outcome(int32_t code, TessFault *fault) {
+    if (code == TESS_OK) return TESS_OK;
+    if (tess_status_code(code) != TESS_UNKNOWN) {
+        tess_abi2_plain_fault(fault, tess_status_code(code), tess_status_argument(code));
+        return code;
+    }
+    return tess_abi2_fault(fault, TESS_TASK, -1, -1, TESS_NO_NUMBER, code);
+}
+
+int32_t tess_abi2_report(const TessContext *context, int32_t status, const TessFault *fault) {
+    TessFault *to;
+    if (status == TESS_OK || context == NULL || context->size < sizeof *context) return status;
+    to = context->fault;
+    if (to == NULL || to->size < sizeof *to) return status;
+    memcpy((char *)to + sizeof to->size, (const char *)fault + sizeof fault->size, sizeof *to - sizeof to->size);
+    return status;
+}
+
+uint64_t tess_abi2_plan_bytes(const int64_t *spec) {
+    const int64_t words = spec[TESS_SPEC_FRAME_WORDS] + spec[TESS_SPEC_N_DIMS];
+    return sizeof(TessPlan) + (uint64_t)spec[TESS_SPEC_N_TENSORS] * sizeof(TessPlanTensor) + (uint64_t)words * sizeof(int64_t) +
+           (uint64_t)spec[TESS_SPEC_N_PACKED] * TESS_PACKED_HEADER_BYTES;
+}
+
+void tess_abi2_bind_parameters(const TessPlan *plan, int64_t *frame, const void *parameters) {
+    int64_t *slot = frame + plan->tail - plan->parameters;
+    const int64_t *record = tess_spec_parameter(plan->spec, 0);
+    int32_t i;
+    for (i = 0; i < plan->parameters; ++i, record += TESS_SPEC_PARAMETER_WORDS) {
+        const char *at = (const char *)parameters + record[TESS_SPEC_PARAMETER_OFFSET];
+        switch (record[TESS_SPEC_PARAMETER_DTYPE]) {
+        case TESS_BOOL: slot[i] = *at != 0; break;
+        case TESS_F32:
+        case TESS_I32: {
+            int32_t word;
+            memcpy(&word, at, sizeof word);
+            slot[i] = word;
+            break;
+        }
+        default: memcpy(&slot[i], at, sizeof slot[i]);
+        }
+    }
+}
+
+static int64_t rounded(int64_t bytes) { return (bytes + TESS_WORKSPACE_ALIGNMENT - 1) & -TESS_WORKSPACE_ALIGNMENT; }
+
+/* Runs the kernel's plan, which may choose a body, and lays out the workspace. */
+static int32_t plan_workspace(TessPlan *plan, int64_t *frame, TessPlanFunction function, TessFault *fault) {
+    int64_t *tail = frame + plan->tail;
+    const int64_t limit = TESS_MAX_WORKSPACE_BYTES;
+    int64_t *shared = &tail[TESS_TAIL_SHARED_BYTES], *worker = &tail[TESS_TAIL_WORKER_BYTES];
+    if (function != NULL) {
+        const int32_t status = tess_abi2_outcome(function(frame), fault);
+        if (status != TESS_OK) {
+            if (fault->kind != TESS_EXTENT_FIXED) return status;
+            fault->dimension = (int32_t)tail[TESS_TAIL_DIMENSION];
+            fault->expected = tail[TESS_TAIL_EXPECTED];
+            return status;
+        }
+    }
+    if (*shared < 0 || *worker < 0) return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
+    if (*shared > limit || *worker > limit / plan->workers - TESS_WORKSPACE_ALIGNMENT)
+        return tess_abi2_plain_fault(fault, TESS_WORKSPACE_LARGE, -1);
+    *shared = rounded(*shared);
+    *worker = rounded(*worker);
+    plan->workspace_bytes = (uint64_t)*shared + (uint64_t)*worker * (uint64_t)plan->workers;
+    plan->body = (TessBody)(uintptr_t)tail[TESS_TAIL_BODY];
+    return plan->body == NULL ? tess_abi2_plain_fault(fault, TESS_KERNEL, -1) : TESS_OK;
+}
+
+int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction function, TessBody body, const TessTensor *const *tensors,
+                       const void *parameters, const TessContext *context, int sizing, TessFault *fault) {
+    TessBinding binding;
+    int64_t *tail;
+    int32_t status;
+    plan->mark = 0;
+    plan->spec = spec;
+    plan->tail = tess_frame_workspace(spec);
+    plan->workspace_bytes = 0;
+    plan->tensors = (int32_t)spec[TESS_SPEC_N_TENSORS];
+    plan->parameters = (int32_t)spec[TESS_SPEC_N_PARAMETERS];
+    plan->workers = context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
+    plan->has_parameters = parameters != NULL || plan->parameters == 0;
+    plan->busy = 0;
+    plan->reserved = 0;
+    binding.spec = spec;
+    binding.args = tensors;
+    binding.plan = plan;
+    binding.tensors = tess_plan_tensors(plan);
+    binding.frame = tess_plan_frame(plan);
+    binding.carrier = tess_plan_carriers(plan);
+    binding.fault = fault;
+    binding.sizing = sizing;
+    status = tess_abi2_bind(&binding, context);
+    if (status != TESS_OK || sizing) return status;
+    tail = binding.frame + plan->tail;
+    tail[TESS_TAIL_WORKSPACE] = 0;
+    tail[TESS_TAIL_SHARED_BYTES] = 0;
+    tail[TESS_TAIL_WORKER_BYTES] = 0;
+    tail[TESS_TAIL_WORKERS] = plan->workers;
+    tail[TESS_TAIL_FEATURES] = (int64_t)plan->features;
+    tail[TESS_TAIL_BODY] = (int64_t)(uintptr_t)body;
+    tail[TESS_TAIL_DIMENSION] = -1;
+    tail[TESS_TAIL_EXPECTED] = TESS_NO_NUMBER;
+    if (parameters != NULL) tess_abi2_bind_parameters(plan, binding.frame, parameters);
+    else memset(tail - plan->parameters, 0, (size_t)plan->parameters * sizeof *tail);
+    status = plan_workspace(plan, binding.frame, function, fault);
+    if (status == TESS_OK) plan->mark = tess_abi2_mark(plan);
+    return status;
+}
+
+/* Whether this library can read the kernel. */
+static int32_t check_kernel(const TessKernel *kernel, TessFault *fault) {
+    if (kernel == NULL) return tess_abi2_plain_fault(fault, TESS_NULL_ARGUMENT, -1);
+    if (kernel->size < sizeof *kernel) return tess_abi2_fault(fault, TESS_STRUCT_SIZE, -1, -1, (int64_t)sizeof *kernel, kernel->size);
+    if (kernel->abi != TESS_ABI || !tess_abi2_is_kernel(kernel->spec)) return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
+    return TESS_OK;
+}
+
+/* With a second frame for what does not fit the stack of a run. */
+static uint64_t bytes_of(const int64_t *spec) {
+    const int64_t words = spec[TESS_SPEC_FRAME_WORDS];
+    return tess_abi2_plan_bytes(spec) + (words > TESS_RUN_WORDS ? (uint64_t)words * sizeof(int64_t) : 0);
+}
+
+int32_t tess_plan_bytes(const TessKernel *kernel, uint64_t *bytes) {
+    TessFault fault;
+    const int32_t status = check_kernel(kernel, &fault);
+    if (bytes == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
+    *bytes = status == TESS_OK ? bytes_of(kernel->spec) : 0;
+    return status;
+}
+
+int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context,
+                       void *memory, uint64_t bytes) {
+    TessFault fault;
+    int32_t status = check_kernel(kernel, &fault);
+    if (status == TESS_OK) {
+        const uint64_t needed = bytes_of(kernel->spec);
+        if (memory == NULL) status = tess_abi2_plain_fault(&fault, TESS_NULL_ARGUMENT, -1);
+        else if ((uintptr_t)memory % TESS_PLAN_ALIGNMENT != 0) status = tess_abi2_plain_fault(&fault, TESS_PLAN_MISALIGNED, -1);
+        else if (bytes < needed) status = tess_abi2_fault(&fault, TESS_PLAN_SMALL, -1, -1, (int64_t)needed, (int64_t)bytes);
+        else status = tess_abi2_plan(memory, kernel->spec, kernel->plan, kernel->body, tensors, parameters, context, 0, &fault);
+    }
+    return tess_abi2_report(context, status, &fault);
+}
+
+int32_t tess_plan_workspace(const TessPlan *plan, uint64_t *bytes) {
+    if (bytes == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
+    *bytes = 0;
+    if (plan == NULL || plan->mark != tess_abi2_mark(plan)) return tess_abi2_status(TESS_PLAN_INVALID, -1);
+    *bytes = plan->workspace_bytes;
+    return TESS_OK;
+}
+
+int32_t tess_call(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context) {
+    TessFault fault;
+    const int32_t status = check_kernel(kernel, &fault);
+    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
+    return tess_abi2_call(kernel->spec, kernel->plan, kernel->body, tensors, parameters, context);
+}
+
+int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes) {
+    TessFault fault;
+    const int32_t status = check_kernel(kernel, &fault);
+    if (bytes != NULL) *bytes = 0;
+    if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
+    return tess_abi2_workspace(kernel->spec, kernel->plan, kernel->body, tensors, context, bytes);
+}
