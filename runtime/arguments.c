@@ -3,7 +3,7 @@
 #include "runtime/packed.h"
 
 /* More of anything than a kernel has. */
-enum { MANY = 1 << 16, MANY_WORDS = 1 << 24, LARGEST_STRUCT = 1 << 16 };
+enum { MANY = 1 << 16, MANY_WORDS = 1 << 24 };
 
 static int32_t dim_fault(const TessBinding *b, int64_t dim, int32_t kind, int64_t expected) {
     const int64_t place = b->carrier[dim];
@@ -226,9 +226,9 @@ int32_t tess_abi2_check_features(uint64_t required, uint64_t have, TessFault *fa
 }
 
 /* Whether the bytes of a struct that this library does not know of are 0. */
-static int is_known(const void *object, size_t known, uint32_t size) {
+int tess_abi2_is_known(const void *object, size_t known, uint32_t size) {
     const unsigned char *at = object;
-    if (size > LARGEST_STRUCT) return 0;
+    if (size > TESS_LARGEST_STRUCT) return 0;
     for (; known < size; ++known)
         if (at[known] != 0) return 0;
     return 1;
@@ -240,13 +240,13 @@ int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault) {
     if (context->size < sizeof *context) return tess_abi2_fault(fault, TESS_CONTEXT_SIZE, -1, -1, (int64_t)sizeof *context, context->size);
     if (context->fault != NULL && context->fault->size < sizeof *context->fault)
         return tess_abi2_fault(fault, TESS_FAULT_SIZE, -1, -1, (int64_t)sizeof *context->fault, context->fault->size);
-    if (context->flags != 0 || context->reserved != 0 || !is_known(context, sizeof *context, context->size))
+    if (context->flags != 0 || context->reserved != 0 || !tess_abi2_is_known(context, sizeof *context, context->size))
         return tess_abi2_plain_fault(fault, TESS_CONTEXT_NEWER, -1);
     if (context->threads < 0) return tess_abi2_fault(fault, TESS_CONTEXT_THREADS, -1, -1, 0, context->threads);
     pool = context->pool;
     if (pool == NULL) return TESS_OK;
     if (pool->size < sizeof *pool) return tess_abi2_fault(fault, TESS_POOL_SIZE, -1, -1, (int64_t)sizeof *pool, pool->size);
-    if (pool->flags != 0 || !is_known(pool, sizeof *pool, pool->size)) return tess_abi2_plain_fault(fault, TESS_POOL_NEWER, -1);
+    if (pool->flags != 0 || !tess_abi2_is_known(pool, sizeof *pool, pool->size)) return tess_abi2_plain_fault(fault, TESS_POOL_NEWER, -1);
     return pool->parallel_for == NULL ? tess_abi2_plain_fault(fault, TESS_POOL_FUNCTION, -1) : TESS_OK;
 }
 
@@ -270,6 +270,7 @@ int32_t tess_abi2_bind(TessBinding *b, const TessContext *context) {
     plan->packed_bytes = -1;
     status = tess_abi2_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], plan->features, b->fault);
     if (status == TESS_OK) status = tess_abi2_check_context(context, b->fault);
+    if (status == TESS_OK && context != NULL && context->pool != NULL && context->threads > 1) plan->workers = context->threads;
     if (status == TESS_OK) status = bind_device(b, context);
     if (status == TESS_OK) status = check_descriptors(b);
     if (status == TESS_OK) status = bind_dims(b);

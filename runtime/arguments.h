@@ -8,6 +8,12 @@
 /** Whether this library can read the spec. */
 int tess_abi2_is_kernel(const int64_t *spec);
 
+/** The largest `size` of a struct that is believed. */
+enum { TESS_LARGEST_STRUCT = 1 << 16 };
+
+/** Whether what a struct of `size` bytes has beyond the `known` ones is 0. */
+int tess_abi2_is_known(const void *object, size_t known, uint32_t size);
+
 /** Checks the context's own fields and those of its pool. */
 int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault);
 

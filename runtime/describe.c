@@ -9,7 +9,7 @@ static const char *text_of(const int64_t *spec, int64_t at) { return (const char
 static int32_t hand_over(void *to, const void *from, uint32_t known) {
     uint32_t size;
     memcpy(&size, to, sizeof size);
-    if (size < known) return tess_abi2_status(TESS_STRUCT_SIZE, -1);
+    if (size < known || size > TESS_LARGEST_STRUCT) return tess_abi2_status(TESS_STRUCT_SIZE, -1);
     memset((char *)to + sizeof size, 0, size - sizeof size);
     memcpy((char *)to + sizeof size, (const char *)from + sizeof size, known - sizeof size);
     return TESS_OK;
@@ -18,7 +18,8 @@ static int32_t hand_over(void *to, const void *from, uint32_t known) {
 static int32_t check(const TessKernel *kernel, const void *info, int64_t word, int32_t index) {
     if (kernel == NULL || info == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
     if (kernel->size < sizeof *kernel) return tess_abi2_status(TESS_STRUCT_SIZE, -1);
-    if (kernel->abi != TESS_ABI || !tess_abi2_is_kernel(kernel->spec)) return tess_abi2_status(TESS_KERNEL, -1);
+    if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
+        return tess_abi2_status(TESS_KERNEL, -1);
     return word != 0 && (index < 0 || index >= kernel->spec[word]) ? tess_abi2_status(TESS_NO_SUCH, -1) : TESS_OK;
 }
 

@@ -113,9 +113,12 @@ int32_t tess_opencl2_end(TessGpuRun *run, int32_t status) {
     if (!wait_in_queue(run)) return fault(TESS_GPU_LAUNCH);
     if (run->context != NULL && run->context->done != NULL) {
         if (clEnqueueMarkerWithWaitList(run->stream, 0, NULL, &event) != CL_SUCCESS) return fault(TESS_GPU_LAUNCH);
-        if (clSetEventCallback(event, CL_COMPLETE, tell, (void *)(uintptr_t)run->context) != CL_SUCCESS) status = fault(TESS_GPU_LAUNCH);
+        /* Last of what may fail: a call that returns a failure does not tell of its end. */
+        if (clFlush(run->stream) != CL_SUCCESS ||
+            clSetEventCallback(event, CL_COMPLETE, tell, (void *)(uintptr_t)run->context) != CL_SUCCESS)
+            status = fault(TESS_GPU_LAUNCH);
         clReleaseEvent(event);
+        return status;
     }
-    if (clFlush(run->stream) != CL_SUCCESS && status == TESS_OK) status = fault(TESS_GPU_LAUNCH);
-    return status;
+    return clFlush(run->stream) == CL_SUCCESS ? TESS_OK : fault(TESS_GPU_LAUNCH);
 }

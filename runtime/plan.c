@@ -85,7 +85,7 @@ int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction fun
     plan->workspace_bytes = 0;
     plan->tensors = (int32_t)spec[TESS_SPEC_N_TENSORS];
     plan->parameters = (int32_t)spec[TESS_SPEC_N_PARAMETERS];
-    plan->workers = context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
+    plan->workers = 1;
     plan->has_parameters = parameters != NULL || plan->parameters == 0;
     plan->busy = 0;
     plan->reserved = 0;
@@ -119,7 +119,8 @@ int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction fun
 static int32_t check_kernel(const TessKernel *kernel, TessFault *fault) {
     if (kernel == NULL) return tess_abi2_plain_fault(fault, TESS_NULL_ARGUMENT, -1);
     if (kernel->size < sizeof *kernel) return tess_abi2_fault(fault, TESS_STRUCT_SIZE, -1, -1, (int64_t)sizeof *kernel, kernel->size);
-    if (kernel->abi != TESS_ABI || !tess_abi2_is_kernel(kernel->spec)) return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
+    if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
+        return tess_abi2_plain_fault(fault, TESS_KERNEL, -1);
     return TESS_OK;
 }
 
@@ -141,6 +142,8 @@ int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensor
                        void *memory, uint64_t bytes) {
     TessFault fault;
     int32_t status = check_kernel(kernel, &fault);
+    /* What may be there from before is no plan any more, whatever happens. */
+    if (memory != NULL && (uintptr_t)memory % TESS_PLAN_ALIGNMENT == 0 && bytes >= sizeof(TessPlan)) ((TessPlan *)memory)->mark = 0;
     if (status == TESS_OK) {
         const uint64_t needed = bytes_of(kernel->spec);
         if (memory == NULL) status = tess_abi2_plain_fault(&fault, TESS_NULL_ARGUMENT, -1);

@@ -167,7 +167,8 @@ std::vector<std::string> numerics_names();
 
 struct Algorithm;
 
-// Runs the callee. A result is named scope + "." + the callee's output, or as `results` says. `scope` prefixes the callee's stage names ("ffn.up.acc"), so a schedule of the callee applies where it is called.
+// Runs the callee. A result is named scope + "." + the callee's output, or as `results` says. `scope` prefixes the callee's stage names
+// ("ffn.up.acc"), so a schedule of the callee applies where it is called.
 struct Call {
     std::string scope;
     std::shared_ptr<const Algorithm> callee;
@@ -185,7 +186,8 @@ using Step = std::variant<Stage, Call>;
 
 // The steps of one kind, in order: for (const Stage &s : algorithm.stages()). It is a view: it lives no longer than the algorithm, and
 // what is at a position is found by counting.
-template <class Kind, class Steps> class StepsOfKind {
+template <class Kind, class Steps>
+class StepsOfKind {
 public:
     explicit StepsOfKind(Steps &steps) : steps_(&steps) {}
 

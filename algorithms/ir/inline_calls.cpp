@@ -70,6 +70,9 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
                    stage.body);
     }
     for (Call &inner : callee.calls()) {
+        // A name that the caller gave to what is an output here too.
+        for (const std::string &output : inner.callee->outputs)
+            if (const std::string own = name_of_result(inner, output); tensor_names.at(own) != scoped(own)) inner.results[output] = own;
         inner.scope = scoped(inner.scope);
         for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
         for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);

@@ -220,9 +220,36 @@ private:
         items_[at].token = "cycle";
         const Versions &versions = items_[at].before;
         std::string text = items_[at].call ? call_text(*items_[at].call, versions) : stage_text(*items_[at].stage, versions);
+        text += sizes_text(items_[at]);
         std::string token = "s" + number(stages_++);
         emit(token + " = " + text);
         return items_[at].token = token;
+    }
+
+    // The states that sizes of its dims are read from, as the item sees them. A dim has one line, whoever goes over it.
+    std::string sizes_text(const Item &item) {
+        std::vector<std::string> dims, seen;
+        if (item.stage) {
+            dims = item.stage->dims;
+            for (const std::string &d : folded_dims(*item.stage)) dims.push_back(d);
+            if (is_fold(*item.stage))
+                for (const Part &p : monoid_of(*item.stage).parts) dims.insert(dims.end(), p.dims.begin(), p.dims.end());
+        } else {
+            for (const auto &[own, callers] : item.call->dims) dims.push_back(callers);
+        }
+        std::string text;
+        for (size_t i = 0; i < dims.size(); i++) {
+            const Dim *d = a_.find_dim(dims[i]);
+            if (!d || !d->size.defined()) continue;
+            walk(d->size, [&](const Expr &e) {
+                if (e.kind() == ExprKind::extent && std::find(dims.begin(), dims.end(), e->name) == dims.end()) dims.push_back(e->name);
+                if (e.kind() != ExprKind::load || !item.before.count(e->name)) return;
+                if (std::find(seen.begin(), seen.end(), e->name) != seen.end()) return;
+                seen.push_back(e->name);
+                text += " sized by " + tensor(e->name, item.before);
+            });
+        }
+        return text;
     }
 
     std::string stage_text(const Stage &stage, const Versions &versions) {

@@ -116,7 +116,9 @@ public:
         for (const Tensor &t : a.tensors) j["tensors"].push_back(write(t));
         for (const Step &s : a.steps)
             j["steps"].push_back(std::visit(Overloaded{[](const Stage &stage) { return write(stage); },
-                                                       [&](const Call &c) { return json{{"call", call(c)}}; }},
+                                                       [&](const Call &c) {
+                                                           return json{{"call", call(c)}};
+                                                       }},
                                             s));
         if (a.updates_state) j["effects"] = {"memory"};
         return j;

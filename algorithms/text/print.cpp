@@ -137,9 +137,8 @@ public:
         for (const Parameter &p : a.parameters) text += "  parameter " + p.name + ": " + name_of(p.dtype) + "\n";
         for (const Tensor &t : a.tensors) text += tensor_text(t);
         for (const Step &step : a.steps)
-            text += std::visit(Overloaded{[&](const Stage &stage) { return stage_text(stage); },
-                                          [&](const Call &call) { return call_text(call); }},
-                               step);
+            text += std::visit(
+                Overloaded{[&](const Stage &stage) { return stage_text(stage); }, [&](const Call &call) { return call_text(call); }}, step);
         text += "  outputs " + list(a.outputs) + "\n";
         if (a.updates_state) text += "  effects memory\n";
         for (const std::string &definition : monoids_) text += definition;

@@ -60,6 +60,7 @@ void CallChecker::check_dim(const Dim &wanted) const {
         return;
     }
     const Dim &given = scope_.dim(it->second, subject_);
+    verify_size_is_made(scope_, subject_, given);
     std::string pair = "the dim '" + wanted.name + "' of " + callee_.name + " is bound to '" + given.name + "', ";
     Bounds facts(scope_.dims);
     Expr n = extent(given.name);
@@ -89,7 +90,8 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
         fail(name + " is bound to '" + it->second + "', which does not exist; there are " + join(names) + "." +
              did_you_mean(it->second, names));
     }
-    if (!scope_.made.count(it->second)) fail(name + " is bound to '" + it->second + "', which is computed later; a call takes only earlier results.");
+    if (!scope_.made.count(it->second))
+        fail(name + " is bound to '" + it->second + "', which is computed later; a call takes only earlier results.");
     const Tensor &given = found->second;
     std::string pair = name + " is bound to '" + given.name + "', ";
     const Tensor *own = scope_.algorithm.find_tensor(given.name);

@@ -85,6 +85,20 @@ void verify_constraints(const VerifyScope &scope) {
     }
 }
 
+void verify_size_is_made(const VerifyScope &scope, const std::string &subject, const Dim &dim) {
+    if (!dim.size.defined()) return;
+    walk(dim.size, [&](const Expr &e) {
+        if (e.kind() == ExprKind::load && !scope.made.count(e->name))
+            scope.fail("order", subject,
+                       "the extent of '" + dim.name + "' is read from '" + e->name +
+                           "', which is not computed before it; move the stage that "
+                           "makes '" +
+                           e->name + "' forward.");
+        if (e.kind() == ExprKind::extent && e->name != dim.name)
+            if (const Dim *other = scope.find(e->name)) verify_size_is_made(scope, subject, *other);
+    });
+}
+
 void verify_sizes(const VerifyScope &scope) {
     for (const Dim &d : scope.algorithm.dims) {
         if (d.kind != DimKind::derived) continue;

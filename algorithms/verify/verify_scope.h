@@ -34,6 +34,8 @@ void verify_inside(const VerifyScope &scope, const std::string &subject, const T
 void verify_name(const VerifyScope &scope, const std::string &what, const std::string &name);
 void verify_constraints(const VerifyScope &scope);  // of dims
 void verify_sizes(const VerifyScope &scope);        // of derived dims, once the tensors are known
+// That all that the dim's size loads is there now.
+void verify_size_is_made(const VerifyScope &scope, const std::string &subject, const Dim &dim);
 void verify_monoid(const VerifyScope &scope, const std::string &subject, const Monoid &monoid);
 void verify_stage(const VerifyScope &scope, const Stage &stage);
 void verify_call(const VerifyScope &scope, const Call &call);

@@ -57,6 +57,7 @@ void StageChecker::check_dims(const Names &outer, const Names &dims) const {
                 if (!std::count(seen.begin(), seen.end(), parent))
                     fail("ragged", "the extent of '" + name + "' varies with the index of '" + parent + "'; '" + name +
                                        "' can only be inside '" + parent + "', and the dims around it are " + join(seen) + ".");
+        verify_size_is_made(scope_, stage_.name, d);
         seen.push_back(name);
     }
 }

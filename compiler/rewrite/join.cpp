@@ -326,8 +326,7 @@ private:
                 refuse(stage->name, stage->name == host_name ? members.front().name : host_name,
                        "it needs '" + name_of(after[static_cast<size_t>(needed(own, of_after))]) +
                            "', which needs one of the two and would run after both. Place it at root.");
-            const bool moves_along =
-                stage && !is_member && follows(own, of_members) && !follows(own, of_after) && goes_along(*stage);
+            const bool moves_along = stage && !is_member && follows(own, of_members) && !follows(own, of_after) && goes_along(*stage);
             if (is_member || moves_along) members.push_back(*stage), of_members.push_back(std::move(own));
             else if (follows(own, of_members) || follows(own, of_after)) after.push_back(step), of_after.push_back(std::move(own));
             else before.push_back(step);

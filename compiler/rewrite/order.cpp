@@ -41,7 +41,8 @@ public:
                 for (size_t at : runs_at(i))
                     if (write.position < at)
                         throw UserError("schedule.order",
-                                        stage->name + ": it reads the state '" + write.state + "' as it is before " + write.what + ", and " +
+                                        stage->name + ": it reads the state '" + write.state + "' as it is before " + write.what +
+                                            ", and " +
                                             (place->kind == Place::Kind::inlined ? "inlined" : "at " + place->stage + "." + place->loop) +
                                             " it would run in '" + std::get<Stage>(steps_[at]).name +
                                             "', after it. Place it at root, or at a stage that runs before " + write.what + ".");

@@ -215,7 +215,8 @@ private:
             const FieldPath &path = f.first;
             if (path[0] != "stages" || path[2] == use_knob || path[2] == name_of(Knob::call)) return false;
             if (!is_pattern(path[1])) return is_within(path[1], scope);
-            return std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return is_within(s.name, scope) && matches(path[1], s.name); });
+            return std::ranges::any_of(inlined.stages(),
+                                       [&](const Stage &s) { return is_within(s.name, scope) && matches(path[1], s.name); });
         });
     }
 

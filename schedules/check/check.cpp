@@ -76,8 +76,7 @@ void check_split(const std::string &name, const Knobs &k, const Algorithm &inlin
     const Stage *stage = inlined.find_stage(name);
     const std::string subject = inlined.name + "." + name;
     // What another split makes ("sum.partial", "K.i") is known when splits are applied, which refuses what is not there.
-    if (!stage && std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return name.starts_with(s.name + "."); }))
-        return;
+    if (!stage && std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return name.starts_with(s.name + "."); })) return;
     if (!stage) {
         const std::vector<std::string> names = stage_names(inlined);
         where.fail("schedule.unknown-stage",

@@ -118,7 +118,8 @@ TEST_CASE("json: a callee stands before its callers") {
           "error[json.value]: algorithm: /steps/0/call/callee: expected an integer in 0 ..= 0, got 1.");
     json self = with(j, "/callees/0/steps", j["steps"]);
     CHECK(words(self) ==
-          "error[json.value]: algorithm: /callees/0/steps/0/call/callee: \"callees\" lists no algorithm before this one; a callee stands before "
+          "error[json.value]: algorithm: /callees/0/steps/0/call/callee: \"callees\" lists no algorithm before this one; a callee stands "
+          "before "
           "its callers.");
 }
 

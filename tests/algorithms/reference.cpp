@@ -10,6 +10,7 @@
 #include "algorithms/functions/functions.h"
 #include "algorithms/text/hash.h"
 #include "algorithms/text/json.h"
+#include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
 namespace tessera::test_reference {
@@ -365,6 +366,42 @@ TEST_CASE("stages and calls run in the order in which they are declared") {
     CHECK(out.at("s").values() == std::vector<double>{12});             // 1 + 3 = 4, and 2 * 4 more
     CHECK(out.at("y").values() == std::vector<double>{1200 + 80 + 1});  // before: 1, between: 8
     CHECK(semantic_hash(a) == semantic_hash(algorithm_from_json(to_json(a))));
+}
+
+// y[] sums over as many elements of x as the state says, which the update makes 3.
+static Algorithm counted(bool update_first) {
+    Algorithm a;
+    a.name = "counted";
+    const Expr s = load("s", DType::i32, {});
+    a.dims = {symbolic_dim("T"), counted_dim("C", s, extent("T"))};
+    a.tensors = {{"x", f32, {"T"}, Role::input, {}}, {"s", DType::i32, {}, Role::state, {}}};
+    a.steps = {Stage{"y", {}, Reduce{sum_monoid(f32), {"C"}, {at("x", {v("C")})}, {}, {}}},
+               Stage{"put", {}, Map({"s", {}}, constant(DType::i32, 3))}};
+    if (update_first) std::swap(a.steps[0], a.steps[1]);
+    a.outputs = {"y"};
+    a.updates_state = true;
+    return a;
+}
+
+TEST_CASE("an extent that a state gives is that of its step") {
+    for (bool first : {false, true}) {
+        verify(counted(first));
+        const Arrays out = evaluate(counted(first), {{"x", Array(f32, {3}, {1, 10, 100})}, {"s", Array(DType::i32, {}, {2})}});
+        CHECK(out.at("y").values() == std::vector<double>{first ? 111.0 : 11.0});
+    }
+    CHECK(semantic_hash(counted(false)) != semantic_hash(counted(true)));
+}
+
+TEST_CASE("an extent is read from what is computed before it") {
+    Algorithm a = counted(true);
+    a.tensors.pop_back();
+    a.updates_state = false;
+    a.steps[0] = Stage{"s", {}, Map(constant(DType::i32, 2))};
+    CHECK_NOTHROW(verify(a));
+    std::swap(a.steps[0], a.steps[1]);
+    CHECK_THROWS_WITH(verify(a),
+                      "error[algorithm.order]: counted.y: the extent of 'C' is read from 's', which is not computed before it; "
+                      "move the stage that makes 's' forward.");
 }
 
 TEST_CASE("calls are inlined") {

@@ -34,7 +34,7 @@ Algorithm matmul() {
                         {tensor("x", DType::f32, {"M", "K"}), tensor("w", DType::f32, {"K", "N"}), tensor("b", DType::f32, {"N"})});
     a.dims[0].min = 1, a.dims[0].max = 4096, a.dims[1].multiple_of = 16;
     a.steps.push_back(reduce("acc", {"M", "N"}, dot_monoid(DType::f32), {"K"},
-                              {load("x", DType::f32, {v("M"), v("K")}), load("w", DType::f32, {v("K"), v("N")})}));
+                             {load("x", DType::f32, {v("M"), v("K")}), load("w", DType::f32, {v("K"), v("N")})}));
     a.steps.push_back(Stage{"y", {"M", "N"}, Map{gelu(load("acc", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")}))}});
     a.outputs = {"y"};
     return a;
@@ -69,7 +69,7 @@ Algorithm attention() {
     Algorithm a = named("attention", {symbolic_dim("Q"), symbolic_dim("S"), fixed_dim("D", 64), fixed_dim("V", 64)},
                         {tensor("q", DType::f32, {"Q", "D"}), tensor("k", DType::f32, {"S", "D"}), tensor("v", DType::f32, {"S", "V"})});
     a.steps.push_back(reduce("scores", {"Q", "S"}, dot_monoid(DType::f32), {"D"},
-                              {load("q", DType::f32, {v("Q"), v("D")}), load("k", DType::f32, {v("S"), v("D")})}));
+                             {load("q", DType::f32, {v("Q"), v("D")}), load("k", DType::f32, {v("S"), v("D")})}));
     Expr score = load_or("scores", DType::f32, {v("Q"), v("S")}, v("S") <= v("Q"), constant(DType::f32, -INFINITY));
     a.steps.push_back(reduce("o", {"Q"}, online_softmax_monoid(DType::f32, "V"), {"S"}, {score, load("v", DType::f32, {v("S"), v("V")})}));
     a.steps.push_back(Stage{"y", {"Q", "V"}, Map{load("o.acc", DType::f32, {v("Q"), v("V")}) / load("o.l", DType::f32, {v("Q")})}});
@@ -190,8 +190,10 @@ Algorithm feed_forward() {
                         {tensor("x", DType::f32, {"B", "E"}), tensor("up", DType::f32, {"E", "H"}), tensor("down", DType::f32, {"H", "E"}),
                          tensor("up_bias", DType::f32, {"H"}), tensor("down_bias", DType::f32, {"E"})});
     a.steps.push_back(Call{"first", linear, {{"M", "B"}, {"N", "H"}, {"K", "E"}}, {{"x", "x"}, {"w", "up"}, {"b", "up_bias"}}, {}});
-    a.steps.push_back(Call{"second", linear, {{"M", "B"}, {"N", "E"}, {"K", "H"}}, {{"x", "first.y"}, {"w", "down"}, {"b", "down_bias"}}, {}});
-    a.steps.push_back(Stage{"y", {"B", "E"}, Map{load("second.y", DType::f32, {v("B"), v("E")}) + load("x", DType::f32, {v("B"), v("E")})}});
+    a.steps.push_back(
+        Call{"second", linear, {{"M", "B"}, {"N", "E"}, {"K", "H"}}, {{"x", "first.y"}, {"w", "down"}, {"b", "down_bias"}}, {}});
+    a.steps.push_back(
+        Stage{"y", {"B", "E"}, Map{load("second.y", DType::f32, {v("B"), v("E")}) + load("x", DType::f32, {v("B"), v("E")})}});
     a.outputs = {"y"};
     return a;
 }
@@ -365,8 +367,7 @@ struct Same {
     }
     bool operator()(const Algorithm &a, const Algorithm &b) {
         return a.name == b.name && (*this)(a.dims, b.dims) && (*this)(a.parameters, b.parameters) && (*this)(a.tensors, b.tensors) &&
-               (*this)(a.steps, b.steps) && a.outputs == b.outputs && a.numerics == b.numerics &&
-               a.updates_state == b.updates_state;
+               (*this)(a.steps, b.steps) && a.outputs == b.outputs && a.numerics == b.numerics && a.updates_state == b.updates_state;
     }
 };
 

@@ -293,8 +293,9 @@ TEST_CASE("reductions") {
         },
         "dim]: mlp.z: it scans along 'K', which is none of its dims, M, N.");
     auto segments = [](const Expr &where) {
-        return
-            [=](Algorithm &a) { a.stages()[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where}; };
+        return [=](Algorithm &a) {
+            a.stages()[1].body = Scan{sum_monoid(f32), "N", true, {constant(f32, 1)}, ScanDirection::backward, where};
+        };
     };
     fails(segments(v("N")), "type]: mlp.z: the beginning of segments is index, but must be bool; cast it.");
     fails(segments(at("b", {v("N") + 1}) == constant(f32, 0)),
@@ -327,7 +328,8 @@ TEST_CASE("monoids") {
           "monoid]: mlp.y: part 'value' of the monoid 'dot' is bf16; accumulate in f32, f64, i32, i64 or bool.");
     auto online = [](Algorithm &a) -> Monoid & {
         a.dims.push_back(symbolic_dim("E"));
-        a.steps = {Stage{"o", {"M"}, Reduce{online_softmax_monoid(f32, "E"), {"K"}, {at("x", {v("M"), v("K")}), cast(f32, v("E"))}, {}, {}}}};
+        a.steps = {
+            Stage{"o", {"M"}, Reduce{online_softmax_monoid(f32, "E"), {"K"}, {at("x", {v("M"), v("K")}), cast(f32, v("E"))}, {}, {}}}};
         a.outputs = {"o.acc"};
         a.updates_state = false;
         return reduce(a).monoid;

@@ -406,7 +406,8 @@ TEST_CASE("what cannot be packed ahead of time") {
     refused(gelu, {{"y", pack("w")}}, {"error[schedule.prepack]: y: cannot pack 'w' ahead of time: the stage does not load it."});
     Algorithm scalar = library::matmul({});
     scalar.tensors.push_back({"s", DType::f32, {}, Role::input, {}});
-    scalar.steps.push_back(Stage{"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
+    scalar.steps.push_back(
+        Stage{"scaled", {"M", "N"}, Map{load("y", DType::f32, {variable("M"), variable("N")}) * load("s", DType::f32, {})}});
     refused(scalar, {{"scaled", pack("s")}},
             {"scaled: cannot pack 's' ahead of time: it is one element, of which there is nothing to pack."});
     refused(library::matmul({}), {{"y", pack("w")}},

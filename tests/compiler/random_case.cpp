@@ -261,9 +261,7 @@ private:
     int64_t L;
 
     uint32_t below(uint32_t n) { return random() % n; }
-    const auto &any(const auto &list) {
-        return list[below(static_cast<uint32_t>(list.size()))];
-    }
+    const auto &any(const auto &list) { return list[below(static_cast<uint32_t>(list.size()))]; }
 
     void stage(const Algorithm &a, const Stage &s, KnobsByStage &all) {
         Knobs &k = all[s.name];

@@ -80,6 +80,16 @@ TEST_CASE("structs of other versions: too small is refused, and what is beyond i
     newer.known.size = sizeof newer;
     REQUIRE(tess_kernel_tensor(&kernel, 0, &newer.known) == TESS_OK);
     CHECK((newer.known.rank == 2 && newer.known.size == sizeof newer && newer.more[0] == 0 && newer.more[2] == 0));
+    newer.known.size = 0x40000000;
+    CHECK(tess_status_code(tess_kernel_tensor(&kernel, 0, &newer.known)) == TESS_STRUCT_SIZE);
+    struct {
+        TessKernel known;
+        uint64_t more;
+    } later = {kernel, 0};
+    later.known.size = sizeof later, newer.known.size = sizeof newer;
+    CHECK(tess_kernel_tensor(&later.known, 0, &newer.known) == TESS_OK);
+    later.more = 7;
+    CHECK(tess_status_code(tess_kernel_tensor(&later.known, 0, &newer.known)) == TESS_KERNEL);
     TessKernel old = tess_kernel();
     old.size = 16;
     CHECK(tess_status_code(tess_abi2_describe(spec.data(), nullptr, succeed, &old)) == TESS_STRUCT_SIZE);

@@ -143,6 +143,11 @@ TEST_CASE("what is no plan is refused") {
     CHECK(tess_status_code(tess_plan_run(nullptr, data, nullptr, nullptr)) == TESS_PLAN_INVALID);
     CHECK(tess_status_code(tess_plan_workspace(reinterpret_cast<TessPlan *>(moved.data()), &bytes)) == TESS_PLAN_INVALID);
     CHECK(bytes == 0);
+    // A plan that could not be made leaves none that was there before.
+    const std::vector<Tensor> given = {dense(x, {4, 3}), dense(y, {4})};
+    CHECK(tess_status_code(tess_plan_make(&kernel, pointers(given).data(), &factor, nullptr, planned.memory.data(),
+                                          planned.memory.size() * sizeof(uint64_t) - 8)) == TESS_PLAN_SMALL);
+    CHECK(tess_status_code(planned.run({x, y})) == TESS_PLAN_INVALID);
     const Planned wrong(kernel, {dense(x, {4, 3}), dense(y, {3})}, &factor);
     CHECK(words(wrong.status) == "argument 1, dimension 0: extent must equal that of argument 0, dimension 0, 4, not 3");
     CHECK(tess_status_code(wrong.run({x, y})) == TESS_PLAN_INVALID);

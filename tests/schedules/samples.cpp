@@ -81,8 +81,7 @@ Algorithm sample_algorithm() {
     a.tensors = {{"x", DType::f32, {"M", "K"}, Role::input, {}},
                  {"w", DType::f32, {"K", "N"}, Role::input, {}},
                  {"b", DType::f32, {"N"}, Role::input, {}}};
-    a.steps = {Stage{"acc", {"M", "N"}, Reduce{dot_monoid(DType::f32), {"K"}, {x, w}, {}, {}}},
-               Stage{"y", {"M", "N"}, Map{acc + b}},
+    a.steps = {Stage{"acc", {"M", "N"}, Reduce{dot_monoid(DType::f32), {"K"}, {x, w}, {}, {}}}, Stage{"y", {"M", "N"}, Map{acc + b}},
                Stage{"p", {"M", "N"}, Scan{sum_monoid(DType::f32), "N", true, {load("y", DType::f32, {variable("M"), variable("N")})}}}};
     a.outputs = {"p"};
     return a;
