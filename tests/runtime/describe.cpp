@@ -85,11 +85,11 @@ TEST_CASE("structs of other versions: too small is refused, and what is beyond i
     struct {
         TessKernel known;
         uint64_t more;
-    } later = {kernel, 0};
-    later.known.size = sizeof later, newer.known.size = sizeof newer;
-    CHECK(tess_kernel_tensor(&later.known, 0, &newer.known) == TESS_OK);
-    later.more = 7;
-    CHECK(tess_status_code(tess_kernel_tensor(&later.known, 0, &newer.known)) == TESS_KERNEL);
+    } longer = {kernel, 0};
+    longer.known.size = sizeof longer, newer.known.size = sizeof newer;
+    CHECK(tess_kernel_tensor(&longer.known, 0, &newer.known) == TESS_OK);
+    longer.more = 7;
+    CHECK(tess_status_code(tess_kernel_tensor(&longer.known, 0, &newer.known)) == TESS_KERNEL);
     TessKernel old = tess_kernel();
     old.size = 16;
     CHECK(tess_status_code(tess_abi2_describe(spec.data(), nullptr, succeed, &old)) == TESS_STRUCT_SIZE);
