@@ -270,7 +270,7 @@ int32_t tess_abi2_bind(TessBinding *b, const TessContext *context) {
     plan->packed_bytes = -1;
     status = tess_abi2_check_features((uint64_t)b->spec[TESS_SPEC_CPU_FEATURES], plan->features, b->fault);
     if (status == TESS_OK) status = tess_abi2_check_context(context, b->fault);
-    if (status == TESS_OK && context != NULL && context->pool != NULL && context->threads > 1) plan->workers = context->threads;
+    if (status == TESS_OK) plan->workers = tess_abi2_workers(context);
     if (status == TESS_OK) status = bind_device(b, context);
     if (status == TESS_OK) status = check_descriptors(b);
     if (status == TESS_OK) status = bind_dims(b);

@@ -17,6 +17,14 @@ int tess_abi2_is_known(const void *object, size_t known, uint32_t size);
 /** Checks the context's own fields and those of its pool. */
 int32_t tess_abi2_check_context(const TessContext *context, TessFault *fault);
 
+/** The most workers that a call with this context, which has been checked, may use. */
+static inline int32_t tess_abi2_workers(const TessContext *context) {
+    return context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
+}
+
+/** Whether this library can read the kernel: 0 or a status. */
+int32_t tess_abi2_check_kernel(const TessKernel *kernel, TessFault *fault);
+
 /** 0, or the status that names the first feature in `required` that `have` lacks. */
 int32_t tess_abi2_check_features(uint64_t required, uint64_t have, TessFault *fault);
 

@@ -16,10 +16,10 @@ static int32_t hand_over(void *to, const void *from, uint32_t known) {
 }
 
 static int32_t check(const TessKernel *kernel, const void *info, int64_t word, int32_t index) {
-    if (kernel == NULL || info == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
-    if (kernel->size < sizeof *kernel) return tess_abi2_status(TESS_STRUCT_SIZE, -1);
-    if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
-        return tess_abi2_status(TESS_KERNEL, -1);
+    TessFault fault;
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
+    if (info == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
+    if (status != TESS_OK) return status;
     return word != 0 && (index < 0 || index >= kernel->spec[word]) ? tess_abi2_status(TESS_NO_SUCH, -1) : TESS_OK;
 }
 

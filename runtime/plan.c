@@ -115,8 +115,7 @@ int32_t tess_abi2_plan(TessPlan *plan, const int64_t *spec, TessPlanFunction fun
     return status;
 }
 
-/* Whether this library can read the kernel. */
-static int32_t check_kernel(const TessKernel *kernel, TessFault *fault) {
+int32_t tess_abi2_check_kernel(const TessKernel *kernel, TessFault *fault) {
     if (kernel == NULL) return tess_abi2_plain_fault(fault, TESS_NULL_ARGUMENT, -1);
     if (kernel->size < sizeof *kernel) return tess_abi2_fault(fault, TESS_STRUCT_SIZE, -1, -1, (int64_t)sizeof *kernel, kernel->size);
     if (kernel->abi != TESS_ABI || !tess_abi2_is_known(kernel, sizeof *kernel, kernel->size) || !tess_abi2_is_kernel(kernel->spec))
@@ -132,7 +131,7 @@ static uint64_t bytes_of(const int64_t *spec) {
 
 int32_t tess_plan_bytes(const TessKernel *kernel, uint64_t *bytes) {
     TessFault fault;
-    const int32_t status = check_kernel(kernel, &fault);
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
     if (bytes == NULL) return tess_abi2_status(TESS_NULL_ARGUMENT, -1);
     *bytes = status == TESS_OK ? bytes_of(kernel->spec) : 0;
     return status;
@@ -141,7 +140,7 @@ int32_t tess_plan_bytes(const TessKernel *kernel, uint64_t *bytes) {
 int32_t tess_plan_make(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context,
                        void *memory, uint64_t bytes) {
     TessFault fault;
-    int32_t status = check_kernel(kernel, &fault);
+    int32_t status = tess_abi2_check_kernel(kernel, &fault);
     /* What may be there from before is no plan any more, whatever happens. */
     if (memory != NULL && (uintptr_t)memory % TESS_PLAN_ALIGNMENT == 0 && bytes >= sizeof(TessPlan)) ((TessPlan *)memory)->mark = 0;
     if (status == TESS_OK) {
@@ -164,14 +163,14 @@ int32_t tess_plan_workspace(const TessPlan *plan, uint64_t *bytes) {
 
 int32_t tess_call(const TessKernel *kernel, const TessTensor *const *tensors, const void *parameters, const TessContext *context) {
     TessFault fault;
-    const int32_t status = check_kernel(kernel, &fault);
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
     if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
     return tess_abi2_call(kernel->spec, kernel->plan, kernel->body, tensors, parameters, context);
 }
 
 int32_t tess_call_workspace(const TessKernel *kernel, const TessTensor *const *tensors, const TessContext *context, uint64_t *bytes) {
     TessFault fault;
-    const int32_t status = check_kernel(kernel, &fault);
+    const int32_t status = tess_abi2_check_kernel(kernel, &fault);
     if (bytes != NULL) *bytes = 0;
     if (status != TESS_OK) return tess_abi2_report(context, status, &fault);
     return tess_abi2_workspace(kernel->spec, kernel->plan, kernel->body, tensors, context, bytes);

@@ -132,7 +132,7 @@ static int32_t run_body(const TessPlan *plan, int64_t *frame, void *const *data,
     int32_t status, written = -1;
     call.context = context;
     call.worker = 0;
-    call.workers = context != NULL && context->pool != NULL && context->threads > 1 ? context->threads : 1;
+    call.workers = tess_abi2_workers(context);
     if (call.workers > plan->workers) call.workers = plan->workers;
     call.nested = 0;
     call.device = plan->device.id;
