@@ -11,7 +11,7 @@
 namespace tessera::test_evict {
 
 // A walk from line to line in no order that could be foretold: half a megabyte lies in a cache of any processor that this is built for.
-TEST_CASE("what lay in the caches is displaced") {
+TEST_CASE("what lay in the caches is displaced", "[.time]") {
     constexpr size_t lines = 8192, step = 8;
     std::vector<size_t> order(lines), next(lines * step);
     std::iota(order.begin(), order.end(), size_t{0});

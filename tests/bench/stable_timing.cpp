@@ -32,7 +32,7 @@ TEST_CASE("measuring ends when time is up, however unsteady the work is") {
     const auto start = std::chrono::steady_clock::now();
     int call = 0;
     const Steady s = steady(1, [&](int) { sleep_ms(call++ % 2 ? 1 : 3); }, {1e-9, 0.01, 0.1});
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
     CHECK(s.spread > 1e-9);
 }
 
