@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/index/affine.h"
 #include "algorithms/verify/verify.h"
 #include "support/text/error.h"
 
@@ -327,38 +328,82 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     algorithm_.updates_state = true;
 }
 
+// What a callee's tensor is where it is bound to the tile; the index of `round` is left as it is. Nothing where it is no view.
+static std::optional<View> view_of(const Tile &tile, const std::vector<std::string> &dims) {
+    Expr v = tile.value();
+    if (v.kind() == ExprKind::cast) v = v->args[0];
+    if (v.kind() != ExprKind::load || v->guarded) return std::nullopt;
+    std::map<std::string, Expr> axes;
+    for (size_t i = 0; i < dims.size(); i++) axes[dims[i]] = axis(i);
+    View view(v->name);
+    bool is_same = v->args.size() == dims.size();
+    for (size_t i = 0; i < v->args.size(); i++) {
+        view.index.push_back(substitute(v->args[i], axes));
+        is_same &= i < dims.size() && equal(view.index[i], axis(i));
+        const auto parts = affine(view.index[i], dims.size());
+        if (!parts) return std::nullopt;
+        const bool is_last = i + 1 == v->args.size();
+        if (!dims.empty() && !parts->steps.back().is_constant(is_last ? 1 : 0)) return std::nullopt;
+    }
+    return is_same ? View(v->name) : view;
+}
+
+// The dims of a tensor, or of a result of what was declared so far.
+std::vector<std::string> Builder::dims_of(const std::string &tensor) const {
+    if (const Tensor *t = algorithm_.find_tensor(tensor)) return t->dims;
+    for (const Step &step : algorithm_.steps)
+        for (const Tensor &t : std::visit([](const auto &s) { return results_of(s); }, step))
+            if (t.name == tensor) return t.dims;
+    return {};
+}
+
 std::vector<Tile> Builder::call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                                 const std::map<std::string, Tile> &parameters) {
+    return bind(scope, callee, std::nullopt, arguments, parameters);
+}
+
+std::vector<Tile> Builder::repeat(const std::string &scope, const Algorithm &callee, const Repeat &rounds,
+                                  const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
+    dim_named(rounds.dim);
+    return bind(scope, callee, rounds, arguments, parameters);
+}
+
+std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &callee, const std::optional<Repeat> &rounds,
+                                const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters) {
     Call call;
     for (auto &[name, tile] : parameters) call.parameters[name] = tile.value();
     call.scope = scoped(scope);
     call.callee = std::make_shared<const Algorithm>(callee);
+    call.repeat = rounds;
     size_t next = 0;
-    auto bind = [&](const std::string &from, const std::string &to, const Tile &tile) {
+    const std::string subject = algorithm_.name + "." + scope + ": ";
+    auto bind_dim = [&](const std::string &from, const std::string &to, const Tile &tile) {
         auto [it, fresh] = call.dims.emplace(from, to);
         if (!fresh && it->second != to)
-            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " binds the callee's dim '" + from +
-                                              "' to '" + to + "', and another argument binds it to '" + it->second + "'.");
+            throw UserError("shape.call", subject + tile.describe() + " binds the callee's dim '" + from + "' to '" + to +
+                                              "', and another argument binds it to '" + it->second + "'.");
     };
     for (const Tensor &t : callee.tensors) {
         if (t.role == Role::constant) continue;
         if (next == arguments.size())
-            throw UserError("shape.call",
-                            algorithm_.name + "." + scope + ": " + callee.name + " wants more arguments; '" + t.name + "' is missing.");
+            throw UserError("shape.call", subject + callee.name + " wants more arguments; '" + t.name + "' is missing.");
         Tile tile = arguments[next++];
-        if (!is_whole(tile)) tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), tile);
-        if (tile.dims().size() != t.dims.size())
-            throw UserError("shape.call", algorithm_.name + "." + scope + ": " + tile.describe() + " has rank " +
-                                              std::to_string(tile.dims().size()) + ", and '" + t.name + "' of " + callee.name +
-                                              " has dims " + join(t.dims) + ".");
-        for (size_t i = 0; i < t.dims.size(); i++) bind(t.dims[i], tile.dims()[i], tile);
-        Expr v = tile.value();
-        if (v.kind() == ExprKind::cast) v = v->args[0];
-        call.tensors[t.name] = v->name;
+        std::vector<std::string> dims = tile.dims();
+        if (rounds) std::erase(dims, rounds->dim);
+        std::optional<View> view = view_of(tile, dims);
+        if (!view) tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), tile), view = view_of(tile, dims);
+        if (dims.size() != t.dims.size())
+            throw UserError("shape.call", subject + tile.describe() + " has rank " + std::to_string(dims.size()) +
+                                              (dims.size() < tile.dims().size() ? " in a round" : "") + ", and '" + t.name + "' of " +
+                                              callee.name + " has dims " + join(t.dims) + ".");
+        for (size_t i = 0; i < t.dims.size(); i++) bind_dim(t.dims[i], dims[i], tile);
+        const bool is_leading_part = view->index.empty() && dims_of(view->tensor) != dims;
+        for (size_t i = 0; i < dims.size() && is_leading_part; i++) view->index.push_back(axis(i));
+        call.tensors[t.name] = view.value();
     }
     if (next != arguments.size())
-        throw UserError("shape.call", algorithm_.name + "." + scope + ": " + callee.name + " takes " + std::to_string(next) +
-                                          " arguments, got " + std::to_string(arguments.size()) + ".");
+        throw UserError("shape.call", subject + callee.name + " takes " + std::to_string(next) + " arguments, got " +
+                                          std::to_string(arguments.size()) + ".");
     algorithm_.steps.emplace_back(call);
     algorithm_.updates_state |= callee.updates_state;
     std::vector<Tile> results;
@@ -405,7 +450,7 @@ Algorithm Builder::build() const {
         });
     });
     for (Call &call : whole.calls())
-        for (auto &[own, tensor] : call.tensors) tensor = last_name(tensor);
+        for (auto &[own, view] : call.tensors) view.tensor = last_name(view.tensor);
     verify(whole);
     return whole;
 }

@@ -95,9 +95,14 @@ public:
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
     // Calls another algorithm and gives its outputs. `arguments` are in the order in which it declares inputs and states;
-    // `parameters` are tiles without dims. Stages of the callee are named scope.stage.
+    // `parameters` are tiles without dims. Stages of the callee are named scope.stage. A tile that reads a tensor at affine indices,
+    // adjacent elements along its last dim, is a view of it (a slice, a head of a joined axis); any other becomes a stage.
     std::vector<Tile> call(const std::string &scope, const Algorithm &callee, const std::vector<Tile> &arguments,
                            const std::map<std::string, Tile> &parameters = {});
+    // Calls it once for each index of `rounds.dim` (Repeat, algorithm.h). An argument that has this dim is read at the round, as a
+    // layer's weights w (L, K, N) are; so may a parameter be. A stacked output has the dim in front.
+    std::vector<Tile> repeat(const std::string &scope, const Algorithm &callee, const Repeat &rounds, const std::vector<Tile> &arguments,
+                             const std::map<std::string, Tile> &parameters = {});
 
     // Declares an output, in the policy's storage type unless one is given. The whole of a call's result is that output itself; any
     // other tile becomes a stage.
@@ -128,6 +133,9 @@ private:
     Tile materialized(const Tile &tile, const std::string &name);
     std::vector<Expr> operands(const Monoid &monoid, const std::vector<Tile> &inputs, const std::vector<std::string> &dims);
     std::vector<Tile> make_fold(const Stage &stage);
+    std::vector<std::string> dims_of(const std::string &tensor) const;
+    std::vector<Tile> bind(const std::string &scope, const Algorithm &callee, const std::optional<Repeat> &rounds,
+                           const std::vector<Tile> &arguments, const std::map<std::string, Tile> &parameters);
 };
 
 class Builder::Scope {

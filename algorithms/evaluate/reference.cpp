@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "algorithms/evaluate/in_double.h"
+#include "algorithms/evaluate/reference_rounds.h"
 #include "algorithms/evaluate/reference_stage.h"
 #include "algorithms/index/prove.h"
+#include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -132,13 +134,26 @@ Array cut(const Array &array, Box whole, const Box &box) {
     return result;
 }
 
+// What rounds leave is known when all have run.
+std::map<std::string, Array> boxes_of_whole(const Algorithm &a, std::map<std::string, Array> tensors,
+                                            const std::map<std::string, Scalar> &parameters, EvaluationOptions options) {
+    const std::map<std::string, Box> boxes = std::exchange(options.boxes, {});
+    options.every_stage = true;
+    std::map<std::string, Array> all = evaluate(a, std::move(tensors), parameters, options), results;
+    for (const auto &[name, box] : boxes) results[name] = cut(all.at(name), Box(box.size()), box);
+    return results;
+}
+
 }  // namespace
 
 std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::string, Array> tensors,
                                       const std::map<std::string, Scalar> &parameters, const EvaluationOptions &options) {
-    Algorithm a = inline_calls(given);
-    if (options.precision == Precision::f64) a = in_double(a);
+    Algorithm a = inline_calls(given, keeps_repeats(given));
     check_arrays(a, tensors);
+    const bool repeats = !a.calls().empty();
+    if (repeats && !options.boxes.empty()) return boxes_of_whole(a, std::move(tensors), parameters, options);
+    if (repeats) a = with_round_stages(std::move(a));
+    if (options.precision == Precision::f64) a = in_double(a);
     for (const Parameter &p : a.parameters) {
         auto it = parameters.find(p.name);
         if (it == parameters.end() || it->second.type != p.dtype)
@@ -157,10 +172,22 @@ std::map<std::string, Array> evaluate(const Algorithm &given, std::map<std::stri
         computed = needed_boxes(a, options.extents, options.boxes);
         runner.limit(computed);
     }
-    for (const Stage &stage : a.stages()) runner.run(stage);
+    const EvaluateRound evaluate_round = [&](const Algorithm &callee, std::map<std::string, Array> given_round,
+                                             const std::map<std::string, Scalar> &values, const Extents &extents) {
+        EvaluationOptions own;
+        own.precision = options.precision, own.extents = extents;
+        return evaluate(callee, std::move(given_round), values, own);
+    };
+    for (const Step &step : a.steps)
+        std::visit(Overloaded{[&](const Stage &stage) {
+                                  if (!is_of_rounds(stage)) runner.run(stage);
+                              },
+                              [&](const Call &call) { run_rounds(call, a, runner, options.precision == Precision::f64, evaluate_round); }},
+                   step);
 
     std::map<std::string, Array> results;
     for (auto &[name, array] : runner.take()) {
+        if (is_of_rounds(name)) continue;
         const Tensor *t = a.find_tensor(name);
         bool output = std::find(a.outputs.begin(), a.outputs.end(), name) != a.outputs.end();
         if (const auto box = options.boxes.find(name); !options.boxes.empty()) {

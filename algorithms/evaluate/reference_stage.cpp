@@ -37,6 +37,13 @@ void StageRunner::add_constant(const Tensor &tensor) {
     add(tensor.name, std::move(array));
 }
 
+int64_t StageRunner::extent_of(const std::string &dim) {
+    evaluate_sizes();
+    return points({dim});
+}
+
+void StageRunner::set_index(const std::string &dim, int64_t index) { frame_[static_cast<size_t>(dims_.at(dim))].integer = index; }
+
 std::map<std::string, Array> StageRunner::take() { return std::move(arrays_); }
 
 Tape StageRunner::compile(const std::vector<Expr> &roots) {
@@ -159,13 +166,15 @@ void StageRunner::evaluate_sizes() {
 
 void StageRunner::check_shapes() {
     evaluate_sizes();
-    for (const Tensor &t : a_.tensors)
+    for (const Tensor &t : a_.tensors) {
+        if (!arrays_.count(t.name)) continue;  // a round leaves it
         for (size_t i = 0; i < t.dims.size(); i++) {
             int64_t expected = points({t.dims[i]}), got = arrays_.at(t.name).extents[i];
             if (size_of_dim_.count(t.dims[i]) && expected != got)
                 throw UserError("reference.extent", a_.name + "." + t.dims[i] + ": the size " + to_string(a_.dim(t.dims[i]).size) + " is " +
                                                         std::to_string(expected) + ", but " + std::to_string(got) + " in " + t.name + ".");
         }
+    }
 }
 
 StageRunner::Fold StageRunner::make_fold(const Monoid &monoid, const std::vector<Expr> &inputs) {

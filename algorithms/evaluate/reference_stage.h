@@ -13,14 +13,17 @@ namespace tessera {
 
 class StageRunner {
 public:
-    // `algorithm` has no calls; `extents` holds every fixed and symbolic dim, `parameters` every parameter.
+    // Calls are left to who runs the stages; `extents` holds every fixed and symbolic dim, `parameters` every parameter.
     StageRunner(const Algorithm &algorithm, const Extents &extents, const std::map<std::string, Scalar> &parameters);
     void add(const std::string &name, Array array);
     void add_constant(const Tensor &tensor);
     void check_shapes();                           // of the arrays, along derived dims: UserError reference.extent
     void limit(std::map<std::string, Box> boxes);  // only these boxes of the dims of stages are computed, and no other stage
     void run(const Stage &stage);                  // its results join the arrays
-    std::map<std::string, Array> take();           // all arrays
+    const Array &array(const std::string &name) const { return arrays_.at(name); }
+    int64_t extent_of(const std::string &dim);              // that no index decides, of arrays that are there
+    void set_index(const std::string &dim, int64_t index);  // for stages that do not go over it
+    std::map<std::string, Array> take();                    // all arrays
 
 private:
     // Nested loops over some dims. A derived extent is evaluated when its loop is entered, so it may use outer indices.

@@ -211,8 +211,11 @@ Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change) {
     for (Dim &dim : algorithm.dims)
         if (dim.size.defined()) dim.size = change(dim.size);
     for (Stage &stage : algorithm.stages()) stage = map_expressions(std::move(stage), change);
-    for (Call &call : algorithm.calls())
+    for (Call &call : algorithm.calls()) {
         for (auto &[name, value] : call.parameters) value = change(value);
+        for (auto &[name, view] : call.tensors)
+            for (Expr &e : view.index) e = change(e);
+    }
     return algorithm;
 }
 

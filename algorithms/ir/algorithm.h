@@ -4,7 +4,7 @@
 //   Step      := Stage | Call
 //   Dim       := fixed(n) | symbolic, constraints | derived(Expr)        derived covers ragged and counted dims
 //   Stage     := name, [Dim], Map | Reduce | Scan, names of results
-//   Call      := scope, callee Algorithm, arguments
+//   Call      := scope, callee Algorithm, views of tensors, rounds?
 //
 // Within a stage the variable named like a dim is that dim's index. A tensor's element (i, j) is load(tensor, {i, j}).
 // Everything is a value; the verifier (verify.h) says whether a value is a legal algorithm.
@@ -167,15 +167,44 @@ std::vector<std::string> numerics_names();
 
 struct Algorithm;
 
+// What a callee sees of a tensor of its caller: the element at axis(0), axis(1), … of its own tensor is the caller's at `index`, which is
+// affine in each axis (a slice, a part of a joined axis, one round of a stack).
+struct View {
+    std::string tensor;
+    std::vector<Expr> index = {};  // for each axis of `tensor`; empty: the same axes
+    View() = default;
+    View(std::string whole) : tensor(std::move(whole)) {}
+    View(const char *whole) : tensor(whole) {}
+    View(std::string of, std::vector<Expr> at) : tensor(std::move(of)), index(std::move(at)) {}
+};
+bool operator==(const View &a, const View &b);
+
+// The index along an axis of what a View is bound to. No dim has its name.
+Expr axis(size_t number);
+// Where the element `at` of what the view is bound to lies in the view's tensor.
+std::vector<Expr> index_in(const View &view, const std::vector<Expr> &at);
+
+// Runs a call once for each index of `dim`, a dim of the caller, in order. The index stands in the call's views and parameters.
+// What a round computes is seen by later rounds through `carried` and through states. With no rounds, an output that is carried is what
+// the first round would have been given, and `until` is false. Jax's scan and while_loop in one.
+struct Repeat {
+    std::string dim;
+    std::map<std::string, std::string> carried = {};  // callee input -> the output of the round before; the first takes its view
+    std::set<std::string> stacked = {};  // outputs of which each round's stays, with `dim` in front; of others the last round's
+    std::string until = {};              // an output, one bool: after a round in which it holds there is none; "": all are run
+    friend bool operator==(const Repeat &, const Repeat &) = default;
+};
+
 // Runs the callee. A result is named scope + "." + the callee's output, or as `results` says. `scope` prefixes the callee's stage names
 // ("ffn.up.acc"), so a schedule of the callee applies where it is called.
 struct Call {
     std::string scope;
     std::shared_ptr<const Algorithm> callee;
-    std::map<std::string, std::string> dims;     // callee dim -> caller dim
-    std::map<std::string, std::string> tensors;  // callee input or state -> caller tensor
+    std::map<std::string, std::string> dims;  // callee dim -> caller dim
+    std::map<std::string, View> tensors;      // callee input or state -> what it is of the caller
     std::map<std::string, Expr> parameters;
     std::map<std::string, std::string> results = {};  // callee output -> what the caller calls it; of others the scope and the output
+    std::optional<Repeat> repeat = {};
 };
 
 // What the caller calls an output of the callee.
@@ -294,7 +323,7 @@ std::vector<Expr> expressions_of(const Stage &stage);
 Stage map_expressions(Stage stage, const ChangeExpr &change);
 // The monoid with each expression of lift, combine, step and batch changed.
 Monoid map_expressions(Monoid monoid, const ChangeExpr &change);
-// The algorithm with the sizes of its dims, the expressions of its stages and the parameters of its calls changed.
+// The algorithm with the sizes of its dims, the expressions of its stages, and the parameters and views of its calls changed.
 Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
 // The stage with its monoid changed, where it has one.
 Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change);
@@ -310,11 +339,13 @@ bool scatters(const Stage &stage);                           // Reduce with comp
 std::vector<std::string> ordinary_dims(const Stage &stage);  // those that it goes over: all but where a scatter computes the position
 std::string scanned_dim(const Stage &stage);                 // Scan: its dim; otherwise ""
 std::vector<std::string> folded_dims(const Stage &stage);    // those of both
-// Replaces every call by the callee's stages under the call's scope.
+// Replaces every call by the callee's stages under the call's scope. Of a call that repeats they are those of one round.
 Algorithm inline_calls(const Algorithm &algorithm);
 // The same, but a call stays if `keeps` holds for its scope; this includes calls of inlined callees ("ffn.up").
 using KeepsCall = std::function<bool(const std::string &scope)>;
 Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps);
+// Holds for the calls that repeat.
+KeepsCall keeps_repeats(const Algorithm &algorithm);
 // The results of a call in the names of its caller.
 std::vector<Tensor> results_of(const Call &call);
 // The callee with its calls, with `call.dims` and `call.tensors` for its own names and without a prefix where the scope is "".

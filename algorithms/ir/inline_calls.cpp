@@ -15,10 +15,44 @@ std::string name_of_result(const Call &call, const std::string &output) {
     return call.scope.empty() ? output : call.scope + "." + output;
 }
 
+Expr axis(size_t number) { return variable("%" + std::to_string(number)); }
+
+bool operator==(const View &a, const View &b) {
+    return a.tensor == b.tensor && std::equal(a.index.begin(), a.index.end(), b.index.begin(), b.index.end(),
+                                              [](const Expr &x, const Expr &y) { return equal(x, y); });
+}
+
+std::vector<Expr> index_in(const View &view, const std::vector<Expr> &at) {
+    if (view.index.empty()) return at;
+    std::map<std::string, Expr> axes;
+    for (size_t i = 0; i < at.size(); i++) axes[axis(i)->name] = at[i];
+    std::vector<Expr> index;
+    for (const Expr &e : view.index) index.push_back(substitute(e, axes));
+    return index;
+}
+
+// The load with what is bound to its tensor in place of that.
+static Expr load_through(const View &view, const Expr &e) {
+    if (view.index.empty()) return load_of(view.tensor, e);
+    const size_t rank = e->args.size() - (e->guarded ? 2 : 0);
+    const std::vector<Expr> index = index_in(view, {e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank)});
+    return e->guarded ? load_or(view.tensor, e.type(), index, e->args[rank], e->args[rank + 1]) : load(view.tensor, e.type(), index);
+}
+
+// A view of what is itself a view; its index has the caller's names already. `argument` is what it is bound to.
+static View view_through(const View &outer, const View &inner, const Tensor &argument) {
+    if (outer.index.empty()) return {outer.tensor, inner.index};
+    std::vector<Expr> at = inner.index;
+    if (at.empty())
+        for (size_t i = 0; i < argument.dims.size(); i++) at.push_back(axis(i));
+    return {outer.tensor, index_in(outer, at)};
+}
+
 Algorithm renamed(const Call &call, const KeepsCall &keeps) {
     auto scoped = [&](const std::string &n) { return call.scope.empty() ? n : call.scope + "." + n; };
     Algorithm callee = inline_calls(*call.callee, [&](const std::string &scope) { return keeps(scoped(scope)); });
-    std::map<std::string, std::string> dim_names, tensor_names = call.tensors;
+    std::map<std::string, std::string> dim_names, tensor_names;
+    for (const auto &[name, view] : call.tensors) tensor_names[name] = view.tensor;
     for (const Dim &d : callee.dims) {
         auto it = call.dims.find(d.name);
         dim_names[d.name] = it != call.dims.end() ? it->second : scoped(d.name);
@@ -39,7 +73,8 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
             if (e.kind() == ExprKind::extent) return extent(dim_names.at(e->name));
             if (e.kind() == ExprKind::parameter) return call.parameters.at(e->name);
             if (e.kind() != ExprKind::load) return {};
-            return load_of(tensor_names.at(e->name), e);
+            const auto bound = call.tensors.find(e->name);
+            return bound == call.tensors.end() ? load_of(tensor_names.at(e->name), e) : load_through(bound->second, e);
         });
     };
     auto rename_monoid = [&](Monoid &m) {
@@ -62,7 +97,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         std::visit(Overloaded{
                        [&](Map &b) {
                            for (Value &v : b.values)
-                               if (v.to) v.to->state = tensor_names.at(v.to->state);
+                               if (v.to) v.to = Write{tensor_names.at(v.to->state), index_in(call.tensors.at(v.to->state), v.to->index)};
                        },
                        [&](Reduce &b) { rename_dims(b.dims), rename_monoid(b.monoid); },
                        [&](Scan &b) { b.dim = dim_names.at(b.dim), rename_monoid(b.monoid); },
@@ -75,7 +110,12 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
             if (const std::string own = name_of_result(inner, output); tensor_names.at(own) != scoped(own)) inner.results[output] = own;
         inner.scope = scoped(inner.scope);
         for (auto &[name, dim] : inner.dims) dim = dim_names.at(dim);
-        for (auto &[name, tensor] : inner.tensors) tensor = tensor_names.at(tensor);
+        for (auto &[name, view] : inner.tensors) {
+            const auto bound = call.tensors.find(view.tensor);
+            if (bound == call.tensors.end()) view.tensor = tensor_names.at(view.tensor);
+            else view = view_through(bound->second, view, *inner.callee->find_tensor(name));
+        }
+        if (inner.repeat) inner.repeat->dim = dim_names.at(inner.repeat->dim);
         for (auto &[output, result] : inner.results) result = tensor_names.at(result);
     }
     for (std::string &name : callee.outputs) name = tensor_names.at(name);
@@ -84,14 +124,38 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
 
 static const KeepsCall keeps_none = [](const std::string &) { return false; };
 
+static std::vector<Tensor> results_of(const Step &step) {
+    return std::visit([](const auto &s) { return results_of(s); }, step);
+}
+
 std::vector<Tensor> results_of(const Call &call) {
-    Algorithm callee = renamed(call, keeps_none);
     std::vector<Tensor> results;
-    for (const std::string &output : callee.outputs)
-        for (const Stage &stage : callee.stages())
-            for (const Tensor &t : results_of(stage))
-                if (t.name == output) results.push_back(t);
+    for (const std::string &output : call.callee->outputs)
+        for (const Step &step : call.callee->steps)
+            for (Tensor &t : results_of(step)) {
+                if (t.name != output) continue;
+                for (std::string &d : t.dims) {
+                    auto bound = call.dims.find(d);
+                    d = bound != call.dims.end() ? bound->second : call.scope.empty() ? d : call.scope + "." + d;
+                }
+                if (call.repeat && call.repeat->stacked.count(output)) t.dims.insert(t.dims.begin(), call.repeat->dim);
+                t.name = name_of_result(call, output);
+                results.push_back(std::move(t));
+            }
     return results;
+}
+
+static void add_repeats(const Algorithm &algorithm, const std::string &prefix, std::set<std::string> &scopes) {
+    for (const Call &call : algorithm.calls()) {
+        if (call.repeat) scopes.insert(prefix + call.scope);
+        add_repeats(*call.callee, prefix + call.scope + ".", scopes);
+    }
+}
+
+KeepsCall keeps_repeats(const Algorithm &algorithm) {
+    std::set<std::string> scopes;
+    add_repeats(algorithm, "", scopes);
+    return [scopes](const std::string &scope) { return scopes.count(scope) > 0; };
 }
 
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none); }
@@ -108,7 +172,7 @@ Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
         Algorithm callee = renamed(call, keeps);
         take(callee);
         std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls
-        for (auto &[name, tensor] : call.tensors) bound.insert(tensor);
+        for (auto &[name, view] : call.tensors) bound.insert(view.tensor);
         for (const Tensor &t : callee.tensors)
             if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
         std::move(callee.steps.begin(), callee.steps.end(), std::back_inserter(result.steps));

@@ -100,7 +100,7 @@ private:
         std::vector<std::string> states;
         for (const Tensor &t : item.call->callee->tensors)
             if (auto it = item.call->tensors.find(t.name); t.role == Role::state && it != item.call->tensors.end())
-                states.push_back(it->second);
+                states.push_back(it->second.tensor);
         return states;
     }
 
@@ -236,6 +236,7 @@ private:
                 for (const Part &p : monoid_of(*item.stage).parts) dims.insert(dims.end(), p.dims.begin(), p.dims.end());
         } else {
             for (const auto &[own, callers] : item.call->dims) dims.push_back(callers);
+            if (item.call->repeat) dims.push_back(item.call->repeat->dim);
         }
         std::string text;
         for (size_t i = 0; i < dims.size(); i++) {
@@ -285,6 +286,7 @@ private:
     }
 
     std::string call_text(const Call &call, const Versions &versions);
+    std::string repeat_text(const Call &call);
 
     const Algorithm &a_;
     Known &known_;
@@ -307,6 +309,26 @@ const Semantics &semantics_of(const Algorithm &algorithm, Known &known) {
     return known[&algorithm] = {hash, canonical.dim_order()};
 }
 
+// Inputs and outputs by their numbers.
+std::string Canonical::repeat_text(const Call &call) {
+    const Repeat &r = *call.repeat;
+    auto input = [&](const std::string &name) {
+        const Tensor *t = call.callee->find_tensor(name);
+        return t ? number(t - call.callee->tensors.data()) : "unknown" + quoted(name);
+    };
+    auto output = [&](const std::string &name) {
+        const std::vector<std::string> &all = call.callee->outputs;
+        auto it = std::find(all.begin(), all.end(), name);
+        return it == all.end() ? "unknown" + quoted(name) : number(it - all.begin());
+    };
+    std::vector<std::string> carried, stacked;
+    for (const auto &[from, to] : r.carried) carried.push_back(input(from) + "=" + output(to));
+    for (const std::string &name : r.stacked) stacked.push_back(output(name));
+    std::sort(carried.begin(), carried.end()), std::sort(stacked.begin(), stacked.end());
+    return " repeat " + dim(r.dim) + " carried" + quoted(carried) + " stacked" + quoted(stacked) +
+           (r.until.empty() ? "" : " until " + output(r.until));
+}
+
 std::string Canonical::call_text(const Call &call, const Versions &versions) {
     const Algorithm &callee = *call.callee;
     const Semantics &semantics = semantics_of(callee, known_);
@@ -316,16 +338,19 @@ std::string Canonical::call_text(const Call &call, const Versions &versions) {
         text += (it == call.dims.end() ? "-" : dim(it->second)) + " ";
     }
     text += "]";
+    Seen seen;
     for (Role role : {Role::input, Role::state})
         for (const Tensor &t : callee.tensors) {
             auto it = call.tensors.find(t.name);
-            if (t.role == role) text += " " + (it == call.tensors.end() ? "-" : tensor(it->second, versions));
+            if (t.role != role) continue;
+            text += " " + (it == call.tensors.end() ? "-" : tensor(it->second.tensor, versions));
+            if (it != call.tensors.end() && !it->second.index.empty()) text += " at" + exprs(it->second.index, versions, seen);
         }
-    Seen seen;
     for (const Parameter &p : callee.parameters) {
         auto it = call.parameters.find(p.name);
         text += " " + (it == call.parameters.end() ? "-" : expr(it->second, versions, seen));
     }
+    if (call.repeat) text += repeat_text(call);
     return text;
 }
 

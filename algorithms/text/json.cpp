@@ -129,9 +129,22 @@ private:
     json call(const Call &c) {
         json parameters = json::object();
         for (auto &[name, value] : c.parameters) parameters[name] = to_json(value);
+        json tensors = json::object();
+        for (auto &[name, view] : c.tensors) {
+            if (view.index.empty()) tensors[name] = view.tensor;
+            else tensors[name] = {{"tensor", view.tensor}, {"index", list(view.index)}};
+        }
         json written = {
-            {"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", c.tensors}, {"parameters", parameters}};
+            {"scope", c.scope}, {"callee", place(c.callee.get())}, {"dims", c.dims}, {"tensors", tensors}, {"parameters", parameters}};
         if (!c.results.empty()) written["results"] = c.results;
+        if (c.repeat) written["repeat"] = repeat(*c.repeat);
+        return written;
+    }
+    static json repeat(const Repeat &r) {
+        json written = {{"dim", r.dim}};
+        if (!r.carried.empty()) written["carried"] = r.carried;
+        if (!r.stacked.empty()) written["stacked"] = r.stacked;
+        if (!r.until.empty()) written["until"] = r.until;
         return written;
     }
     size_t place(const Algorithm *callee) {
@@ -307,18 +320,37 @@ static Numerics read_numerics(const JsonReader &r) {
 
 using Callees = std::vector<std::shared_ptr<const Algorithm>>;
 
+static View read_view(const JsonReader &r) {
+    if (r.is_text()) return {r.text()};
+    r.only({"tensor", "index"});
+    return {r.at("tensor").text(), exprs(r.at("index"))};
+}
+
+static Repeat read_repeat(const JsonReader &r) {
+    r.only({"dim", "carried", "stacked", "until"});
+    Repeat repeat;
+    repeat.dim = r.at("dim").text();
+    if (auto carried = r.find("carried"))
+        for (auto &[input, output] : carried->fields()) repeat.carried[input] = output.text();
+    if (auto stacked = r.find("stacked"))
+        for (const JsonReader &output : stacked->items()) repeat.stacked.insert(output.text());
+    if (auto until = r.find("until")) repeat.until = until->text();
+    return repeat;
+}
+
 static Call read_call(const JsonReader &r, const Callees &callees) {
-    r.only({"scope", "callee", "dims", "tensors", "parameters", "results"});
+    r.only({"scope", "callee", "dims", "tensors", "parameters", "results", "repeat"});
     Call call;
     call.scope = r.at("scope").text();
     JsonReader place = r.at("callee");
     if (callees.empty()) place.fail("json.value", "\"callees\" lists no algorithm before this one; a callee stands before its callers.");
     call.callee = callees[static_cast<size_t>(place.integer(0, static_cast<int64_t>(callees.size()) - 1))];
     for (auto &[name, value] : r.at("dims").fields()) call.dims[name] = value.text();
-    for (auto &[name, value] : r.at("tensors").fields()) call.tensors[name] = value.text();
+    for (auto &[name, value] : r.at("tensors").fields()) call.tensors[name] = read_view(value);
     for (auto &[name, value] : r.at("parameters").fields()) call.parameters[name] = expr_from_json(value);
     if (auto results = r.find("results"))
         for (auto &[output, value] : results->fields()) call.results[output] = value.text();
+    if (auto repeat = r.find("repeat")) call.repeat = read_repeat(*repeat);
     return call;
 }
 

@@ -117,15 +117,26 @@ public:
         if (std::find(callees_.begin(), callees_.end(), call.callee) == callees_.end()) callees_.push_back(call.callee);
         std::vector<Expr> values;
         for (auto &[name, value] : call.parameters) values.push_back(value);
+        for (auto &[name, view] : call.tensors) values.insert(values.end(), view.index.begin(), view.index.end());
         SharedText line(values);
         std::vector<std::string> arguments;
         for (auto &[name, value] : call.dims) arguments.push_back(name + " = " + value);
-        for (auto &[name, value] : call.tensors) arguments.push_back(name + " = " + value);
+        for (auto &[name, view] : call.tensors)
+            arguments.push_back(name + " = " + view.tensor + (view.index.empty() ? "" : "[" + line(view.index) + "]"));
         for (auto &[name, value] : call.parameters) arguments.push_back("$" + name + " = " + line(value));
         std::vector<std::string> results;
         for (auto &[output, result] : call.results) results.push_back(output + " as " + result);
         return line.finish("  ", "call " + call.scope + " = " + call.callee->name + "(" + list(arguments) + ")" +
-                                     (results.empty() ? "" : " with " + list(results)));
+                                     (results.empty() ? "" : " with " + list(results)) + (call.repeat ? repeat_text(*call.repeat) : ""));
+    }
+
+    static std::string repeat_text(const Repeat &repeat) {
+        std::string text = " for each " + repeat.dim;
+        std::vector<std::string> carried;
+        for (auto &[input, output] : repeat.carried) carried.push_back(input + " = " + output);
+        if (!carried.empty()) text += ", carrying " + join(carried);
+        if (!repeat.stacked.empty()) text += ", stacking " + join({repeat.stacked.begin(), repeat.stacked.end()});
+        return text + (repeat.until.empty() ? "" : ", until " + repeat.until);
     }
 
     std::string text(const Algorithm &a) {

@@ -60,7 +60,6 @@ private:
     void check_inner_names(const Algorithm &flat) const;
     void check_tensor(const Tensor &tensor);
     void check_callees() const;
-    void add_results(const Call &call);
     void check_steps();
     void check_outputs() const;
     void check_effects(const Algorithm &flat) const;
@@ -152,18 +151,6 @@ void Verifier::check_callees() const {
     }
 }
 
-// The callee's outputs, in the caller's names.
-void Verifier::add_results(const Call &c) {
-    Algorithm callee = inline_calls(*c.callee);
-    for (const Stage &s : callee.stages())
-        for (Tensor t : results_of(s)) {
-            if (!std::count(callee.outputs.begin(), callee.outputs.end(), t.name)) continue;
-            t.name = name_of_result(c, t.name);
-            for (std::string &d : t.dims) d = c.dims.count(d) ? c.dims.at(d) : c.scope + "." + d;
-            scope_.tensors[t.name] = t;
-        }
-}
-
 void Verifier::check_steps() {
     scope_.made.clear();
     for (const Tensor &t : a_.tensors) scope_.made.insert(t.name);
@@ -218,7 +205,8 @@ void Verifier::verify() {
     for (const Tensor &t : a_.tensors) scope_.tensors[t.name] = t;
     for (const Stage &s : a_.stages())
         for (const Tensor &t : results_of(s)) scope_.tensors[t.name] = t;
-    for (const Call &c : a_.calls()) add_results(c);
+    for (const Call &c : a_.calls())
+        for (const Tensor &t : results_of(c)) scope_.tensors[t.name] = t;
     for (const auto &[name, t] : scope_.tensors) scope_.made.insert(name);
     verify_sizes(scope_);
     check_steps();

@@ -1,6 +1,7 @@
 // One call: everything that the callee wants is bound to something that satisfies it.
 #include <algorithm>
 
+#include "algorithms/index/affine.h"
 #include "algorithms/index/prove.h"
 #include "algorithms/verify/verify_scope.h"
 #include "support/text/error.h"
@@ -18,12 +19,20 @@ private:
     void check_dim(const Dim &dim) const;
     void check_tensor(const Tensor &tensor) const;
     void check_known() const;
+    void check_written_once() const;
+    std::vector<std::string> rounds() const;
+    std::string dim_of(const std::string &callees) const;
+    void check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const;
+    void check_repeat() const;
+    void check_carried(const Tensor *input, const std::string &name, const std::string &output) const;
+    const Tensor *find_output(const std::string &name) const;
     [[noreturn]] void fail(const std::string &message) const { scope_.fail("call", subject_, message); }
 
     const VerifyScope &scope_;
     const Call &call_;
     const std::string &subject_;
     const Algorithm &callee_;
+    std::vector<Tensor> results_ = results_of(call_);  // in the order of the callee's outputs
 };
 
 void CallChecker::check() const {
@@ -31,7 +40,96 @@ void CallChecker::check() const {
     for (const Dim &d : callee_.dims) check_dim(d);
     for (const Tensor &t : callee_.tensors)
         if (t.role != Role::constant) check_tensor(t);
-    for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), {});
+    check_written_once();
+    if (call_.repeat) check_repeat();
+    for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), rounds());
+}
+
+// The dims whose index may stand in views and parameters.
+std::vector<std::string> CallChecker::rounds() const {
+    return call_.repeat ? std::vector<std::string>{call_.repeat->dim} : std::vector<std::string>{};
+}
+
+std::string CallChecker::dim_of(const std::string &callees) const {
+    auto bound = call_.dims.find(callees);
+    return bound != call_.dims.end() ? bound->second : subject_ + "." + callees;
+}
+
+// The callee takes its tensors for different ones.
+void CallChecker::check_written_once() const {
+    for (const Tensor &state : callee_.tensors) {
+        if (state.role != Role::state) continue;
+        const View &written = call_.tensors.at(state.name);
+        for (const auto &[other, view] : call_.tensors)
+            if (other != state.name && view.tensor == written.tensor && !(view == written))
+                fail("'" + state.name + "' of " + callee_.name + ", a state, and '" + other + "' are bound to '" + view.tensor +
+                     "' in different ways; expected one way, or other tensors, since what is written by one would be read by the other.");
+    }
+}
+
+const Tensor *CallChecker::find_output(const std::string &name) const {
+    for (size_t i = 0; i < callee_.outputs.size() && i < results_.size(); i++)
+        if (callee_.outputs[i] == name) return &results_[i];
+    return nullptr;
+}
+
+void CallChecker::check_carried(const Tensor *input, const std::string &name, const std::string &output) const {
+    std::vector<std::string> inputs;
+    for (const Tensor &t : callee_.tensors)
+        if (t.role == Role::input) inputs.push_back(t.name);
+    if (!input || input->role != Role::input)
+        fail("it carries '" + name + "', which is no input of " + callee_.name + "; the inputs are " + join(inputs) + "." +
+             did_you_mean(name, inputs));
+    for (const Expr &e : call_.tensors.at(name).index)
+        walk(e, [&](const Expr &n) {
+            if (n.kind() == ExprKind::variable && n->name == call_.repeat->dim)
+                fail("it carries '" + name + "', and what the first round takes for it is told by the round '" + n->name +
+                     "'; expected an index without it.");
+        });
+    const Tensor &result = *find_output(output);
+    std::vector<std::string> given = result.dims, wanted;
+    if (call_.repeat->stacked.count(output)) given.erase(given.begin());
+    for (const std::string &d : input->dims) wanted.push_back(dim_of(d));
+    const Bounds facts(scope_.dims);
+    bool fits = input->dtype == result.dtype && wanted.size() == given.size();
+    for (size_t i = 0; fits && i < wanted.size(); i++) fits = wanted[i] == given[i] || prove(extent(wanted[i]) == extent(given[i]), facts);
+    if (!fits)
+        fail("it carries '" + name + "' of type " + name_of(input->dtype) + " and the dims [" + join(wanted) + "] as '" + output +
+             "', which has " + name_of(result.dtype) + " and [" + join(given) + "]; expected the same.");
+}
+
+void CallChecker::check_repeat() const {
+    const Repeat &r = *call_.repeat;
+    const Dim &rounds = scope_.dim(r.dim, subject_);
+    verify_size_is_made(scope_, subject_, rounds);
+    if (scope_.ragged(rounds)) fail("it repeats over '" + r.dim + "', which is ragged; expected a dim whose extent is one number.");
+    auto output = [&](const std::string &what, const std::string &name) {
+        if (find_output(name)) return;
+        fail(what + " '" + name + "', which is no output of " + callee_.name + "; the outputs are " + join(callee_.outputs) + "." +
+             did_you_mean(name, callee_.outputs));
+    };
+    for (const std::string &name : r.stacked) output("it stacks", name);
+    std::set<std::string> carried;
+    for (const auto &[input, from] : r.carried) {
+        output("it carries '" + input + "' from", from);
+        check_carried(callee_.find_tensor(input), input, from);
+        carried.insert(from);
+    }
+    if (!r.until.empty()) {
+        output("it ends by", r.until);
+        const Tensor &flag = *find_output(r.until);
+        if (flag.dtype != DType::boolean || !flag.dims.empty())
+            fail("it ends by '" + r.until + "' of type " + name_of(flag.dtype) + " and the dims [" +
+                 (flag.dims.empty() ? "" : join(flag.dims)) + "]; expected one bool.");
+        if (!r.stacked.empty())
+            fail(
+                "it ends by '" + r.until + "' and stacks '" + *r.stacked.begin() +
+                "', of which rounds that are not run would have nothing; expected one or the other. Write to a state in place of a stack.");
+    }
+    for (const std::string &name : callee_.outputs)
+        if (!carried.count(name) && !r.stacked.count(name) && name != r.until && !prove(Expr(1) <= extent(r.dim), Bounds(scope_.dims)))
+            fail("of no rounds its output '" + name + "' would be nothing, and '" + r.dim +
+                 "' is not known to be at least 1; constrain it, or carry or stack that output.");
 }
 
 // Every binding names something of the callee.
@@ -83,31 +181,73 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
     std::string name = "'" + wanted.name + "' of " + callee_.name;
     auto it = call_.tensors.find(wanted.name);
     if (it == call_.tensors.end()) fail(name + " is not bound; bind it to a tensor of " + scope_.algorithm.name + ".");
-    auto found = scope_.tensors.find(it->second);
+    const std::string &bound = it->second.tensor;
+    auto found = scope_.tensors.find(bound);
     if (found == scope_.tensors.end()) {
         std::vector<std::string> names;
         for (const auto &[n, t] : scope_.tensors) names.push_back(n);
-        fail(name + " is bound to '" + it->second + "', which does not exist; there are " + join(names) + "." +
-             did_you_mean(it->second, names));
+        fail(name + " is bound to '" + bound + "', which does not exist; there are " + join(names) + "." + did_you_mean(bound, names));
     }
-    if (!scope_.made.count(it->second))
-        fail(name + " is bound to '" + it->second + "', which is computed later; a call takes only earlier results.");
+    if (!scope_.made.count(bound)) fail(name + " is bound to '" + bound + "', which is computed later; a call takes only earlier results.");
     const Tensor &given = found->second;
     std::string pair = name + " is bound to '" + given.name + "', ";
     const Tensor *own = scope_.algorithm.find_tensor(given.name);
     if (wanted.role == Role::state && (!own || own->role != Role::state)) fail(pair + "which is no state; bind it to one.");
     if (given.dtype != wanted.dtype)
         fail(pair + "which holds " + name_of(given.dtype) + " where " + name_of(wanted.dtype) + " is wanted; cast it in a stage before.");
+    if (!it->second.index.empty()) return check_view(wanted, it->second, given, pair);
     if (given.dims.size() != wanted.dims.size())
         fail(pair + "which has the dims " + join(given.dims) + " where " + join(wanted.dims) + " are wanted.");
     Bounds facts(scope_.dims);
     for (size_t i = 0; i < wanted.dims.size(); i++) {
-        auto dim = call_.dims.find(wanted.dims[i]);
-        std::string expected = dim != call_.dims.end() ? dim->second : subject_ + "." + wanted.dims[i];
+        const std::string expected = dim_of(wanted.dims[i]);
         if (given.dims[i] != expected && !prove(extent(given.dims[i]) == extent(expected), facts))
             fail(pair + "whose axis " + std::to_string(i) + " is '" + given.dims[i] + "' where '" + expected + "' is wanted, for '" +
                  wanted.dims[i] + "'; bind that to '" + given.dims[i] + "'.");
     }
+}
+
+void CallChecker::check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const {
+    if (view.index.size() != given.dims.size())
+        fail(pair + "which has " + std::to_string(given.dims.size()) + " axes, at " + std::to_string(view.index.size()) +
+             " indices; expected one for each of " + join(given.dims) + ".");
+    Bounds facts(scope_.dims);
+    auto loop = [&](const std::string &variable, const std::string &dim) {
+        facts.set(variable, Expr(0), extent(dim) - 1);
+        facts.assume(Expr(1) <= extent(dim));
+    };
+    for (const std::string &d : rounds()) loop(d, d);
+    for (size_t i = 0; i < wanted.dims.size(); i++) loop(axis(i)->name, dim_of(wanted.dims[i]));
+    std::vector<bool> moves(wanted.dims.size(), false);
+    for (size_t i = 0; i < view.index.size(); i++) {
+        const Expr &e = view.index[i];
+        const std::string index = "index " + std::to_string(i) + ", " + (e.defined() ? brief(e) : "nothing") + ", ";
+        if (!e.defined() || e.type() != DType::index) fail(pair + "where " + index + "is no position.");
+        const auto parts = affine(e, wanted.dims.size());
+        if (!parts)
+            fail(pair + "where " + index + "is not affine in its " + std::to_string(wanted.dims.size()) +
+                 " axes; make a stage of it, and bind that.");
+        verify_expression(scope_, subject_, parts->first, rounds());
+        for (const Expr &step : parts->steps) verify_expression(scope_, subject_, step, rounds());
+        if (!prove(Expr(0) <= e, facts)) fail(pair + "where " + index + "is not known to be at least 0.");
+        if (!prove(e < extent(given.dims[i]), facts))
+            fail(pair + "where " + index + "is not known to be below the extent of '" + given.dims[i] + "'.");
+        if (wanted.role != Role::state) continue;
+        // Every element is another one: each axis moves one of the tensor's, by more than those after it reach.
+        Expr inner = Expr(0);
+        for (size_t a = wanted.dims.size(); a-- > 0;) {
+            const Expr &step = parts->steps[a];
+            if (step.is_constant(0)) continue;
+            if (moves[a] || !prove(inner < step, facts))
+                fail(pair + "a state, where " + index + "is not known to be another element for each point; expected a box of it.");
+            moves[a] = true;
+            inner = inner + step * (extent(dim_of(wanted.dims[a])) - 1);
+        }
+    }
+    if (wanted.role != Role::state) return;
+    for (size_t a = 0; a < wanted.dims.size(); a++)
+        if (!moves[a] && !prove(extent(dim_of(wanted.dims[a])) <= Expr(1), facts))
+            fail(pair + "a state, whose axis " + std::to_string(a) + " moves nothing; expected a box of it.");
 }
 
 }  // namespace

@@ -450,9 +450,10 @@ private:
     void visit(const Invoke &n) {
         auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == n.program; });
         if (found == programs.end() || found->name == program.name) fail("there is no program " + n.program + " to invoke");
-        if (!loops.empty()) fail(n.program + " is invoked inside the loops of another program");
-        if (n.buffers.size() != found->arguments.size())
-            fail(n.program + " is invoked with " + std::to_string(n.buffers.size()) + " buffers and has " +
+        for (LoopKind kind : loops)
+            if (kind != LoopKind::serial && kind != LoopKind::parallel) fail(n.program + " is invoked inside a " + name_of(kind) + " loop");
+        if (n.arguments.size() != found->arguments.size())
+            fail(n.program + " is invoked with " + std::to_string(n.arguments.size()) + " buffers and has " +
                  std::to_string(found->arguments.size()) + " arguments");
         for (const Parameter &q : found->parameters) {
             auto value = n.parameters.find(q.name);
@@ -462,9 +463,9 @@ private:
         for (auto &[name, e] : n.extents) check(e);
         for (auto &[name, e] : n.parameters) check(e);
         check_extents(n, *found);
-        for (size_t i = 0; i < n.buffers.size(); i++) pass(n, *found, i);
-        for (size_t i = 0; i < n.buffers.size(); i++)
-            if (found->arguments[i].written) stored.insert(n.buffers[i]);
+        for (size_t i = 0; i < n.arguments.size(); i++) pass(n, *found, i);
+        for (size_t i = 0; i < n.arguments.size(); i++)
+            if (found->arguments[i].written) stored.insert(n.arguments[i].buffer);
     }
 
     // What the invoked program takes for granted about its dims.
@@ -488,23 +489,87 @@ private:
         }
     }
 
-    // Argument `i` of the invoked program.
-    void pass(const Invoke &n, const TileProgram &callee, size_t i) const {
+    // The extent of a dim of the invoked program, over what it is given.
+    static Expr extent_of(const std::string &dim, const Invoke &n, const TileProgram &callee) {
+        if (auto given = n.extents.find(dim); given != n.extents.end()) return given->second;
+        auto d = std::find_if(callee.dims.begin(), callee.dims.end(), [&](const Dim &known) { return known.name == dim; });
+        if (d == callee.dims.end()) throw InternalError(callee.name + " has no dim " + dim);
+        if (d->kind == DimKind::fixed) return Expr(d->value);
+        return replace_extents(d->size, [&](const Expr &e) { return extent_of(e->name, n, callee); });
+    }
+
+    // How many elements each axis of an argument has.
+    static std::vector<Expr> extents_of(const Argument &a, const Invoke &n, const TileProgram &callee) {
+        std::vector<Expr> extents;
+        for (const std::string &d : a.tensor.dims) extents.push_back(extent_of(d, n, callee));
+        return extents;
+    }
+
+    // Argument `i` of the invoked program: an access of each of its elements.
+    void pass(const Invoke &n, const TileProgram &callee, size_t i) {
         const Argument &a = callee.arguments[i];
-        const Buffer &b = find(n.buffers[i]);
-        std::string what = b.name + ", as " + a.tensor.name + " of " + n.program + ",";
+        const BufferView &view = n.arguments[i];
+        const Buffer &b = find(view.buffer);
+        const std::string what = b.name + ", as " + a.tensor.name + " of " + n.program + ",";
+        const std::vector<Expr> extents = extents_of(a, n, callee);
         if (b.space != Space::workspace && !is_given(b)) fail(what + " is in " + name_of(b.space));
-        if (b.dtype != a.tensor.dtype || b.extents.size() != a.tensor.dims.size()) fail(what + " has another type or rank");
+        const bool fits = view.is_whole() ? b.extents.size() == extents.size()
+                                          : view.first.size() == b.extents.size() && view.axes.size() == extents.size();
+        if (b.dtype != a.tensor.dtype || !fits) fail(what + " has another type or rank");
         if (a.read && !stored.count(b.name)) fail(what + " is read before anything is stored to it");
         if (a.written && is_given(b) && !writable.count(b.name)) fail(what + " is an input and is stored to");
-        for (size_t j = 0; j < n.buffers.size(); j++)
-            if (j != i && a.written && n.buffers[j] == b.name) fail(what + " is stored to and passed twice");
-        for (size_t axis = 0; axis < b.extents.size(); axis++) {
-            const Expr &e = n.extents.at(a.tensor.dims[axis]);
-            if (!prove(e <= b.extents[axis], facts))
-                fail(what + " has " + brief(b.extents[axis]) + " elements along axis " + std::to_string(axis) + ", where " + brief(e) +
-                     " are wanted");
+        for (size_t j = 0; j < n.arguments.size(); j++)
+            if (j != i && a.written && n.arguments[j].buffer == b.name && !apart(n, callee, i, j))
+                fail(what + " is stored to and passed twice");
+        for (const BufferView::Axis &moved : view.axes)
+            if (moved.of >= b.extents.size()) fail(what + " moves an axis that it does not have");
+        for (const Expr &e : view.first) check(e);
+        for (const BufferView::Axis &moved : view.axes) check(moved.step);
+        within_box(a.tensor.name, extents, 0, [&] {
+            const std::vector<Expr> index = element_of(view, a.tensor.name, extents.size());
+            check_index(b.name, index, facts, scope);
+            accesses.push_back({b.name, index, a.written, scope});
+        });
+    }
+
+    static std::string index_of(const std::string &argument, size_t axis) { return "%" + std::to_string(axis) + " of " + argument; }
+
+    static std::vector<Expr> element_of(const BufferView &view, const std::string &argument, size_t rank) {
+        std::vector<Expr> index = view.first;
+        for (size_t a = 0; a < rank; a++) {
+            const Expr at = variable(index_of(argument, a));
+            if (view.is_whole()) index.push_back(at);
+            else index[view.axes[a].of] = index[view.axes[a].of] + view.axes[a].step * at;
         }
+        return index;
+    }
+
+    void within_box(const std::string &argument, const std::vector<Expr> &extents, size_t from, const std::function<void()> &inside) {
+        if (from == extents.size()) return inside();
+        within({nullptr, index_of(argument, from), Expr(0), extents[from] - 1, extents[from], {}},
+               [&] { within_box(argument, extents, from + 1, inside); });
+    }
+
+    // Whether two views of one buffer have no element in common: along some axis all of the one lies before all of the other, or they are
+    // points that differ.
+    bool apart(const Invoke &n, const TileProgram &callee, size_t i, size_t j) const {
+        auto range = [&](size_t argument, size_t axis) {
+            const BufferView &view = n.arguments[argument];
+            const std::vector<Expr> extents = extents_of(callee.arguments[argument], n, callee);
+            if (view.is_whole()) return std::pair(Expr(0), extents[axis] - 1);
+            Expr last = view.first[axis];
+            for (size_t a = 0; a < view.axes.size(); a++)
+                if (view.axes[a].of == axis) last = last + view.axes[a].step * (extents[a] - 1);
+            return std::pair(view.first[axis], last);
+        };
+        const size_t rank = find(n.arguments[i].buffer).extents.size();
+        for (size_t axis = 0; axis < rank; axis++) {
+            const auto [first, last] = range(i, axis);
+            const auto [other_first, other_last] = range(j, axis);
+            if (prove(last < other_first, facts) || prove(other_last < first, facts)) return true;
+            if (equal(first, last) && equal(other_first, other_last) && prove(first != other_first, facts)) return true;
+        }
+        return false;
     }
 };
 

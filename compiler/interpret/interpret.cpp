@@ -353,29 +353,77 @@ private:
         };
     }
 
-    // Calls `visit` with the position of each element that the extents span, in a tensor that may be larger, row-major in both.
-    static void each_element(const std::vector<int64_t> &extents, const std::vector<int64_t> &larger,
-                             const std::function<void(size_t)> &visit) {
+    // A box of a tensor, and where its elements lie among all of the tensor's, row-major.
+    struct Box {
+        TensorView view;
+        int64_t first = 0;
+        std::vector<int64_t> steps;
+    };
+
+    // Calls `visit` with the position of each element, row-major in the box.
+    static void each_element(const Box &box, const std::function<void(size_t)> &visit) {
         std::function<void(size_t, int64_t)> over = [&](size_t axis, int64_t position) {
-            if (axis == extents.size()) return visit(static_cast<size_t>(position));
-            for (int64_t i = 0; i < extents[axis]; i++) over(axis + 1, position * larger[axis] + i);
+            if (axis == box.steps.size()) return visit(static_cast<size_t>(position));
+            for (int64_t i = 0; i < box.view.extents[axis]; i++) over(axis + 1, position + i * box.steps[axis]);
         };
-        over(0, 0);
+        over(0, box.first);
+    }
+
+    // What an Invoke passes for an argument: registers of where it begins and of its steps.
+    struct Passed {
+        size_t tensor;
+        bool is_whole;
+        std::vector<int> first;
+        std::vector<size_t> of;
+        std::vector<int> steps;
+    };
+
+    Box box_of(const Passed &passed, const std::vector<int64_t> &extents, const std::string &what) {
+        const TensorView &whole = tensors[passed.tensor];
+        const std::vector<int64_t> all = row_major_strides(whole.extents);
+        Box box{whole, 0, {}};
+        std::vector<int64_t> last(whole.extents.size(), 0), at(whole.extents.size(), 0);
+        for (size_t i = 0; i < passed.first.size(); i++) last[i] = at[i] = integer(passed.first[i]);
+        box.view.extents = extents, box.view.strides.resize(extents.size());
+        bool is_empty = false;
+        for (size_t a = 0; a < extents.size(); a++) {
+            const size_t of = passed.is_whole ? a : passed.of[a];
+            const int64_t step = passed.is_whole ? 1 : integer(passed.steps[a]);
+            box.view.strides[a] = step * whole.strides[of];
+            box.steps.push_back(step * all[of]);
+            last[of] += step * (extents[a] - 1);
+            is_empty |= extents[a] == 0;
+        }
+        for (size_t i = 0; i < at.size() && !is_empty; i++)
+            require(0 <= at[i] && last[i] < whole.extents[i], what + " lies inside of " + whole.name);
+        if (!is_empty) box.view.data = whole.address(at.data());
+        for (size_t i = 0; i < at.size(); i++) box.first += at[i] * all[i];
+        return box;
     }
 
     Action compile(const Invoke &invoke) {
         auto found = std::find_if(programs.begin(), programs.end(), [&](const TileProgram &p) { return p.name == invoke.program; });
         require(found != programs.end(), program.name + " invokes " + invoke.program + ", which is there");
         const TileProgram &callee = *found;
-        require(invoke.buffers.size() == callee.arguments.size(), invoke.program + " is invoked with a buffer for each argument");
+        require(invoke.arguments.size() == callee.arguments.size(), invoke.program + " is invoked with a buffer for each argument");
         std::vector<Expr> values;
         std::vector<std::string> dims;
         for (auto &[name, e] : invoke.extents) dims.push_back(name), values.push_back(e);
         for (const Parameter &p : callee.parameters) values.push_back(invoke.parameters.at(p.name));
+        const size_t bound = values.size();
+        for (const BufferView &view : invoke.arguments) {
+            values.insert(values.end(), view.first.begin(), view.first.end());
+            for (const BufferView::Axis &moved : view.axes) values.push_back(moved.step);
+        }
         auto all = prepare(values);
-        std::vector<size_t> buffers;
-        for (const std::string &b : invoke.buffers) buffers.push_back(static_cast<size_t>(position_of(b)));
-        return [this, &callee, all, dims, buffers] {
+        size_t next_value = bound;
+        std::vector<Passed> passed;
+        for (const BufferView &view : invoke.arguments) {
+            Passed &p = passed.emplace_back(Passed{static_cast<size_t>(position_of(view.buffer)), view.is_whole(), {}, {}, {}});
+            for (size_t i = 0; i < view.first.size(); i++) p.first.push_back(all->tape.result(next_value++));
+            for (const BufferView::Axis &moved : view.axes) p.of.push_back(moved.of), p.steps.push_back(all->tape.result(next_value++));
+        }
+        return [this, &callee, all, dims, passed] {
             evaluate(*all);
             Extents extents;
             for (size_t i = 0; i < dims.size(); i++) extents[dims[i]] = integer(all->tape.result(i));
@@ -385,24 +433,27 @@ private:
                 parameters[callee.parameters[i].name] = to_scalar(type, frame[static_cast<size_t>(all->tape.result(dims.size() + i))]);
             }
             std::map<std::string, TensorView> views;
+            std::vector<Box> boxes;
             Shadows shadows;
-            for (size_t i = 0; i < buffers.size(); i++) {
+            for (size_t i = 0; i < passed.size(); i++) {
                 const Tensor &tensor = callee.arguments[i].tensor;
-                TensorView view = tensors[buffers[i]];
-                for (size_t axis = 0; axis < tensor.dims.size(); axis++) {
-                    require(extents.at(tensor.dims[axis]) <= view.extents[axis], invoke_text(callee, tensor) + " has room for its extents");
-                    view.extents[axis] = extents.at(tensor.dims[axis]);
+                std::vector<int64_t> sizes;
+                if (callee.arguments[i].packed) {
+                    const std::vector<int64_t> &whole = tensors[passed[i].tensor].extents;
+                    for (size_t a = 0; a < tensor.dims.size(); a++) sizes.push_back(whole[passed[i].is_whole ? a : passed[i].of[a]]);
+                } else {
+                    for (const std::string &d : tensor.dims) sizes.push_back(extents.at(d));
                 }
-                if (watched[buffers[i]] && callee.arguments[i].read)
-                    each_element(view.extents, tensors[buffers[i]].extents,
-                                 [&](size_t at) { shadows[tensor.name].push_back(written[buffers[i]][at]); });
-                views[tensor.name] = view;
+                boxes.push_back(box_of(passed[i], sizes, invoke_text(callee, tensor)));
+                const Shadow &shadow = written[passed[i].tensor];
+                if (watched[passed[i].tensor] && callee.arguments[i].read)
+                    each_element(boxes[i], [&](size_t at) { shadows[tensor.name].push_back(shadow[at]); });
+                views[tensor.name] = boxes[i].view;
             }
             Interpreter(callee, views, extents, parameters, options, programs, shadows).run();
-            for (size_t i = 0; i < buffers.size(); i++)
-                if (watched[buffers[i]] && callee.arguments[i].written)
-                    each_element(views.at(callee.arguments[i].tensor.name).extents, tensors[buffers[i]].extents,
-                                 [&](size_t at) { written[buffers[i]][at] = defined; });
+            for (size_t i = 0; i < passed.size(); i++)
+                if (watched[passed[i].tensor] && callee.arguments[i].written)
+                    each_element(boxes[i], [&](size_t at) { written[passed[i].tensor][at] = defined; });
         };
     }
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "algorithms/expr/function.h"
-#include "compiler/lower/context/extents.h"
-#include "compiler/tile/arguments.h"
+#include "compiler/lower/rounds.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -52,35 +50,10 @@ static std::string add_program(TileProgram &program, TileProgram callee) {
     return callee.name;
 }
 
-// Runs `program`, which was made of `callee`, on what the caller binds.
-static Invoke invoke(const Callee &callee, const std::string &name, const TileProgram &program, const Lowering &lowering,
-                     const Scope &scope) {
-    Invoke node{name, {}, {}, callee.parameters};
-    for (auto &[parameter, value] : node.parameters) value = expand_functions(value);
-    auto refuse = [&](const std::string &what) {
-        throw UserError("schedule.call", callee.scope + ": the call is emitted once, and " + what + ", or inline the call.");
-    };
-    for (const Argument &a : program.arguments) {
-        const std::string &tensor = callee.tensors.at(a.tensor.name);
-        const Stored *where = scope.find(tensor);
-        if (!where || where->depth > 0) refuse("takes '" + tensor + "', which is not stored in full before it; place it at root");
-        if (!where->layout.empty()) refuse("takes '" + tensor + "', which has a layout; delete the layout (null)");
-        node.buffers.push_back(where->buffer.name);
-    }
-    for (const Dim &d : spec_dims(program)) {
-        Expr e = d.kind == DimKind::fixed ? Expr(d.value) : extent_of(lowering, scope, callee.dims.at(d.name));
-        walk(e, [&](const Expr &n) {
-            if (n.kind() == ExprKind::load)
-                refuse("the extent of its dim '" + d.name + "' is data (" + brief(e) + "); declare it by a dim");
-        });
-        node.extents[d.name] = e;
-    }
-    return node;
-}
-
-TileBody run_call(const Callee &callee, TileProgram lowered, const Lowering &lowering, const Scope &scope, TileProgram &program) {
+TileBody run_call(const Callee &callee, TileProgram lowered, const Lowering &lowering, const Scope &scope, Names &names,
+                  TileProgram &program) {
     const std::string name = add_program(program, lowered);
-    return {tile_node(invoke(callee, name, lowered, lowering, scope))};
+    return rounds_of(callee, name, lowered, lowering, scope, names);
 }
 
 }  // namespace tessera

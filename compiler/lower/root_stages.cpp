@@ -81,7 +81,7 @@ struct Roots {
         std::vector<Buffer> buffers;
         for (const Tensor &t : results_of(call))
             if (!outputs.count(t.name)) store(t, stored_result(lowering, scope, t), buffers);
-        parts.push_back({nullptr, buffers, run_call(callee, std::move(lowered), lowering, scope, program)});
+        parts.push_back({nullptr, buffers, run_call(callee, std::move(lowered), lowering, scope, names, program)});
     }
     void add_stage(const Stage &stage) {
         std::vector<Buffer> buffers;

@@ -25,10 +25,10 @@ void add_scopes(const Algorithm &algorithm, const std::string &prefix, std::vect
 // Names of the caller as the callee has them.
 class Translation {
 public:
-    Translation(const std::string &s, const std::map<std::string, std::string> &dims, const std::map<std::string, std::string> &tensors)
+    Translation(const std::string &s, const std::map<std::string, std::string> &dims, const std::map<std::string, View> &tensors)
         : scope_(s) {
         for (auto &[own, callers] : dims) dims_[callers] = own;
-        for (auto &[own, callers] : tensors) tensors_[callers] = own;
+        for (auto &[own, view] : tensors) tensors_.emplace(view.tensor, own);
     }
 
     std::string stage(const std::string &name) const { return is_within(name, scope_) ? name.substr(scope_.size() + 1) : name; }
@@ -73,14 +73,22 @@ Callee callee_of(const Call &call) {
     result.scope = call.scope;
     result.parameters = call.parameters;
     Call own{"", call.callee, {}, {}, {}, {}};
-    std::map<std::string, std::string> dim_of, tensor_of;  // of the caller -> the callee's first
+    std::map<std::string, std::string> dim_of;        // of the caller -> the callee's first
+    std::vector<std::pair<View, std::string>> views;  // likewise
+    result.repeat = call.repeat;
+    auto is_carried = [&](const std::string &tensor) { return call.repeat && call.repeat->carried.count(tensor); };
     for (const Dim &d : call.callee->dims) {
         auto bound = call.dims.find(d.name);
         if (bound != call.dims.end()) own.dims[d.name] = dim_of.emplace(bound->second, d.name).first->second;
     }
     for (const Tensor &t : call.callee->tensors) {
         auto bound = call.tensors.find(t.name);
-        if (bound != call.tensors.end()) own.tensors[t.name] = tensor_of.emplace(bound->second, t.name).first->second;
+        if (bound == call.tensors.end()) continue;
+        const View &view = bound->second;
+        auto known = std::find_if(views.begin(), views.end(),
+                                  [&](const auto &v) { return v.first == view && !is_carried(t.name) && !is_carried(v.second); });
+        if (known == views.end()) known = views.insert(views.end(), {view, t.name});
+        own.tensors[t.name] = known->second;
     }
     for (const Parameter &p : call.callee->parameters) own.parameters[p.name] = parameter(p.name, p.dtype);
     Algorithm &a = result.algorithm;
@@ -100,9 +108,26 @@ Callee callee_of(const Call &call) {
     a.tensors = tensors;
     for (const Dim &d : a.dims) result.dims[d.name] = call.scope + "." + d.name;
     for (auto &[callers, name] : dim_of) result.dims[name] = callers;
-    for (auto &[callers, name] : tensor_of) result.tensors[name] = callers;
+    for (auto &[view, name] : views) result.tensors[name] = view;
     for (const std::string &output : a.outputs) result.tensors[output] = name_of_result(call, output);
     return result;
+}
+
+// Whether the rounds run in parallel.
+bool runs_in_parallel(const Call &call, const Knobs &k) {
+    if (k.parallel.empty()) return false;
+    auto refuse = [&](const std::string &why) { throw UserError("schedule.parallel", call.scope + ": " + why); };
+    if (!call.repeat) refuse("a call has no loop that could run in parallel; its callee's stages may have.");
+    if (k.parallel != std::vector<std::string>{call.repeat->dim})
+        refuse("expected the dim that it repeats over, '" + call.repeat->dim + "', got " + join(k.parallel) + ".");
+    const Repeat &r = *call.repeat;
+    if (!r.carried.empty()) refuse("a round takes what the one before gives ('" + r.carried.begin()->first + "'), so they run in order.");
+    if (!r.until.empty()) refuse("whether there is a round is known after the one before ('" + r.until + "'), so they run in order.");
+    for (const std::string &output : call.callee->outputs)
+        if (!r.stacked.count(output)) refuse("its output '" + output + "' is the last round's; stack it, or leave the rounds in order.");
+    for (const Tensor &t : call.callee->tensors)
+        if (t.role == Role::state) refuse("its rounds write the state '" + t.name + "', so they run in order.");
+    return true;
 }
 
 bool same_constraints(const Dim &a, const Dim &b) {
@@ -145,9 +170,12 @@ KeepsCall emitted_once(const Algorithm &algorithm, const Stages &stages) {
             throw UserError("schedule.call", name + ": the knob 'call' is for the scope of a call; the scopes of " + algorithm.name +
                                                  " are " + join(scopes) + "." + did_you_mean(name, scopes));
         if (*k.call == "once") once.insert(name);
+        else if (*k.call == "inline" && keeps_repeats(algorithm)(name))
+            throw UserError("schedule.call",
+                            name + ": it repeats its callee, which is emitted once; expected 'once', or nothing, got 'inline'.");
         else if (*k.call != "inline") throw UserError("schedule.call", name + ": a call is 'inline' or 'once'; got '" + *k.call + "'.");
     }
-    return [once](const std::string &scope) { return once.count(scope) > 0; };
+    return [once, repeats = keeps_repeats(algorithm)](const std::string &scope) { return once.count(scope) > 0 || repeats(scope); };
 }
 
 std::map<std::string, Callee> take_callees(const Algorithm &caller, Stages &stages) {
@@ -155,8 +183,9 @@ std::map<std::string, Callee> take_callees(const Algorithm &caller, Stages &stag
     for (const Call &call : caller.calls()) {
         Callee callee = callee_of(call);
         Translation translate(callee.scope, callee.dims, callee.tensors);
-        std::string once = "the call '" + call.scope + "', which is emitted once", remedy = ", or inline the call.";
+        std::string once = "the call '" + call.scope + "', which is emitted once", remedy = call.repeat ? "." : ", or inline the call.";
         Stages others, own;
+        if (auto k = stages.find(call.scope); k != stages.end()) callee.in_parallel = runs_in_parallel(call, k->second);
         for (auto &[name, k] : stages) {
             bool leads = k.place && k.place->kind == Place::Kind::at, inside = leads && is_within(k.place->stage, call.scope);
             if (name == call.scope) continue;

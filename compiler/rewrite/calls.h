@@ -1,5 +1,5 @@
-// Calls whose callee is emitted once and invoked (`"call": "once"` at their scope). The callee and the part of the caller's
-// schedule about it are written in names of the callee's own, so that equal callees give one program.
+// Calls whose callee is emitted once and invoked: those at whose scope `"call": "once"` stands, and those that repeat. The callee and the
+// part of the caller's schedule about it are written in names of the callee's own, so that equal callees give one program.
 #pragma once
 #include "algorithms/ir/algorithm.h"
 #include "schedules/knobs/schedule.h"
@@ -10,9 +10,11 @@ struct Callee {
     std::string scope;
     Algorithm algorithm;  // with calls; dims and tensors that the caller binds alike are one
     KnobsByStage stages;
-    std::map<std::string, std::string> dims;     // of the algorithm -> of the caller
-    std::map<std::string, std::string> tensors;  // inputs, states and outputs of the algorithm -> of the caller
-    std::map<std::string, Expr> parameters;      // over the caller's
+    std::map<std::string, std::string> dims;  // of the algorithm -> of the caller
+    std::map<std::string, View> tensors;      // inputs, states and outputs of the algorithm -> of the caller
+    std::map<std::string, Expr> parameters;   // over the caller's
+    std::optional<Repeat> repeat = {};
+    bool in_parallel = false;  // its rounds
 };
 
 // Which calls are emitted once. UserError schedule.call for a `call` knob that is at no scope, schedule.use for a callee's schedule that

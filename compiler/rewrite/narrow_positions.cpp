@@ -166,7 +166,7 @@ Bounds bounds_of(const std::vector<Dim> &all, const Stage &fold) {
 std::set<std::string> read_outside(const Algorithm &a) {
     std::set<std::string> names(a.outputs.begin(), a.outputs.end());
     for (const Call &call : a.calls())
-        for (const auto &[own, callers] : call.tensors) names.insert(callers);
+        for (const auto &[own, view] : call.tensors) names.insert(view.tensor);
     return names;
 }
 

@@ -112,9 +112,13 @@ std::set<std::string> tensors_read(const Step &step, const Algorithm &algorithm)
                        dims = dims_of(stage);
                    },
                    [&](const Call &call) {
-                       for (const auto &[own, tensor] : call.tensors) read.insert(tensor);
+                       for (const auto &[own, view] : call.tensors) {
+                           read.insert(view.tensor);
+                           for (const Expr &e : view.index) add_loads(e, read);
+                       }
                        for (const auto &[own, value] : call.parameters) add_loads(value, read);
                        for (const auto &[own, dim] : call.dims) dims.push_back(dim);
+                       if (call.repeat) dims.push_back(call.repeat->dim);
                    },
                },
                step);
@@ -130,8 +134,8 @@ std::set<std::string> states_written(const Step &step) {
                        for (const Write *write : writes_of(stage)) states.insert(write->state);
                    },
                    [&](const Call &call) {
-                       for (const auto &[own, tensor] : call.tensors)
-                           if (const Tensor *t = call.callee->find_tensor(own); t && t->role == Role::state) states.insert(tensor);
+                       for (const auto &[own, view] : call.tensors)
+                           if (const Tensor *t = call.callee->find_tensor(own); t && t->role == Role::state) states.insert(view.tensor);
                    },
                },
                step);
@@ -145,7 +149,7 @@ std::set<std::string> tensors_read(const Algorithm &algorithm) {
         return root;
     });
     for (const Call &call : algorithm.calls())
-        for (const auto &[argument, tensor] : call.tensors) read.insert(tensor);
+        for (const auto &[argument, view] : call.tensors) read.insert(view.tensor);
     return read;
 }
 

@@ -36,8 +36,16 @@ bool same(const Guard &a, const Guard &b) {
 }
 bool same(const Let &a, const Let &b) { return a.variable == b.variable && same(a.value, b.value) && equal(a.body, b.body); }
 bool same(const Alloc &a, const Alloc &b) { return same(a.buffer, b.buffer) && equal(a.body, b.body); }
+bool same(const BufferView &a, const BufferView &b) {
+    return a.buffer == b.buffer && same(a.first, b.first) &&
+           std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
+                      [](const auto &x, const auto &y) { return x.of == y.of && same(x.step, y.step); });
+}
 bool same(const Invoke &a, const Invoke &b) {
-    return a.program == b.program && a.buffers == b.buffers && same(a.extents, b.extents) && same(a.parameters, b.parameters);
+    auto same_view = [](const BufferView &x, const BufferView &y) { return same(x, y); };
+    return a.program == b.program &&
+           std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(), same_view) &&
+           same(a.extents, b.extents) && same(a.parameters, b.parameters);
 }
 
 bool same_node(const TileNode &a, const TileNode &b) {
@@ -92,7 +100,11 @@ private:
     void take(const Guard &n) { add(n.condition), add(n.then), add(n.otherwise); }
     void take(const Let &n) { add(n.variable), add(n.value), add(n.body); }
     void take(const Alloc &n) { add(n.buffer), add(n.body); }
-    void take(const Invoke &n) { add(n.program), add(n.buffers), add(n.extents), add(n.parameters); }
+    void add(const BufferView &v) {
+        add(v.buffer), add(v.first);
+        for (const auto &moved : v.axes) add(moved.of), add(moved.step);
+    }
+    void take(const Invoke &n) { add(n.program), add(n.arguments), add(n.extents), add(n.parameters); }
 };
 
 }  // namespace

@@ -39,6 +39,10 @@ void each_expression(Is<Guard> auto &n, const auto &visit) { visit(n.condition);
 void each_expression(Is<Let> auto &n, const auto &visit) { visit(n.value); }
 void each_expression(Is<Alloc> auto &n, const auto &visit) { each_of(n.buffer.extents, visit); }
 void each_expression(Is<Invoke> auto &n, const auto &visit) {
+    for (auto &view : n.arguments) {
+        each_of(view.first, visit);
+        for (auto &moved : view.axes) visit(moved.step);
+    }
     for (auto &[name, e] : n.extents) visit(e);
     for (auto &[name, e] : n.parameters) visit(e);
 }
@@ -140,6 +144,17 @@ static std::string store_text(const std::string &indent, const std::string &buff
 
 static void print(const TileBody &body, int depth, std::string &out);
 
+// "w[l, 0, 0 : 1, 2]": what it begins with, and the axes that its own move; a step that is not 1 stands beside its axis.
+static std::string to_string(const BufferView &view) {
+    if (view.is_whole()) return view.buffer;
+    std::string axes;
+    for (const BufferView::Axis &moved : view.axes)
+        axes += (axes.empty() ? " : " : ", ") +
+                (moved.step.is_constant(0) ? "-"
+                                           : std::to_string(moved.of) + (moved.step.is_constant(1) ? "" : " by " + to_string(moved.step)));
+    return view.buffer + "[" + list(view.first) + axes + "]";
+}
+
 static void print(const TileNode &node, int depth, std::string &out) {
     std::string indent(2 * depth, ' ');
     std::visit(Overloaded{
@@ -175,7 +190,9 @@ static void print(const TileNode &node, int depth, std::string &out) {
                        print(n.body, depth, out);
                    },
                    [&](const Invoke &n) {
-                       out += indent + "invoke " + n.program + "(" + (n.buffers.empty() ? "" : join(n.buffers));
+                       std::vector<std::string> arguments;
+                       for (const BufferView &view : n.arguments) arguments.push_back(to_string(view));
+                       out += indent + "invoke " + n.program + "(" + (arguments.empty() ? "" : join(arguments));
                        for (auto &[name, e] : n.extents) out += ", " + name + "=" + to_string(e);
                        for (auto &[name, e] : n.parameters) out += ", " + name + "=" + to_string(e);
                        out += ")\n";

@@ -10,6 +10,7 @@
 //   Prefetch       := buffer[index…]                      asks for a cache line; the element need not exist
 //   Alloc       := buffer, space, node*              lives for its nodes
 //   Guard       := condition, node*, node*           full and tail versions, or a skipped store
+//   Invoke      := program, views of buffers, extents, parameters
 //
 // Expressions are those of algorithms/expr/expr.h: a variable is a loop's or a Let's, a load names a buffer and has one index for
 // each of its axes. An argument's axes have run-time strides (the last is 1), unless it is packed; any other buffer is dense and
@@ -89,10 +90,28 @@ struct Alloc {
     TileBody body;
 };
 
-// Runs one of the TileProgram's `programs`, outside of all loops.
+// A box of a buffer: the element at i, j, … is the buffer's at `first` + i * axes[0].step along axes[0].of + … No two axes need move
+// different axes of the buffer. A whole buffer is given by its name alone.
+struct BufferView {
+    struct Axis {
+        size_t of = 0;  // the buffer's axis
+        Expr step;      // 0: it moves nothing
+    };
+    std::string buffer;
+    std::vector<Expr> first = {};
+    std::vector<Axis> axes = {};
+    BufferView() = default;
+    BufferView(std::string whole) : buffer(std::move(whole)) {}
+    BufferView(const char *whole) : buffer(whole) {}
+    BufferView(std::string of, std::vector<Expr> begin, std::vector<Axis> moved)
+        : buffer(std::move(of)), first(std::move(begin)), axes(std::move(moved)) {}
+    bool is_whole() const { return first.empty(); }
+};
+
+// Runs one of the TileProgram's `programs`.
 struct Invoke {
     std::string program;
-    std::vector<std::string> buffers;  // of this program, one for each argument of that one
+    std::vector<BufferView> arguments;  // of this program's buffers, one for each argument of that one
     std::map<std::string, Expr> extents;
     std::map<std::string, Expr> parameters;
 };

@@ -179,10 +179,24 @@ private:
             for (const auto &[dim, e] : invoke.extents) extents[dim] = nest_.at.value(e);
             const std::map<std::string, size_t> names = buffer_ids_;
             std::vector<size_t> bound;
-            for (const std::string &buffer : invoke.buffers) bound.push_back(names.at(buffer));
+            for (size_t i = 0; i < invoke.arguments.size(); i++) bound.push_back(passed(invoke.arguments[i], callee.arguments[i], extents));
             enter(callee, extents, &bound);
             buffer_ids_ = names;
         }
+    }
+
+    // The buffer that is bound to an argument. A part of one is another buffer here, with the argument's own axes.
+    size_t passed(const BufferView &view, const Argument &argument, const Extents &extents) {
+        const size_t whole = buffer_ids_.at(view.buffer);
+        if (view.is_whole()) return whole;
+        Known part{buffers_[whole].space, {}, buffers_[whole].element};
+        for (size_t i = 0; i < argument.tensor.dims.size(); i++) {
+            auto extent = extents.find(argument.tensor.dims[i]);
+            part.extents.push_back(extent != extents.end() ? static_cast<double>(std::max<int64_t>(1, extent->second))
+                                                           : buffers_[whole].extents[view.axes[i].of]);
+        }
+        buffers_.push_back(part);
+        return buffers_.size() - 1;
     }
 
     void visit(const Compute &c) { leaf(c.buffer, c.index, c.value, c.guard, false); }

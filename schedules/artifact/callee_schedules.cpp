@@ -35,7 +35,8 @@ std::string joined_scope(const std::string &outer, const std::string &scope) { r
 // The callee's names as the caller has them.
 class CallersNames {
 public:
-    CallersNames(const Call &call, const Algorithm &callee) : scope_(call.scope), tensors_(call.tensors) {
+    CallersNames(const Call &call, const Algorithm &callee) : scope_(call.scope) {
+        for (const auto &[own, view] : call.tensors) tensors_[own] = view.tensor;
         for (const Dim &d : callee.dims) {
             auto bound = call.dims.find(d.name);
             dims_[d.name] = bound == call.dims.end() ? scoped(d.name) : bound->second;

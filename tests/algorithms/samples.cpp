@@ -198,9 +198,29 @@ Algorithm feed_forward() {
     return a;
 }
 
+Algorithm layers() {
+    Algorithm step;
+    step.name = "step";
+    step.dims = {symbolic_dim("M"), symbolic_dim("N")};
+    step.tensors = {{"x", DType::f32, {"M", "N"}, Role::input, {}}, {"b", DType::f32, {"N"}, Role::input, {}}};
+    step.steps = {Stage{"y", {"M", "N"}, Map{load("x", DType::f32, {v("M"), v("N")}) + load("b", DType::f32, {v("N")})}}};
+    step.outputs = {"y"};
+    Algorithm a;
+    a.name = "layers";
+    a.dims = {symbolic_dim("L"), symbolic_dim("M"), symbolic_dim("N"), derived_dim("W", extent("N") * 2)};
+    a.tensors = {{"x", DType::f32, {"M", "W"}, Role::input, {}}, {"b", DType::f32, {"L", "N"}, Role::input, {}}};
+    Call call{"rounds", std::make_shared<const Algorithm>(step), {{"M", "M"}, {"N", "N"}}, {}, {}};
+    call.tensors["x"] = View("x", {axis(0), axis(1) + extent("N")});
+    call.tensors["b"] = View("b", {v("L"), axis(0)});
+    call.repeat = Repeat{"L", {{"x", "y"}}, {"y"}};
+    a.steps = {call};
+    a.outputs = {"rounds.y"};
+    return a;
+}
+
 std::vector<Algorithm> samples() {
-    return {matmul(),        softmax(),     layernorm(), attention(), prefix_sums(),      suffix_maxima(),
-            segmented_sum(), ring_buffer(), histogram(), argmax(),    every_expression(), feed_forward()};
+    return {matmul(),      softmax(),   layernorm(), attention(),        prefix_sums(),  suffix_maxima(), segmented_sum(),
+            ring_buffer(), histogram(), argmax(),    every_expression(), feed_forward(), layers()};
 }
 
 Expr random_expr(std::mt19937 &random, DType type, int depth) {
@@ -254,7 +274,7 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
     };
     auto expr = [&](const Expr &root) {
         return rewrite(root, [&](const Expr &e) -> Expr {
-            if (e.kind() == ExprKind::variable) return variable(prefix + e->name);
+            if (e.kind() == ExprKind::variable) return e->name[0] == '%' ? e : variable(prefix + e->name);
             if (e.kind() == ExprKind::extent) return extent(prefix + e->name);
             if (e.kind() == ExprKind::parameter) return parameter(prefix + e->name, e.type());
             if (e.kind() != ExprKind::load) return {};
@@ -287,7 +307,16 @@ static Algorithm renamed(const Algorithm &algorithm, const std::string &prefix,
         Call old = c;
         n(c.scope), c.dims.clear(), c.tensors.clear(), c.parameters.clear();
         for (auto &[from, to] : old.dims) c.dims[prefix + from] = prefix + to;
-        for (auto &[from, to] : old.tensors) c.tensors[prefix + from] = result(to);
+        for (auto &[from, to] : old.tensors) {
+            View &view = c.tensors[prefix + from] = {result(to.tensor), to.index};
+            for (Expr &e : view.index) e = expr(e);
+        }
+        if (c.repeat) {
+            Repeat &r = *c.repeat = {prefix + old.repeat->dim};
+            for (auto &[input, output] : old.repeat->carried) r.carried[prefix + input] = result(output);
+            for (const std::string &output : old.repeat->stacked) r.stacked.insert(result(output));
+            if (!old.repeat->until.empty()) r.until = result(old.repeat->until);
+        }
         for (auto &[from, to] : old.parameters) c.parameters[prefix + from] = expr(to);
         auto &callee = callees[c.callee.get()];
         if (!callee) callee = std::make_shared<const Algorithm>(renamed(*c.callee, prefix, callees));
@@ -357,7 +386,7 @@ struct Same {
     }
     bool operator()(const Call &a, const Call &b) {
         bool equal = a.scope == b.scope && (*this)(*a.callee, *b.callee) && a.dims == b.dims && a.tensors == b.tensors &&
-                     a.parameters.size() == b.parameters.size();
+                     a.results == b.results && a.repeat == b.repeat && a.parameters.size() == b.parameters.size();
         for (auto &[name, value] : a.parameters) equal = equal && b.parameters.count(name) && (*this)(value, b.parameters.at(name));
         return equal;
     }

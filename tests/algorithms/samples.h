@@ -20,6 +20,7 @@ Algorithm histogram();      // a computed destination, where
 Algorithm argmax();
 Algorithm every_expression();      // every kind, every operation, every constant type
 Algorithm feed_forward();          // two calls of one callee, a shared constant
+Algorithm layers();                // a call that repeats, of views
 std::vector<Algorithm> samples();  // all of them
 
 // A random legal expression of that type over x[M, K] of f32, n[K] of i32, dims M and K and the parameter "p".

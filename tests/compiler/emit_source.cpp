@@ -95,10 +95,6 @@ TEST_CASE("what C for a CPU cannot hold") {
     p.name = "k";
     p.body = {tile_node(Barrier{})};
     not_in_c(p, "error[emit.cpu]: k: barriers are not for a CPU target.");
-    p.body = {tile_node(Invoke{"other", {}, {}, {}})};
-    not_in_c(p,
-             "error[emit.call]: k: its schedule emits 'other' once and calls it; expected all calls inlined, as C has it. Leave out the "
-             "knob 'call' of that scope, or emit a library.");
     p.body = {tile_node(Loop{"t", Expr(4), LoopKind::thread, {}})};
     not_in_c(p, "k: thread loops are not for a CPU target.");
     p.body = {tile_node(Alloc{{"b", DType::f32, {Expr(4)}, Space::shared}, {}})};

@@ -414,7 +414,7 @@ TEST_CASE("what cannot be packed ahead of time") {
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
     const Algorithm ffn = library::feed_forward({});
-    Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls()[0].tensors.at("w"))}};
+    Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls()[0].tensors.at("w").tensor)}};
     once["up"].call = "once";
     refused(ffn, once, {"error[schedule.prepack]", "is emitted once", "inline the call, or pack it at a loop of the stage."});
 }

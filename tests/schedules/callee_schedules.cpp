@@ -26,7 +26,7 @@ Expr at(const std::string &tensor, const Strings &dims) {
 
 Call call_of(const std::string &scope, const Algorithm &callee, const std::map<std::string, std::string> &dims,
              const std::map<std::string, std::string> &tensors) {
-    return {scope, std::make_shared<const Algorithm>(callee), dims, tensors, {}};
+    return {scope, std::make_shared<const Algorithm>(callee), dims, {tensors.begin(), tensors.end()}, {}};
 }
 
 // z = down(up(in, wt, bias), back, offset), both calls of `linear`: in[A, C], wt[C, B], back[B, C], z[A, C].

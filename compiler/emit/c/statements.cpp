@@ -1,6 +1,7 @@
 #include "compiler/emit/c/statements.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -42,23 +43,36 @@ struct Around {
 
 class Program {
 public:
-    Program(const TileProgram &p, const std::string &stem, Operations &operations)
-        : program_(p), stem_(stem), operations_(operations), writer_(p, stem, operations) {}
+    // The programs that may be invoked, by name, and what their functions' names begin with.
+    struct Callee {
+        const TileProgram *program;
+        std::string stem;
+    };
+    using Callees = std::map<std::string, Callee>;
+
+    Program(const TileProgram &p, const std::string &stem, Operations &operations, const Callees &callees)
+        : program_(p), stem_(stem), operations_(operations), callees_(callees), writer_(p, stem, operations) {}
 
     std::string text() {
-        std::string constants;
-        for (const Tensor &t : program_.constants) constants += constant_table(t);
-        writer_.begin();
-        emit(program_.body, {}, true);
-        const std::string body = writer_.finish("static TESS_MACHINE int32_t " + stem_ + "_body(void *call, int64_t *frame)").text;
-        const std::string before = constants + layout();
+        const std::string body = this->body("");
+        const std::string before = constants() + layout();
         return before + plan() + tasks_ + body;
+    }
+
+    // As one that is invoked. After inlining, the names of the callee and of its caller for one buffer would be taken for two buffers.
+    std::string text_of_callee() {
+        is_callee_ = true;
+        const std::string body = this->body("__attribute__((noinline)) ");
+        const std::string before = constants() + layout();
+        return before + tasks_ + body;
     }
 
 private:
     const TileProgram &program_;
     const std::string stem_;
     Operations &operations_;
+    const Callees &callees_;
+    bool is_callee_ = false;
     Writer writer_;
     std::string tasks_;
     int task_count_ = 0;
@@ -67,9 +81,24 @@ private:
         bool of_worker;
         Expr bytes;
     };
+    std::vector<std::pair<const Invoke *, bool>> invoked_;  // and whether in a task
     std::map<const Alloc *, std::string> fields_;
     std::vector<Allocated> allocated_;
     Identifiers field_names_;
+
+    std::string body(const std::string &attribute) {
+        writer_.begin();
+        emit(program_.body, {}, true);
+        return writer_.finish("static " + attribute + "TESS_MACHINE int32_t " + stem_ + "_body(void *call, int64_t *frame)").text;
+    }
+
+    bool has_layout() const { return is_callee_ || !allocated_.empty() || !invoked_.empty(); }
+
+    std::string constants() {
+        std::string text;
+        for (const Tensor &t : program_.constants) text += constant_table(t);
+        return text;
+    }
 
     std::string constant_table(const Tensor &t) {
         if (t.values.empty())
@@ -82,7 +111,7 @@ private:
 
     // Where each buffer begins, in the order of the program.
     std::string layout() {
-        if (allocated_.empty()) return "";
+        if (!has_layout()) return "";
         std::string fields, lines;
         writer_.begin();
         for (const Allocated &a : allocated_) {
@@ -91,6 +120,8 @@ private:
                                  writer_.scalar(a.bytes));
             fields += fmt::format("    int64_t {};\n", a.field);
         }
+        if (!invoked_.empty())
+            fields += "    int64_t callees, worker_callees; /* of the programs that are invoked, in turn */\n", lines += rooms();
         const std::string bound = writer_.bound();
         std::string needed = writer_.finish("").text;  // the lines that sizes need come first
         needed = needed.substr(needed.find('\n') + 1);
@@ -102,6 +133,27 @@ private:
             "static inline {0}_layout {0}_layout_of(const int64_t *frame) {{\n{2}    {0}_layout layout = {{0}};\n{3}    return "
             "layout;\n}}\n\n",
             stem_, fields, needed, lines);
+    }
+
+    // What the invoked programs need: the most of any, since one runs at a time.
+    std::string rooms() {
+        std::string lines = "    layout.callees = layout.shared_bytes, layout.worker_callees = layout.worker_bytes;\n";
+        for (const auto &[invoke, in_task] : invoked_) {
+            const Callee &callee = callees_.at(invoke->program);
+            lines += fmt::format("    {{\n        int64_t callee[{}];\n", tess_frame_size(spec_of(*callee.program).data()));
+            int64_t slot = 0;
+            for (const Dim &d : spec_dims(*callee.program))
+                lines += fmt::format("        callee[{}] = {};\n", slot++, writer_.scalar(invoke->extents.at(d.name)));
+            lines += fmt::format("        const {0}_layout room = {0}_layout_of(callee);\n", callee.stem);
+            const std::string shared = in_task ? "0" : "room.shared_bytes",
+                              worker = in_task ? "room.shared_bytes + room.worker_bytes" : "room.worker_bytes";
+            for (const auto &[sum, bytes] : {std::pair{"shared", shared}, {"worker", worker}})
+                lines +=
+                    fmt::format("        if (layout.{2}callees + {1} > layout.{0}_bytes) layout.{0}_bytes = layout.{2}callees + {1};\n",
+                                sum, bytes, sum[0] == 'w' ? "worker_" : "");
+            lines += "    }\n";
+        }
+        return lines;
     }
 
     std::string plan() {
@@ -118,9 +170,9 @@ private:
             writer_.line(
                 fmt::format("if ({} != {}) return tess_abi2_status(TESS_EXTENT_FIXED, {});", writer_.extent(d.name), size, argument));
         }
-        if (!allocated_.empty()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
-        writer_.line(fmt::format("frame[{}] = {};", tess_frame_shared_bytes(spec), allocated_.empty() ? "0" : "layout.shared_bytes"));
-        writer_.line(fmt::format("frame[{}] = {};", tess_frame_worker_bytes(spec), allocated_.empty() ? "0" : "layout.worker_bytes"));
+        if (has_layout()) writer_.line(fmt::format("const {0}_layout layout = {0}_layout_of(frame);", stem_));
+        writer_.line(fmt::format("frame[{}] = {};", tess_frame_shared_bytes(spec), has_layout() ? "layout.shared_bytes" : "0"));
+        writer_.line(fmt::format("frame[{}] = {};", tess_frame_worker_bytes(spec), has_layout() ? "layout.worker_bytes" : "0"));
         return writer_.finish("static int32_t " + stem_ + "_plan(int64_t *frame)").text;
     }
 
@@ -149,14 +201,7 @@ private:
                        [&](const Let &n) { flush(pending), declared([&] { let(n, around.known); }, whole); },
                        [&](const Alloc &n) { flush(pending), declared([&] { alloc(n, around.known); }, whole); },
                        [&](const Barrier &) { throw UserError("emit.cpu", program_.name + ": barriers are not for a CPU target."); },
-                       [&](const Invoke &n) {
-                           throw UserError(
-                               "emit.call",
-                               fmt::format("{}: its schedule emits '{}' once and calls it; expected all calls inlined, as C has "
-                                           "it. Leave out the knob 'call' of that scope, or "
-                                           "emit a library.",
-                                           program_.name, n.program));
-                       },
+                       [&](const Invoke &n) { flush(pending), invoke(n, around.known); },
                    },
                    node);
     }
@@ -258,6 +303,66 @@ private:
         writer_.close();
     }
 
+    // A call with a frame of its own, on the stack. In a task all memory that the callee needs is the worker's, and its loops run in order.
+    void invoke(const Invoke &n, const Known &known) {
+        const Callee &callee = callees_.at(n.program);
+        const std::vector<int64_t> own = spec_of(*callee.program);
+        const bool in_task = writer_.in_task();
+        invoked_.emplace_back(&n, in_task);
+        writer_.open("{");
+        {
+            const Writer::Block block(writer_);
+            const std::string frame = writer_.take("callee_frame"), room = writer_.take("room"), status = writer_.take("status");
+            auto write = [&](int64_t slot, const std::string &value) { writer_.line(fmt::format("{}[{}] = {};", frame, slot, value)); };
+            auto scalar = [&](const Expr &e) { return writer_.scalar(at(e, known)); };
+            writer_.line(fmt::format("int64_t {}[{}];", frame, tess_frame_size(own.data())));
+            int64_t slot = 0;
+            for (const Dim &d : spec_dims(*callee.program)) write(slot++, scalar(n.extents.at(d.name)));
+            for (size_t i = 0; i < n.arguments.size(); i++)
+                pass(n.arguments[i], callee.program->arguments[i], static_cast<int64_t>(i), own, known, write);
+            for (size_t p = 0; p < callee.program->parameters.size(); p++) {
+                const Parameter &q = callee.program->parameters[p];
+                std::string word = scalar(n.parameters.at(q.name));
+                if (q.dtype == DType::f32) word = fmt::format("{}({})", operations_.bitcast(DType::i32, {DType::f32, 0}), word);
+                if (q.dtype == DType::f64) word = fmt::format("{}({})", operations_.bitcast(DType::i64, {DType::f64, 0}), word);
+                write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)), fmt::format("(int64_t)({})", word));
+            }
+            writer_.use_call(), writer_.use_workspace(in_task);
+            if (in_task) {
+                writer_.line(fmt::format("const {0}_layout {1} = {0}_layout_of({2});", callee.stem, room, frame));
+                write(tess_frame_workspace(own.data()), "(int64_t)(worker_memory + (uintptr_t)layout.worker_callees)");
+                write(tess_frame_shared_bytes(own.data()), room + ".shared_bytes");
+                write(tess_frame_worker_bytes(own.data()), "0");
+            } else {
+                write(tess_frame_workspace(own.data()), "(int64_t)(shared_memory + (uintptr_t)layout.callees)");
+                write(tess_frame_shared_bytes(own.data()), "layout.shared_bytes - layout.callees + layout.worker_callees");
+                write(tess_frame_worker_bytes(own.data()), "layout.worker_bytes");
+            }
+            write(tess_frame_workers(own.data()), fmt::format("frame[{}]", tess_frame_workers(writer_.spec().data())));
+            writer_.line(fmt::format("const int32_t {} = {}_body(call, {});", status, callee.stem, frame));
+            writer_.line(fmt::format("if ({0}) return {0};", status));
+        }
+        writer_.close();
+    }
+
+    // Where an argument begins, and its strides.
+    void pass(const BufferView &view, const Argument &argument, int64_t number, const std::vector<int64_t> &spec, const Known &known,
+              const std::function<void(int64_t, const std::string &)> &write) {
+        std::string first;
+        for (size_t axis = 0; axis < view.first.size(); axis++)
+            if (!view.first[axis].is_constant(0))
+                first += fmt::format(" + ({}) * {}", writer_.scalar(at(view.first[axis], known)), writer_.distance(view.buffer, axis));
+        write(tess_frame_data(spec.data(), number), fmt::format("(int64_t)(uintptr_t)({}{})", writer_.pointer(view.buffer), first));
+        for (size_t axis = 0; axis < argument.tensor.dims.size(); axis++) {
+            const std::string whole = view.is_whole() ? writer_.distance(view.buffer, axis)
+                                      : view.axes[axis].step.is_constant(0)
+                                          ? "0"
+                                          : fmt::format("({}) * {}", writer_.scalar(at(view.axes[axis].step, known)),
+                                                        writer_.distance(view.buffer, view.axes[axis].of));
+            write(tess_frame_stride(spec.data(), number, static_cast<int64_t>(axis)), whole);
+        }
+    }
+
     void alloc(const Alloc &n, const Known &known) {
         Buffer b = n.buffer;
         for (Expr &e : b.extents) e = at(e, known);
@@ -340,7 +445,14 @@ private:
 }  // namespace
 
 std::string functions_of(const TileProgram &program, const std::string &stem, Operations &operations) {
-    return Program(program, stem, operations).text();
+    Program::Callees callees;
+    std::string text;
+    for (const TileProgram &p : program.programs) {  // each after those that it invokes itself
+        const std::string own = stem + "_callee" + std::to_string(callees.size());
+        text += Program(p, own, operations, callees).text_of_callee();
+        callees.emplace(p.name, Program::Callee{&p, own});
+    }
+    return text + Program(program, stem, operations, callees).text();
 }
 
 }  // namespace tessera::emit_c

@@ -154,6 +154,16 @@ std::string Writer::stride(const std::string &buffer, size_t axis) {
     return id;
 }
 
+std::string Writer::distance(const std::string &buffer, size_t axis) {
+    const Place &place = scope_.place(buffer);
+    const std::vector<Expr> &extents = place.buffer.extents;
+    if (axis + 1 == extents.size()) return "1";
+    if (place.buffer.space == Space::argument && place.strided) return stride(buffer, axis);
+    Expr product = extents[axis + 1];
+    for (size_t inner = axis + 2; inner < extents.size(); inner++) product = product * extents[inner];
+    return scalar(product);
+}
+
 std::string Writer::pointer(const std::string &name) {
     if (pointers_.count(name)) return reach(pointers_, name);
     const Place &place = scope_.place(name);

@@ -40,6 +40,9 @@ public:
     Operations &operations() { return operations_; }
     const std::vector<int64_t> &spec() const { return spec_; }
     std::string extent(const std::string &dim);
+    std::string pointer(const std::string &buffer);
+    // How many elements lie between neighbours along an axis.
+    std::string distance(const std::string &buffer, size_t axis);
     Run run() { return Run(operations_, scope_, functions_.back().identifiers); }
     void write(Run &run);               // its lines
     std::string scalar(const Expr &e);  // an expression, after the lines that it needs
@@ -91,7 +94,6 @@ private:
     std::string frame_name(const std::string &prefix, const std::string &name);
     std::string parameter(const std::string &name);
     std::string stride(const std::string &buffer, size_t axis);
-    std::string pointer(const std::string &buffer);
     size_t argument(const std::string &name) const;
     std::string reach(const std::map<std::string, Local> &table, const std::string &name);
 };

@@ -200,13 +200,40 @@ private:
         return product;
     }
 
+    // What is free of the worker's part of the workspace.
+    HExpr of_this_worker() const {
+        return frame_word(tess_frame_shared_bytes(spec.data())) +
+               Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) +
+               of_worker.held;
+    }
+
     static HExpr parameter_word(const HExpr &v) {
         HExpr bits = v.type().is_float() ? H::reinterpret(H::Int(v.type().bits()), v) : v;
         return Cast::make(H::Int(64), bits);
     }
 
+    // The element of a buffer with which what is passed begins.
+    HExpr first_of(const BufferView &view) {
+        HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), view.buffer));
+        for (size_t axis = 0; axis < view.first.size(); axis++) {
+            if (view.first[axis].is_constant(0)) continue;
+            const HExpr at = Cast::make(H::Int(64), values.emit(view.first[axis]));
+            base = base + at * stride(view.buffer, axis, view.first.size()) * make_const(H::Int(64), size_of(addresses.dtype(view.buffer)));
+        }
+        return base;
+    }
+
+    HExpr stride_of(const BufferView &view, size_t axis, size_t rank) {
+        if (view.is_whole()) return stride(view.buffer, axis, rank);
+        const BufferView::Axis &moved = view.axes[axis];
+        if (moved.step.is_constant(0)) return make_const(H::Int(64), 0);
+        const HExpr whole = stride(view.buffer, moved.of, view.first.size());
+        return moved.step.is_constant(1) ? whole : whole * Cast::make(H::Int(64), values.emit(moved.step));
+    }
+
     // A call with a frame of its own, on the stack. What the callee needs of the workspace is a part of this program's behind what this one
-    // holds: of the shared memory, and of each worker's part. It is free again after the call: callees are in objects of their own.
+    // holds: of the shared memory, and of each worker's part. It is free again after the call: callees are in objects of their own. In a
+    // parallel loop all that it needs is of the worker's part, whose loops run in order then.
     Stmt emit(const Invoke &invoke) {
         const Surroundings::Invoked &callee = around.programs.at(invoke.program);
         std::vector<int64_t> own = spec_of(*callee.program);
@@ -222,25 +249,35 @@ private:
             extents[extent_name(d.name)] = value;
             write(tess_frame_dim(slot++), Cast::make(H::Int(64), value));
         }
-        for (size_t i = 0; i < invoke.buffers.size(); i++) {
+        for (size_t i = 0; i < invoke.arguments.size(); i++) {
             auto n = static_cast<int64_t>(i);
-            size_t rank = callee.program->arguments[i].tensor.dims.size();
-            write(tess_frame_data(own.data(), n), H::reinterpret(H::Int(64), Variable::make(H::Handle(), invoke.buffers[i])));
+            const size_t rank = callee.program->arguments[i].tensor.dims.size();
+            write(tess_frame_data(own.data(), n), first_of(invoke.arguments[i]));
             for (size_t axis = 0; axis < rank; axis++)
-                write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride(invoke.buffers[i], axis, rank));
+                write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride_of(invoke.arguments[i], axis, rank));
         }
         for (size_t p = 0; p < callee.program->parameters.size(); p++)
             write(tess_frame_parameter(own.data(), static_cast<int64_t>(p)),
                   parameter_word(values.emit(invoke.parameters.at(callee.program->parameters[p].name))));
-        HExpr all_shared = frame_word(tess_frame_shared_bytes(spec.data()));
-        write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared.held);
-        write(tess_frame_shared_bytes(own.data()), all_shared - shared.held + of_worker.held);
-        write(tess_frame_worker_bytes(own.data()), frame_word(tess_frame_worker_bytes(spec.data())));
+        const HExpr callees_shared = Halide::Internal::substitute(extents, callee.shared_bytes),
+                    callees_worker = Halide::Internal::substitute(extents, callee.worker_bytes);
+        if (in_task) {
+            write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + of_this_worker());
+            write(tess_frame_shared_bytes(own.data()), callees_shared);
+            write(tess_frame_worker_bytes(own.data()), make_const(H::Int(64), 0));
+            of_worker.reach(callees_shared + callees_worker);
+        } else {
+            write(tess_frame_workspace(own.data()), frame_word(tess_frame_workspace(spec.data())) + shared.held);
+            write(tess_frame_shared_bytes(own.data()), frame_word(tess_frame_shared_bytes(spec.data())) - shared.held + of_worker.held);
+            write(tess_frame_worker_bytes(own.data()), frame_word(tess_frame_worker_bytes(spec.data())));
+            shared.reach(callees_shared);
+            of_worker.reach(callees_worker);
+        }
         write(tess_frame_workers(own.data()), frame_word(tess_frame_workers(spec.data())));
-        shared.reach(Halide::Internal::substitute(extents, callee.shared_bytes));
-        of_worker.reach(Halide::Internal::substitute(extents, callee.worker_bytes));
-        HExpr call = Call::make(H::Int(32), callee.symbol,
-                                {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), frame)}, Call::Extern);
+        // Not the variable, in a task: it would capture the one of the function that starts it.
+        const HExpr context =
+            in_task ? Call::make(H::Handle(), Call::get_user_context, {}, Call::Intrinsic) : Variable::make(H::Handle(), "__user_context");
+        HExpr call = Call::make(H::Int(32), callee.symbol, {context, Variable::make(H::Handle(), frame)}, Call::Extern);
         body.push_back(returning(call));
         return Allocate::make(frame, H::Int(64), MemoryType::Stack, {make_const(H::Int(32), tess_frame_size(own.data()))}, const_true(),
                               Block::make(body));
@@ -270,9 +307,7 @@ private:
         HExpr base = frame_word(tess_frame_workspace(spec.data()));
         HExpr offset;
         if (in_task) {
-            offset = frame_word(tess_frame_shared_bytes(spec.data())) +
-                     Cast::make(H::Int(64), Variable::make(H::Int(32), "worker")) * frame_word(tess_frame_worker_bytes(spec.data())) +
-                     of_worker.held;
+            offset = of_this_worker();
             of_worker.hold(rounded);
         } else {
             offset = shared.held;
