@@ -161,7 +161,10 @@ static void check_arguments(const CommandLine &line, const GenerateOptions &opti
     if (!is_module && options.kernel.algorithm.empty())
         throw UserError("command.arguments",
                         "generate: expected an algorithm, --kernel or --module, got none; 'list' shows the algorithms.");
-    if (!is_module) return check_c_name(options.name.empty() ? "kernel" : options.name);
+    if (!is_module) {
+        if (line.has("--name")) check_c_name(options.name);
+        return;
+    }
     std::vector<const char *> of_one = {"algorithm", "--option", "--shape", "--schedule", "--schedule-for", "--derive-for"};
     if (!options.module.empty()) of_one.push_back("--numerics");
     for (const char *option : of_one)

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-inline constexpr int64_t max_stages = 10000;  // of a program in a file, with those of its callees at each call
-inline constexpr int64_t max_call_levels = 64;
+// Of a program in a file, where the stages of a callee count at each call.
+inline constexpr int64_t max_stages = 10000, max_call_levels = 64;
 
 // Whether what names an algorithm is a file: it ends in ".json".
 bool is_algorithm_file(const std::string &name);

@@ -51,17 +51,17 @@ static void check_names(const PreparedLibrary &library) {
         auto add = [&](const std::string &name, const std::string &owner) {
             const auto [other, fresh] = whose.emplace(name, owner);
             if (!fresh)
-                refuse_names(library.name, "expected functions with names of their own, got '" + name + "' twice: " + other->second +
-                                               ", and " + owner + ".");
+                refuse_names(library.name, "expected functions with names of their own, got '" + name + "' twice: for " + other->second +
+                                               " and for " + owner + ".");
         };
         add(p.kernel.name, kernel);
-        for (const Kernel &packing : p.packings) add(packing.name, "what packs an operand for " + kernel);
+        for (const Kernel &packing : p.packings) add(packing.name, "what packs an operand of " + kernel);
     }
     for (const auto &[name, owner] : whose)
         for (const auto &[other, of_other] : whose)
             if (other.size() > name.size() && other.starts_with(name) && is_own_ending(other.substr(name.size())))
-                refuse_names(library.name, "expected functions with names of their own, got '" + other + "', " + of_other +
-                                               ", which is one of those that begin with '" + name + "', " + owner + ".");
+                refuse_names(library.name, "expected functions with names of their own, got '" + other + "' for " + of_other +
+                                               ", which is a name that '" + name + "', " + owner + ", takes for parts of its own.");
 }
 
 static std::vector<PreparedKernel> prepare_one(const Registry &registry, const ModuleKernel &kernel) {
