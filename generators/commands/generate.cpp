@@ -1,5 +1,6 @@
 #include "generators/commands/generate.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -114,16 +115,18 @@ static std::vector<std::string> write_files(const PreparedLibrary &library, cons
     const bool gpu = library.first()[0].target.is_gpu(), c = gpu || options.emit == Emit::c;
     const std::string archive = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json",
                       assembly = name + ".s", tiles = name + ".tiles.txt";
+    Limits limits = options.limits;
+    limits.seconds = std::min(1e9, limits.seconds * static_cast<double>(library.kernels.size()));
     std::map<std::string, std::string> files;
     if (gpu) {  // source instead of a library: the application's compiler and the device's make the rest
-        files = gpu_files(library, options.limits);
+        files = gpu_files(library, limits);
     } else if (c) {
-        run_limited(compiling(name), options.limits, [&] { out.write(archive, c_text(library)); });
+        run_limited(compiling(name), limits, [&] { out.write(archive, c_text(library)); });
         files[archive] = out.read(archive);
     } else {
         EmitOptions emit{out.staged(archive), {}};
         if (options.emit_assembly) emit.assembly = out.staged(assembly);
-        emit_limited(library, emit, options.limits);
+        emit_limited(library, emit, limits);
         files[archive] = out.read(archive);
     }
     files[header] = header_of(name, kernels_of(library), c ? Beside::c_file : Beside::library, declared_with(library));
@@ -196,7 +199,8 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes("TARGET=NAME|FILE");
     line.option("--name", options->name, "The kernel's name in C, default: the algorithm's; or of several kernels the library's");
     line.option("--out", options->out, "The folder to write to").required().takes("DIR");
-    line.option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")
+    line.option("--depfile", options->depfile,
+                "Also write the files that the library depends on, of schedules, targets, algorithms and the module, for make and ninja")
         .takes("FILE");
     line.choice("--emit", options->emit, {"library", "c"},
                 "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
@@ -204,7 +208,7 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes("library|c");
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
-    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
+    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take; of several kernels, for each");
     return {line, [=, &registry] {
                 check_arguments(line, *options);
                 generate(registry, *options);

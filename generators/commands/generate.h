@@ -17,7 +17,7 @@ struct GenerateOptions {
     std::string out;                     // folder
     std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
-    Limits limits;
+    Limits limits;  // of one kernel; several have the sum of their seconds
 };
 
 // Of several targets, the library holds a body for each and runs the best one that the processor has.

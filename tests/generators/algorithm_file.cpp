@@ -103,6 +103,25 @@ TEST_CASE("show --json writes what commands take, of every algorithm of the libr
                Catch::Contains("layernorm on avx2: passed over layernorm/avx2: ") && Catch::Contains("'layernorm/f32/avx2', derived"));
 }
 
+TEST_CASE("a file's algorithm is tuned, and what was found is taken and checked") {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "p.json").string(), found = (folder.path() / "found").string();
+    json program = to_json(library::matmul(numerics_named("f32")));
+    program["name"] = "product";
+    write_file(file, program.dump());
+    const Outcome tuned = generator({"tune", file, "--shape", "N=32", "K=32", "--extents", "M=32", "--target", "avx2", "--deterministic",
+                                     "--trials", "4", "--out", found, "--quiet"});
+    INFO(tuned.err << tuned.out);
+    REQUIRE(tuned.code == 0);
+    CHECK_THAT(generator({"show", file, "--shape", "N=32", "K=32", "--target", "avx2", "--schedule-dir", found, "--what", "tiles"}).err,
+               Catch::Contains("note: product on avx2: schedule 'product/f32/avx2/") && Catch::Contains("for this shape"));
+    CHECK_THAT(generator({"check", found}).out, Catch::Contains("there is no algorithm 'product'"));
+    CHECK(generator({"check", found, "--program", file}).code == 0);
+    program["name"] = "matmul";
+    write_file(file, program.dump());
+    check_refused({"check", found, "--program", file}, {"error[generator.duplicate]: algorithm 'matmul'"});
+}
+
 TEST_CASE("mistakes in an algorithm file are refused with the file's name") {
     const TemporaryFolder folder;
     const std::string file = (folder.path() / "a.json").string();

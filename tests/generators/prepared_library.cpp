@@ -181,7 +181,7 @@ TEST_CASE("a module's errors") {
          "file for --module."});
     refuse({"--module", "a.json", "--numerics", "f64"}, {"generate: --numerics is of one kernel, and with --module there may be several. "
                                                          "State it in the file of the module."});
-    refuse({"--module", "a.json", "--kernel", "matmul"}, {"error[command.arguments]", "--module excludes --kernel"});
+    refuse({"--module", "a.json", "--kernel", "matmul"}, {"error[command.arguments]", "--kernel excludes --module"});
     refuse({"matmul", "--kernel", "matmul", "--name", "a"}, {"generate: algorithm is of one kernel"});
     refuse(
         {"--kernel", "matmul", "--name", "../a"},
