@@ -1,6 +1,6 @@
 # tessera_add_kernel(<name>
 #   [GENERATOR <target or path>]     the program that knows the algorithm; default: Tessera::generator
-#   [ALGORITHM <name>]               default: <name>
+#   [ALGORITHM <name>]               default: <name>; or a file of JSON (*.json), relative to the current source folder
 #   [NUMERICS <policy>]              for example f32
 #   [OPTIONS <name>=<integer>...]    what the algorithm is declared with, for example stride=2; see the generator's list
 #   [SHAPE <dim>=<extent>...]        dims fixed at build time; the others stay dynamic
@@ -25,6 +25,18 @@
 # include "<name>.h", call <name>().
 # With EMIT c it is <name>.c in place of the library; the project has to enable the language C. So it is for a GPU, whose kernels
 # are a text in that file, for people to read in <name>.cl or .cu; the target then links OpenCL or the CUDA driver.
+#
+# tessera_add_library(<name>
+#   KERNELS <kernel>...              each [<function>=]<algorithm>[:<dim>=<extent>,...], such as up=linear_gelu:N=1536,K=384; an algorithm may
+#                                    be a file (*.json), relative to the current source folder
+#   [SCHEDULES <function>=<schedule>...]   as SCHEDULE above, of one kernel; default: the best match
+#   [NUMERICS <policy>]              of all kernels
+#   [MODULE <file>]                  in place of these three: a file (tessera-module.schema.json), relative to the current source folder,
+#                                    which says the kernels, each with its own numerics, options and schedules
+#   [GENERATOR ...] [SCHEDULE_DIRS ...] [EMIT ...] [TARGETS ...])   as above
+#
+# One library and one header, lib<name>.a and <name>.h, that have all these kernels; what they call and their constants are shared where
+# they are equal. The files and the target are as above.
 cmake_policy(VERSION 3.20)
 
 # The absolute path of a file; an error where there is none.
@@ -98,21 +110,23 @@ function(_tessera_gpu_runtime subject kind)
   target_link_libraries(tessera_${kind} PUBLIC Tessera::runtime ${driver})
 endfunction()
 
-function(tessera_add_kernel name)
-  set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+# The parts that tessera_add_kernel and tessera_add_library share. They read arguments and variables of these; macros also set some.
 
+# Whether the name and the arguments are such. `keywords` are those that there are, `remedy` is what to do where the name is taken.
+macro(_tessera_check_arguments what keywords remedy)
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
-    message(FATAL_ERROR "${subject}: the name becomes a C function; expected letters, digits and _, got '${name}'")
+    message(FATAL_ERROR "${subject}: the name becomes ${what}; expected letters, digits and _, got '${name}'")
   elseif(TARGET ${name})
-    message(FATAL_ERROR "${subject}: there is already a target '${name}'; give the kernel another name and say ALGORITHM")
+    message(FATAL_ERROR "${subject}: there is already a target '${name}'; ${remedy}")
   elseif(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are GENERATOR, ALGORITHM, "
-      "NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS")
+    message(FATAL_ERROR "${subject}: no argument '${arg_UNPARSED_ARGUMENTS}'; the keywords are ${keywords}")
   elseif(arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "${subject}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
   endif()
+endmacro()
 
+# Sets `generator` and `program`.
+macro(_tessera_find_generator)
   set(generator Tessera::generator)
   if(arg_GENERATOR)
     set(generator "${arg_GENERATOR}")
@@ -129,22 +143,10 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: GENERATOR '${generator}' is neither an executable target nor an absolute path of a "
       "program; make the generator before the kernel, with add_executable(${generator} ...)")
   endif()
+endmacro()
 
-  set(algorithm ${name})
-  if(arg_ALGORITHM)
-    set(algorithm "${arg_ALGORITHM}")
-  endif()
-  set(options --name ${name})
-  if(arg_NUMERICS)
-    list(APPEND options --numerics "${arg_NUMERICS}")
-  endif()
-  _tessera_pairs(pairs "${subject}" OPTIONS option "-?[0-9]+" "<name>=<integer>, for example stride=2" ${arg_OPTIONS})
-  list(APPEND options ${pairs})
-  _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
-  list(APPEND options ${pairs})
-  _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})
-  list(APPEND options ${pairs})
-  set(inputs)
+# Sets `folders`, where schedules are looked for, and adds them to `options`.
+macro(_tessera_find_folders)
   set(folders)
   foreach(dir IN LISTS arg_SCHEDULE_DIRS Tessera_SCHEDULES_DIR)
     cmake_path(ABSOLUTE_PATH dir BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
@@ -154,20 +156,11 @@ function(tessera_add_kernel name)
     list(APPEND folders "${dir}")
     list(APPEND options --schedule-dir "${dir}")
   endforeach()
-  if(arg_SCHEDULE)
-    _tessera_schedule(schedule file "${subject}" SCHEDULE "${arg_SCHEDULE}" "${generator}" ${folders})
-    list(APPEND options --schedule "${schedule}")
-    list(APPEND inputs ${file})
-  endif()
-  foreach(one IN LISTS arg_SCHEDULE_FOR)
-    if(NOT one MATCHES "^([^=]+)=(.+)$")
-      message(FATAL_ERROR "${subject}: SCHEDULE_FOR '${one}'; expected <target>=<schedule>, for example avx2=mine.json")
-    endif()
-    set(for "${CMAKE_MATCH_1}")
-    _tessera_schedule(schedule file "${subject}" SCHEDULE_FOR "${CMAKE_MATCH_2}" "${generator}" ${folders})
-    list(APPEND options --schedule-for "${for}=${schedule}")
-    list(APPEND inputs ${file})
-  endforeach()
+endmacro()
+
+# Makes the target <name> of what `program` generates with `asked` and `options`, again where one of `inputs` changes. Where there is a
+# `module_text`, it is written to the file `module`.
+function(_tessera_add_generated)
   if(NOT arg_TARGETS AND CMAKE_CROSSCOMPILING)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
       set(arg_TARGETS arm64)
@@ -233,12 +226,21 @@ function(tessera_add_kernel name)
     message(FATAL_ERROR "${subject}: no EMIT '${arg_EMIT}'; expected library or c")
   endif()
   file(MAKE_DIRECTORY "${out}")
+  if(module_text)
+    set(before)
+    if(EXISTS "${module}")
+      file(READ "${module}" before)
+    endif()
+    if(NOT before STREQUAL module_text)  # what is the same makes nothing again
+      file(WRITE "${module}" "${module_text}")
+    endif()
+  endif()
   add_custom_command(
     OUTPUT "${library}" "${out}/${name}.h" "${out}/${name}.manifest.json"
-    COMMAND "${CMAKE_COMMAND}" -E env "TESSERA_CACHE=${CMAKE_BINARY_DIR}/tessera-derived" "${program}" generate "${algorithm}" ${options} --out "${out}" --depfile "${out}/${name}.d"
+    COMMAND "${CMAKE_COMMAND}" -E env "TESSERA_CACHE=${CMAKE_BINARY_DIR}/tessera-derived" "${program}" generate ${asked} ${options} --out "${out}" --depfile "${out}/${name}.d"
     DEPENDS ${generator} ${inputs}
     DEPFILE "${out}/${name}.d"
-    COMMENT "Generating the kernel ${name}"
+    COMMENT "Generating ${comment}"
     VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${name}_kernel DEPENDS "${library}")
 
@@ -260,4 +262,151 @@ function(tessera_add_kernel name)
   set_target_properties(${name} PROPERTIES IMPORTED_LOCATION "${library}")
   target_include_directories(${name} INTERFACE "${out}")
   target_link_libraries(${name} INTERFACE Tessera::runtime)
+endfunction()
+
+function(tessera_add_kernel name)
+  set(subject "error[cmake.add-kernel]: tessera_add_kernel(${name})")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;ALGORITHM;NUMERICS;SCHEDULE;EMIT" "OPTIONS;SHAPE;DERIVE_FOR;SCHEDULE_FOR;SCHEDULE_DIRS;TARGETS")
+  _tessera_check_arguments("a C function"
+    "GENERATOR, ALGORITHM, NUMERICS, OPTIONS, SHAPE, DERIVE_FOR, SCHEDULE, SCHEDULE_FOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "give the kernel another name and say ALGORITHM")
+  _tessera_find_generator()
+
+  set(module_text)
+  set(inputs)
+  set(asked ${name})
+  if(arg_ALGORITHM)
+    set(asked "${arg_ALGORITHM}")
+  endif()
+  if(asked MATCHES "\\.json$")
+    _tessera_file(asked "${subject}" ALGORITHM "${asked}")
+    list(APPEND inputs "${asked}")
+  endif()
+  set(options --name ${name})
+  if(arg_NUMERICS)
+    list(APPEND options --numerics "${arg_NUMERICS}")
+  endif()
+  _tessera_pairs(pairs "${subject}" OPTIONS option "-?[0-9]+" "<name>=<integer>, for example stride=2" ${arg_OPTIONS})
+  list(APPEND options ${pairs})
+  _tessera_pairs(pairs "${subject}" SHAPE shape "[0-9]+" "<dim>=<extent>, for example N=768" ${arg_SHAPE})
+  list(APPEND options ${pairs})
+  _tessera_pairs(pairs "${subject}" DERIVE_FOR derive-for "[0-9]+" "<dim>=<extent>, for example M=512" ${arg_DERIVE_FOR})
+  list(APPEND options ${pairs})
+  _tessera_find_folders()
+  if(arg_SCHEDULE)
+    _tessera_schedule(schedule file "${subject}" SCHEDULE "${arg_SCHEDULE}" "${generator}" ${folders})
+    list(APPEND options --schedule "${schedule}")
+    list(APPEND inputs ${file})
+  endif()
+  foreach(one IN LISTS arg_SCHEDULE_FOR)
+    if(NOT one MATCHES "^([^=]+)=(.+)$")
+      message(FATAL_ERROR "${subject}: SCHEDULE_FOR '${one}'; expected <target>=<schedule>, for example avx2=mine.json")
+    endif()
+    set(for "${CMAKE_MATCH_1}")
+    _tessera_schedule(schedule file "${subject}" SCHEDULE_FOR "${CMAKE_MATCH_2}" "${generator}" ${folders})
+    list(APPEND options --schedule-for "${for}=${schedule}")
+    list(APPEND inputs ${file})
+  endforeach()
+  set(comment "the kernel ${name}")
+  _tessera_add_generated()
+endfunction()
+
+# A text as JSON has it.
+function(_tessera_json_text result text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  set(${result} "\"${text}\"" PARENT_SCOPE)
+endfunction()
+
+# The JSON of one of KERNELS, and its function's name.
+function(_tessera_kernel result_json result_function kernel)
+  if(NOT kernel MATCHES "^(([A-Za-z_][A-Za-z0-9_]*)=)?([A-Za-z0-9_.]+|[^=:]+\\.json)(:(.+))?$")
+    message(FATAL_ERROR "${subject}: KERNELS '${kernel}'; expected [<function>=]<algorithm>[:<dim>=<extent>,...], for example up=linear_gelu:N=1536,K=384")
+  endif()
+  set(function "${CMAKE_MATCH_2}")
+  set(algorithm "${CMAKE_MATCH_3}")
+  string(REPLACE "," ";" shape "${CMAKE_MATCH_5}")
+  _tessera_pairs(pairs "${subject}" "KERNELS '${kernel}':" shape "[0-9]+" "<dim>=<extent>, for example N=768" ${shape})
+  if(algorithm MATCHES "\\.json$")
+    if(NOT function)
+      message(FATAL_ERROR "${subject}: KERNELS '${kernel}'; expected the name of the function before the file, <function>=${kernel}")
+    endif()
+    _tessera_file(algorithm "${subject}" KERNELS "${algorithm}")
+  elseif(NOT function)
+    set(function "${algorithm}")
+  endif()
+  _tessera_json_text(text "${algorithm}")
+  set(json "{\"name\": \"${function}\", \"algorithm\": ${text}")
+  if(arg_NUMERICS)
+    _tessera_json_text(text "${arg_NUMERICS}")
+    string(APPEND json ", \"numerics\": ${text}")
+  endif()
+  list(TRANSFORM shape REPLACE "^(.*)=(.*)$" "\"\\1\": \\2")
+  list(JOIN shape ", " shape)
+  set(${result_json} "${json}, \"shape\": {${shape}}" PARENT_SCOPE)
+  set(${result_function} "${function}" PARENT_SCOPE)
+endfunction()
+
+function(tessera_add_library name)
+  set(subject "error[cmake.add-library]: tessera_add_library(${name})")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "GENERATOR;NUMERICS;MODULE;EMIT" "KERNELS;SCHEDULES;SCHEDULE_DIRS;TARGETS")
+  _tessera_check_arguments("a file and a target" "KERNELS, SCHEDULES, NUMERICS, MODULE, GENERATOR, SCHEDULE_DIRS, EMIT, TARGETS"
+    "give the library another name")
+  if(NOT arg_KERNELS AND NOT arg_MODULE)
+    message(FATAL_ERROR "${subject}: expected KERNELS or MODULE, got neither; say what the library shall have")
+  endif()
+  foreach(other IN ITEMS KERNELS SCHEDULES NUMERICS)
+    if(arg_MODULE AND arg_${other})
+      message(FATAL_ERROR "${subject}: expected MODULE or ${other}, got both; the module's file says what its kernels are")
+    endif()
+  endforeach()
+  _tessera_find_generator()
+  set(module_text)
+  set(inputs)
+  set(options --name ${name})
+  _tessera_find_folders()
+  if(arg_MODULE)
+    _tessera_file(module "${subject}" MODULE "${arg_MODULE}")
+    list(APPEND inputs "${module}")
+  else()
+    set(functions)
+    set(scheduled)
+    foreach(kernel IN LISTS arg_KERNELS)
+      _tessera_kernel(json function "${kernel}")
+      if(function IN_LIST functions)
+        message(FATAL_ERROR "${subject}: KERNELS has '${function}' twice; give one of them another name, <function>=<algorithm>")
+      endif()
+      list(APPEND functions "${function}")
+      set(json_${function} "${json}")
+    endforeach()
+    foreach(one IN LISTS arg_SCHEDULES)
+      if(NOT one MATCHES "^([^=]+)=(.+)$")
+        message(FATAL_ERROR "${subject}: SCHEDULES '${one}'; expected <function>=<schedule>, for example up=schedules/up.json")
+      endif()
+      set(function "${CMAKE_MATCH_1}")
+      if(NOT function IN_LIST functions)
+        list(JOIN functions ", " known)
+        message(FATAL_ERROR "${subject}: SCHEDULES '${one}'; the library has no kernel '${function}', its kernels are ${known}")
+      elseif(function IN_LIST scheduled)
+        message(FATAL_ERROR "${subject}: SCHEDULES has '${function}' twice; give it one schedule")
+      endif()
+      _tessera_schedule(schedule file "${subject}" SCHEDULES "${CMAKE_MATCH_2}" "${generator}" ${folders})
+      list(APPEND scheduled "${function}")
+      list(APPEND inputs ${file})
+      _tessera_json_text(text "${schedule}")
+      string(APPEND json_${function} ", \"schedule\": ${text}")
+    endforeach()
+    set(kernels)
+    set(separator)
+    foreach(function IN LISTS functions)
+      string(APPEND kernels "${separator}    ${json_${function}}}")
+      set(separator ",\n")
+    endforeach()
+    set(module "${CMAKE_CURRENT_BINARY_DIR}/tessera/${name}/${name}.module.json")
+    set(module_text "{\n  \"format\": \"tessera-module\",\n  \"version\": 1,\n  \"name\": \"${name}\",\n  \"kernels\": [\n${kernels}\n  ]\n}\n")
+    list(APPEND inputs "${module}")
+  endif()
+  set(asked --module "${module}")
+  set(comment "the library ${name}")
+  _tessera_add_generated()
 endfunction()

@@ -11,6 +11,7 @@
 
 #include "generators/check/checked_artifacts.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/kernel/algorithm_file.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"
 #include "support/text/shell_words.h"
@@ -25,10 +26,27 @@ using State = CheckedArtifact::State;
 constexpr State states[] = {State::broken, State::changed, State::unrecorded, State::unknown, State::unchanged};
 
 struct CheckOptions {
-    std::vector<std::string> paths, schedule_dirs;
+    std::vector<std::string> paths, schedule_dirs, programs;
     std::string model;
     bool json = false, record = false;
 };
+
+// What the generator knows, and the algorithms of files, under the names that they carry.
+Registry with_programs(const Registry &registry, const std::vector<std::string> &files) {
+    Registry all = registry;
+    for (const std::string &file : files) {
+        const Algorithm algorithm = read_algorithm(file);
+        all.add(algorithm.name, file, [algorithm, file](const Numerics &numerics) {
+            if (numerics.name != algorithm.numerics.name)
+                throw UserError("command.numerics", file + ": expected the numerics of '" + algorithm.name + "', which are '" +
+                                                        algorithm.numerics.name + "', got '" + numerics.name +
+                                                        "'. Check it with the file that has these.");
+            return algorithm;
+        });
+    }
+    all.check();
+    return all;
+}
 
 std::map<State, size_t> counts_of(const std::vector<CheckedArtifact> &checked) {
     std::map<State, size_t> counts;
@@ -167,12 +185,15 @@ Command check_command(ProgramLine &program, const Registry &registry) {
         program.command("check", "Lower every schedule of a folder again, and say whose programs changed; 1 if any did");
     line.option("path", options->paths, "Folders of schedules, or files").required().takes("DIR|FILE");
     add_schedule_dirs(line, options->schedule_dirs);
+    line.option("--program", options->programs, "The file (*.json) of an algorithm that schedules are for; may be repeated")
+        .one_value_each()
+        .takes("FILE");
     line.option("--model", options->model, "What predicts the speed of changed programs, as for 'tune'; default: the models that ship")
         .takes("NAME|FILE");
     line.flag("--record", options->record,
               "Keep what the programs are in the folder's tessera-programs.lock, for schedules that no tuning has recorded it in");
     line.flag("--json", options->json, "For programs");
-    return {line, [=, &registry] { return check(registry, *options); }};
+    return {line, [=, &registry] { return check(with_programs(registry, options->programs), *options); }};
 }
 
 }  // namespace tessera

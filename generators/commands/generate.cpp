@@ -1,5 +1,6 @@
 #include "generators/commands/generate.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -10,9 +11,12 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/emit/header.h"
 #include "generators/commands/kernel_line.h"
+#include "generators/kernel/algorithm_file.h"
 #include "generators/kernel/emitted.h"
 #include "generators/kernel/gpu_files.h"
 #include "generators/kernel/manifest.h"
+#include "generators/kernel/module.h"
+#include "generators/kernel/prepared_library.h"
 #include "schedules/target/target_file.h"
 #include "support/files/output_folder.h"
 #include "support/processes/owned_folder.h"
@@ -21,11 +25,17 @@
 namespace tessera {
 
 // "declared with points=64": the options, which the names of dims and arguments do not tell.
-static std::vector<std::string> declared_with(const PreparedKernel &p) {
-    std::string text;
-    for (const auto &[name, value] : p.options) text += fmt::format(" {}={}", name, value);
-    if (text.empty()) return {};
-    return {"Algorithm " + p.declared.name + ", declared with" + text + "."};
+static std::vector<std::string> declared_with(const PreparedLibrary &library) {
+    std::vector<std::string> lines;
+    for (const std::vector<PreparedKernel> &targets : library.kernels) {
+        const PreparedKernel &p = targets[0];
+        std::string text;
+        for (const auto &[name, value] : p.options) text += fmt::format(" {}={}", name, value);
+        if (!text.empty())
+            lines.push_back(fmt::format("{}{}lgorithm {}, declared with{}.", line_start(library, p), library.is_module ? 'a' : 'A',
+                                        p.declared.name, text));
+    }
+    return lines;
 }
 
 // As make reads it.
@@ -39,47 +49,27 @@ static std::string escaped(const std::string &path) {
     return text;
 }
 
-static std::string depfile_of(const Registry &registry, const std::string &target, const std::vector<PreparedKernel> &prepared,
-                              const std::string &machines) {
+static std::string depfile_of(const Registry &registry, const std::string &target, const PreparedLibrary &library, const Module &module,
+                              const GenerateOptions &options) {
     std::string text = escaped(target) + ":";
-    std::istringstream words(machines);
-    for (std::string machine; std::getline(words, machine, ',');)
-        if (const auto file = registry.target_file(machine))
-            text += " \\\n  " + escaped(std::filesystem::absolute(*file).lexically_normal().string());
     std::set<std::filesystem::path> seen;
     auto add = [&](const std::filesystem::path &file) {
         if (seen.insert(file).second) text += " \\\n  " + escaped(file.string());
     };
-    for (const PreparedKernel &p : prepared) {
-        for (const Schedule &s : p.ancestry)
-            if (s.file()) add(*s.file());
-        for (const std::filesystem::path &path : p.watched) add(path);
-    }
+    auto add_named = [&](const std::filesystem::path &file) { add(std::filesystem::absolute(file).lexically_normal()); };
+    std::istringstream words(options.kernel.target);
+    for (std::string machine; std::getline(words, machine, ',');)
+        if (const auto file = registry.target_file(machine)) add_named(*file);
+    if (!options.module.empty()) add_named(options.module);
+    for (const ModuleKernel &kernel : module.kernels)
+        if (is_algorithm_file(kernel.options.algorithm)) add_named(kernel.options.algorithm);
+    for (const std::vector<PreparedKernel> &targets : library.kernels)
+        for (const PreparedKernel &p : targets) {
+            for (const Schedule &s : p.ancestry)
+                if (s.file()) add(*s.file());
+            for (const std::filesystem::path &path : p.watched) add(path);
+        }
     return text + "\n";
-}
-
-// Source instead of a library: the application's compiler and the device's make the rest.
-static void generate_for_gpu(const Registry &registry, const std::vector<PreparedKernel> &prepared, const GenerateOptions &options,
-                             const OutputFolder &out) {
-    const PreparedKernel &p = prepared[0];
-    const std::string name = p.kernel.name, host = name + ".c", header = name + ".h", manifest = name + ".manifest.json",
-                      tiles = name + ".tiles.txt";
-    std::map<std::string, std::string> files = gpu_files(p, options.limits);
-    files[header] = header_of(name, kernels_of(prepared), Beside::c_file, declared_with(p));
-    const std::string about = manifest_of(prepared, Emit::c, host, files);
-    files[manifest] = about;
-    if (options.emit_tiles) files[tiles] = tiles_text(prepared);
-    for (const auto &[file, text] : files) out.write(file, text);
-    const std::string depfile = name + ".d";
-    std::vector<std::string> all;
-    if (!options.depfile.empty()) {
-        out.write(depfile, depfile_of(registry, options.out + "/" + host, prepared, options.kernel.target));
-        all.push_back(depfile);
-    }
-    for (const auto &[file, text] : files)
-        if (file != host) all.push_back(file);
-    all.push_back(host);
-    out.publish_together(all, {{depfile, options.depfile}});
 }
 
 // What cannot be, whatever the algorithm and its schedules are.
@@ -106,48 +96,111 @@ static void check_options(const Registry &registry, const GenerateOptions &optio
                             "': there is no assembly, the kernels are source or PTX, which are written anyway; leave out --emit-assembly.");
 }
 
+// What the command line asks for: one kernel, or a module.
+static Module module_of(const GenerateOptions &options) {
+    if (!options.module.empty()) {
+        Module module = read_module(options.module, options.kernel);
+        if (!options.name.empty()) module.name = options.name;
+        return module;
+    }
+    if (options.kernels.empty()) return {"", {{options.name, options.kernel, options.schedules}}};
+    Module module{options.name, {}};
+    for (const std::string &word : options.kernels) module.kernels.push_back(parse_kernel(word, options.kernel));
+    return module;
+}
+
+// The files of a library, the one that says that all are there last; and the depfile.
+static std::vector<std::string> write_files(const PreparedLibrary &library, const GenerateOptions &options, const OutputFolder &out) {
+    const std::string &name = library.name;
+    const bool gpu = library.first()[0].target.is_gpu(), c = gpu || options.emit == Emit::c;
+    const std::string archive = c ? name + ".c" : "lib" + name + ".a", header = name + ".h", manifest = name + ".manifest.json",
+                      assembly = name + ".s", tiles = name + ".tiles.txt";
+    Limits limits = options.limits;
+    limits.seconds = std::min(1e9, limits.seconds * static_cast<double>(library.kernels.size()));
+    std::map<std::string, std::string> files;
+    if (gpu) {  // source instead of a library: the application's compiler and the device's make the rest
+        files = gpu_files(library, limits);
+    } else if (c) {
+        run_limited(compiling(name), limits, [&] { out.write(archive, c_text(library)); });
+        files[archive] = out.read(archive);
+    } else {
+        EmitOptions emit{out.staged(archive), {}};
+        if (options.emit_assembly) emit.assembly = out.staged(assembly);
+        emit_limited(library, emit, limits);
+        files[archive] = out.read(archive);
+    }
+    files[header] = header_of(name, kernels_of(library), c ? Beside::c_file : Beside::library, declared_with(library));
+    files[manifest] = manifest_of(library, c ? Emit::c : Emit::library, archive, files);
+    if (options.emit_tiles) files[tiles] = tiles_text(library);
+    std::vector<std::string> all;
+    if (options.emit_assembly) all.push_back(assembly);
+    for (const auto &[file, text] : files) {
+        if (gpu || file != archive) out.write(file, text);
+        if (file != archive) all.push_back(file);
+    }
+    all.push_back(archive);
+    return all;
+}
+
 void generate(const Registry &registry, const GenerateOptions &options) {
     check_options(registry, options);
-    const std::vector<PreparedKernel> prepared =
-        prepare_all(registry, options.kernel,
-                    parse_schedules(options.schedules, [&](const std::string &named) { return registry.target(named); }), options.name);
-    const bool c = options.emit == Emit::c;
-    const std::string name = prepared[0].kernel.name, library = c ? name + ".c" : "lib" + name + ".a", header = name + ".h",
-                      manifest = name + ".manifest.json";
-    const std::string assembly = name + ".s", tiles = name + ".tiles.txt", depfile = name + ".d";
+    const Module module = module_of(options);
+    const PreparedLibrary library = prepare_library(registry, module);
     const OutputFolder out(options.out);
     own_folder(out.staged("").parent_path(), ".tessera-");
-    if (prepared[0].target.is_gpu()) return generate_for_gpu(registry, prepared, options, out);
-
-    EmitOptions emit{out.staged(library), {}};
-    if (options.emit_assembly) emit.assembly = out.staged(assembly);
-    if (c) run_limited(compiling(name), options.limits, [&] { out.write(library, c_text(prepared[0])); });
-    else emit_limited(prepared, emit, options.limits);
-    out.write(header, header_of(name, kernels_of(prepared), c ? Beside::c_file : Beside::library, declared_with(prepared[0])));
-    out.write(manifest, manifest_of(prepared, options.emit, library, {{library, out.read(library)}, {header, out.read(header)}}));
-    if (options.emit_tiles) out.write(tiles, tiles_text(prepared));
-    if (!options.depfile.empty()) out.write(depfile, depfile_of(registry, options.out + "/" + library, prepared, options.kernel.target));
-
-    std::vector<std::string> all;
-    if (!options.depfile.empty()) all.push_back(depfile);
-    if (options.emit_assembly) all.push_back(assembly);
-    if (options.emit_tiles) all.push_back(tiles);
-    all.insert(all.end(), {header, manifest, library});
+    std::vector<std::string> all = write_files(library, options, out);
+    const std::string depfile = library.name + ".d";
+    if (!options.depfile.empty()) {
+        out.write(depfile, depfile_of(registry, options.out + "/" + all.back(), library, module, options));
+        all.insert(all.begin(), depfile);
+    }
     out.publish_together(all, {{depfile, options.depfile}});
+}
+
+// Of one kernel, a module says it with that kernel.
+static void check_arguments(const CommandLine &line, const GenerateOptions &options) {
+    const bool is_module = !options.module.empty() || !options.kernels.empty();
+    const char *how = options.module.empty() ? "--kernel" : "--module";
+    if (!is_module && options.kernel.algorithm.empty())
+        throw UserError("command.arguments",
+                        "generate: expected an algorithm, --kernel or --module, got none; 'list' shows the algorithms.");
+    if (!is_module) {
+        if (line.has("--name")) check_c_name(options.name);
+        return;
+    }
+    std::vector<const char *> of_one = {"algorithm", "--option", "--shape", "--schedule", "--schedule-for", "--derive-for"};
+    if (!options.module.empty()) of_one.push_back("--numerics");
+    for (const char *option : of_one)
+        if (line.has(option))
+            throw UserError("command.arguments",
+                            fmt::format("generate: {} is of one kernel, and with {} there may be several. State it {}.", option, how,
+                                        options.module.empty() ? "with each, in a file for --module" : "in the file of the module"));
+    if (options.module.empty() && options.name.empty())
+        throw UserError("command.arguments", "generate: with --kernel, expected the library's name, got none. Say --name.");
 }
 
 Command generate_command(ProgramLine &program, const Registry &registry) {
     auto options = std::make_shared<GenerateOptions>();
-    const CommandLine line = program.command("generate", "Write a kernel's static library, or its C, with a header and a manifest");
+    const CommandLine line =
+        program.command("generate", "Write a static library of a kernel or of several, or their C, with a header and a manifest");
     add_algorithm_options(line, options->kernel);
+    line.added("algorithm").required(false);
+    const CommandOption kernels =
+        line.option("--kernel", options->kernels, "One of several kernels that one library exports; may be repeated")
+            .one_value_each()
+            .takes("[NAME=]ALGORITHM[:DIM=EXTENT,...]");
+    line.option("--module", options->module, "The kernels of one library as a file (tessera-module.schema.json)")
+        .takes("FILE")
+        .excludes(kernels);
     add_schedule_options(line, options->kernel);
     line.option("--schedule-for", options->schedules,
                 "The schedule of one target of several, where --schedule or the default does not fit; may be repeated")
         .one_value_each()
         .takes("TARGET=NAME|FILE");
-    line.option("--name", options->name, "The kernel's name in C; default: the algorithm's");
+    line.option("--name", options->name, "The kernel's name in C, default: the algorithm's; or of several kernels the library's");
     line.option("--out", options->out, "The folder to write to").required().takes("DIR");
-    line.option("--depfile", options->depfile, "Also write the schedule and target files that the library depends on, for make and ninja")
+    line.option("--depfile", options->depfile,
+                "Also write the files that the library depends on, of schedules, targets, algorithms and the module, for make and ninja")
         .takes("FILE");
     line.choice("--emit", options->emit, {"library", "c"},
                 "library: machine code, lib<name>.a; c: one file to read, check in and compile with gcc or clang, <name>.c")
@@ -155,9 +208,9 @@ Command generate_command(ProgramLine &program, const Registry &registry) {
         .takes("library|c");
     line.flag("--emit-assembly", options->emit_assembly, "Also write <name>.s");
     line.flag("--emit-tiles", options->emit_tiles, "Also write the tile programs, <name>.tiles.txt");
-    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
+    line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take; of several kernels, for each");
     return {line, [=, &registry] {
-                if (line.has("--name")) check_c_name(options->name);
+                check_arguments(line, *options);
                 generate(registry, *options);
                 return exit_ok;
             }};

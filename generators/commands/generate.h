@@ -1,4 +1,4 @@
-// generate: a kernel's static library, C header and manifest.
+// generate: the static library, C header and manifest of a kernel, or of several (module.h).
 #pragma once
 #include "generators/commands/command.h"
 #include "generators/kernel/manifest.h"
@@ -8,22 +8,25 @@
 namespace tessera {
 
 struct GenerateOptions {
-    KernelOptions kernel;
+    KernelOptions kernel;              // or what all kernels of a module have: target, folders, numerics of --kernel
+    std::vector<std::string> kernels;  // "up=linear_gelu:N=1536,K=384"
+    std::string module;                // the file of a module, or ""
     Emit emit = Emit::library;
     std::vector<std::string> schedules;  // "avx2=<schedule>", where several targets differ
-    std::string name;                    // of the kernel; "" for the algorithm's
+    std::string name;                    // of the kernel, "" for the algorithm's; or of the library, "" for the one in the module's file
     std::string out;                     // folder
     std::string depfile;                 // "" for none
     bool emit_assembly = false, emit_tiles = false;
-    Limits limits;
+    Limits limits;  // of one kernel; several have the sum of their seconds
 };
 
 // Of several targets, the library holds a body for each and runs the best one that the processor has.
 // Writes lib<name>.a (for a GPU the files of gpu_files.h), <name>.h and <name>.manifest.json, and on request <name>.s and
 // <name>.tiles.txt; each is renamed into
-// place when it is whole, the library last. The depfile (make's format) lists the schedule files of lib<name>.a and, where no
-// schedule was named, the folders in which a better match would appear.
-// Equal inputs give equal bytes, whatever the folder. With Emit::c, <name>.c takes the library's place. UserErrors of every
+// place when it is whole, the library last. The depfile (make's format) lists the files of schedules, targets, algorithms and the module
+// that lib<name>.a depends on and, where no schedule was named, the folders in which a better match would appear.
+// Equal inputs give equal bytes, whatever the folder. With Emit::c, <name>.c takes the library's place. Kernels of a module share callees
+// that are emitted once, and constants, where they are equal. UserErrors of every
 // step, output.*, compile.limit, and command.emit for what is not there in C: assembly and several targets.
 void generate(const Registry &registry, const GenerateOptions &options);
 

@@ -4,6 +4,9 @@
 #include <iostream>
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
+#include "algorithms/text/json.h"
 #include "algorithms/text/print.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
@@ -13,6 +16,7 @@
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/emitted.h"
 #include "schedules/artifact/merge.h"
+#include "support/files/json_text.h"
 #include "support/files/output_folder.h"
 #include "support/text/error.h"
 
@@ -29,7 +33,7 @@ static std::string assembly_text(const PreparedKernel &p, const Limits &limits) 
     if (p.target.is_gpu()) return kernels_of({p.kernel}, p.target).kernels;
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / (p.kernel.name + ".s");
-    emit_limited({p}, {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
+    emit_limited(library_of({p}), {folder.path() / ("lib" + p.kernel.name + ".a"), file}, limits);
     return read_file(file);
 }
 
@@ -37,7 +41,7 @@ static std::string c_text_of(const PreparedKernel &p) {
     if (p.target.is_gpu())
         throw UserError("command.arguments", "show: --what c is for processors, and '" + p.target.name +
                                                  "' is a GPU; the source of its kernels is what --what assembly shows.");
-    return c_text(p);
+    return c_text(library_of({p}));
 }
 
 // A text for each variant, under its condition where there are several.
@@ -50,14 +54,16 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
     return text;
 }
 
-static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, const Limits &limits) {
+static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
+                        const Limits &limits) {
     if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
-    if (what == "tiles") return tiles_text({prepare(registry, options)});
+    if (what == "tiles") return tiles_text(library_of({prepare(registry, options)}));
     if (what == "c") return c_text_of(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
-    return to_text(bind_extents(load_algorithm(registry, options), parse_shape(options.shape)));
+    const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
+    return as_json ? json_text(to_json(bound), 2) + "\n" : to_text(bound);
 }
 
 // What an option would change nothing of must not look as if it did.
@@ -71,12 +77,14 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
     only_for("--compile-limit-s", {"assembly"});
+    only_for("--json", {"algorithm"});
 }
 
 Command show_command(ProgramLine &program, const Registry &registry) {
     struct Options {
         KernelOptions kernel;
         std::string what = "algorithm";
+        bool json = false;
         Limits limits;
     };
     auto options = std::make_shared<Options>();
@@ -93,12 +101,13 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         all.push_back(analyser.name);
     }
     line.option("--what", options->what, meaning).one_of(all).shows_default();
+    line.flag("--json", options->json, "The algorithm as JSON, which every command takes in place of an algorithm's name");
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
                 targets_named(options->kernel.target,
                               [&](const std::string &named) { return registry.target(named); });  // or refused first
                 check_effects(line, options->what, registry);
-                std::cout << text(registry, options->kernel, options->what, options->limits);
+                std::cout << text(registry, options->kernel, options->what, options->json, options->limits);
                 return exit_ok;
             }};
 }

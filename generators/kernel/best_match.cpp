@@ -194,10 +194,10 @@ Match family_match(const Algorithm &declared, const Target &target, const Librar
     return matched(declared, target, library, [](Match &, const std::vector<std::string> &) { return false; });
 }
 
-static Match callee_match(const Algorithm &callee, const Extents &fixed, const Target &target, const Library &library, bool family_only) {
-    Match match = family_only ? family_match(callee, target, library) : best_match(callee, {}, fixed, target, library);
+Match applying_match(const Algorithm &declared, const Extents &fixed, const Target &target, const Library &library, bool family_only) {
+    Match match = family_only ? family_match(declared, target, library) : best_match(declared, {}, fixed, target, library);
     if (match.how != Match::How::family) return match;
-    if (const std::string why = refusal(*match.schedule, callee, fixed, target, library); !why.empty()) {
+    if (const std::string why = refusal(*match.schedule, declared, fixed, target, library); !why.empty()) {
         match.passed_over.push_back(match.schedule->name() + ": " + why);
         match.schedule.reset(), match.how = Match::How::none;
     }
@@ -206,7 +206,7 @@ static Match callee_match(const Algorithm &callee, const Extents &fixed, const T
 
 MatchCallee callees_matched(const Target &target, const Library &library, bool family_only, std::vector<CalleeMatch> *matches) {
     return [=, &target, &library](const std::string &scope, const Algorithm &callee, const Extents &fixed) {
-        const Match match = callee_match(callee, fixed, target, library, family_only);
+        const Match match = applying_match(callee, fixed, target, library, family_only);
         if (matches) matches->push_back({scope, callee, match});
         return match.schedule;
     };

@@ -44,14 +44,17 @@ Match best_match(const Algorithm &declared, const Options &options, const Extent
 // The family's alone.
 Match family_match(const Algorithm &declared, const Target &target, const Library &library);
 
+// Either of them, where a family's schedule is taken only if it applies: a callee, or an algorithm of a file, may have the name of one that
+// it is not. It has no options.
+Match applying_match(const Algorithm &declared, const Extents &fixed, const Target &target, const Library &library, bool family_only);
+
 // What a call took of which its caller says nothing.
 struct CalleeMatch {
     std::string scope;
     Algorithm callee;
     Match match;
 };
-// The best match for a callee, as for a kernel of its own; a family's schedule is taken only if it applies, since a callee may have the
-// name of an algorithm that it is not. Each is added to `matches`, if that is given, which like `target` and `library` outlives it.
+// The match that applies to a callee. Each is added to `matches`, if that is given, which like `target` and `library` outlives it.
 MatchCallee callees_matched(const Target &target, const Library &library, bool family_only, std::vector<CalleeMatch> *matches = nullptr);
 
 // What the choice depends on, for a build system: the files that were considered, and the folders whose listing tells whether

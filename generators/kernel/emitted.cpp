@@ -9,35 +9,56 @@
 
 namespace tessera {
 
-std::vector<TargetKernels> kernels_of(const std::vector<PreparedKernel> &prepared) {
+std::vector<TargetKernels> kernels_of(const PreparedLibrary &library) {
     std::vector<TargetKernels> targets;
-    for (const PreparedKernel &p : prepared) targets.push_back({p.target, p.kernels()});
+    for (size_t t = 0; t < library.first().size(); t++) {
+        targets.push_back({library.first()[t].target, {}});
+        for (const std::vector<PreparedKernel> &of_targets : library.kernels)
+            for (Kernel &kernel : of_targets[t].kernels()) targets.back().kernels.push_back(std::move(kernel));
+    }
     return targets;
 }
 
-void emit_limited(const std::vector<PreparedKernel> &prepared, const EmitOptions &options, const Limits &limits) {
-    run_limited(compiling(prepared[0].kernel.name), limits, [&] { emit_library(kernels_of(prepared), options); });
+void emit_limited(const PreparedLibrary &library, const EmitOptions &options, const Limits &limits) {
+    run_limited(compiling(library.name), limits, [&] { emit_library(kernels_of(library), options); });
 }
 
-std::string c_text(const PreparedKernel &p) {
-    std::vector<std::string> about = {fmt::format("Tessera {}; algorithm {}, {}, {}", tessera_version(), p.declared.name,
-                                                  p.declared.numerics.name, semantic_hash(p.declared))};
+std::string line_start(const PreparedLibrary &library, const PreparedKernel &kernel) {
+    return library.is_module ? kernel.kernel.name + ": " : "";
+}
+
+static std::vector<std::string> about(const PreparedLibrary &library, const PreparedKernel &p) {
+    const std::string start = line_start(library, p),
+                      algorithm = fmt::format("algorithm {}, {}, {}", p.declared.name, p.declared.numerics.name, semantic_hash(p.declared));
+    std::vector<std::string> lines = {library.is_module ? start + algorithm : fmt::format("Tessera {}; {}", tessera_version(), algorithm)};
     std::string fixed;
     for (const auto &[dim, extent] : p.fixed) fixed += fmt::format("{}{}={}", fixed.empty() ? "" : " ", dim, extent);
-    if (!fixed.empty()) about.push_back("fixed extents: " + fixed);
+    if (!fixed.empty()) lines.push_back(start + "fixed extents: " + fixed);
     const char *relation = "schedule";
-    for (const Schedule &s : p.ancestry) about.push_back(fmt::format("{} {}, {}", relation, s.name(), s.hash())), relation = "extending";
-    return source_of(p.kernels(), p.target, about);
+    for (const Schedule &s : p.ancestry)
+        lines.push_back(fmt::format("{}{} {}, {}", start, relation, s.name(), s.hash())), relation = "extending";
+    return lines;
 }
 
-std::string tiles_text(const std::vector<PreparedKernel> &prepared) {
+std::string c_text(const PreparedLibrary &library) {
+    const TargetKernels all = kernels_of(library).at(0);
+    std::vector<std::string> lines;
+    if (library.is_module) lines.push_back(fmt::format("Tessera {}; library {}", tessera_version(), library.name));
+    for (const std::vector<PreparedKernel> &targets : library.kernels)
+        for (std::string &line : about(library, targets[0])) lines.push_back(std::move(line));
+    return source_of(all.kernels, all.target, lines);
+}
+
+std::string tiles_text(const PreparedLibrary &library) {
     std::string text;
-    for (const PreparedKernel &p : prepared)
-        for (const Kernel &kernel : p.kernels())
+    for (const TargetKernels &of_target : kernels_of(library))
+        for (const Kernel &kernel : of_target.kernels) {
+            if (library.is_module) text += "# " + kernel.name + "\n";
             for (const KernelVariant &variant : kernel.variants) {
                 if (kernel.variants.size() > 1) text += "# " + condition_text(variant.when) + "\n";
                 text += to_text(variant.program);
             }
+        }
     return text;
 }
 

@@ -13,33 +13,35 @@
 namespace tessera {
 
 // PTX of one architecture runs on all that come after it.
-static std::string ptx_of(const std::string &source, const PreparedKernel &p, const Limits &limits) {
+static std::string ptx_of(const std::string &source, const std::string &name, const Target &target, const Limits &limits) {
     const auto nvcc = installed_program({"nvcc"});
     if (!nvcc)
         throw UserError(
             "command.nvcc",
-            "target '" + p.target.name +
+            "target '" + target.name +
                 "': nvcc makes the PTX, and there is none on the PATH; install the CUDA toolkit (12 or later) and add its bin folder.");
     const TemporaryFolder folder;
-    const std::filesystem::path file = folder.path() / (p.kernel.name + ".cu"), made = folder.path() / (p.kernel.name + ".ptx"),
-                                log = folder.path() / "log";
+    const std::filesystem::path file = folder.path() / (name + ".cu"), made = folder.path() / (name + ".ptx"), log = folder.path() / "log";
     std::ofstream(file) << source;
-    const std::string arch = "compute_" + std::to_string(p.target.compute_capability);
+    const std::string arch = "compute_" + std::to_string(target.compute_capability);
     const std::vector<std::string> command = {nvcc->path.string(), "-ptx",       "-arch=" + arch, "-fmad=false", "-o",
                                               made.string(),       file.string()};
-    if (const std::optional<int> status = run_program(compiling(p.kernel.name), limits, command, log); !succeeded(*status))
+    if (const std::optional<int> status = run_program(compiling(name), limits, command, log); !succeeded(*status))
         throw UserError("command.nvcc", fmt::format("{}: expected it to take the kernels for {}; it ends with {} and says: {}", command[0],
                                                     arch, ended_text(*status), read_file(log).substr(0, 2000)));
     return read_file(made);
 }
 
-std::map<std::string, std::string> gpu_files(const PreparedKernel &p, const Limits &limits) {
-    const bool cuda = p.target.arch == Arch::cuda;
-    const GpuSource source = kernels_of({p.kernel}, p.target);
-    std::map<std::string, std::string> files = {{p.kernel.name + (cuda ? ".cu" : ".cl"), source.kernels}};
-    if (cuda) files[p.kernel.name + ".ptx"] = ptx_of(source.kernels, p, limits);
-    files[p.kernel.name + ".c"] =
-        host_of({p.kernel}, p.target, cuda ? files.at(p.kernel.name + ".ptx") : source.kernels, source.uses_double);
+std::map<std::string, std::string> gpu_files(const PreparedLibrary &library, const Limits &limits) {
+    const std::string &name = library.name;
+    const Target &target = library.first()[0].target;
+    const bool cuda = target.arch == Arch::cuda;
+    std::vector<Kernel> kernels;
+    for (const std::vector<PreparedKernel> &targets : library.kernels) kernels.push_back(targets[0].kernel);
+    const GpuSource source = kernels_of(kernels, target);
+    std::map<std::string, std::string> files = {{name + (cuda ? ".cu" : ".cl"), source.kernels}};
+    if (cuda) files[name + ".ptx"] = ptx_of(source.kernels, name, target, limits);
+    files[name + ".c"] = host_of(kernels, target, cuda ? files.at(name + ".ptx") : source.kernels, source.uses_double);
     return files;
 }
 

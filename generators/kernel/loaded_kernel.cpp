@@ -82,7 +82,7 @@ fs::path link_kernel(const PreparedKernel &p, const Limits &limits, const Tempor
     check_runs_here(p.target);
     const fs::path archive = folder.path() / ("lib" + p.kernel.name + ".a"), source = folder.path() / "caller.c",
                    object = folder.path() / "kernel.so";
-    emit_limited({p}, {archive, {}}, limits);
+    emit_limited(library_of({p}), {archive, {}}, limits);
     write_into(source, source_of(p.kernels()));
     run_cc({"cc", "-std=c99", "-O1", "-fPIC", "-shared", "-o", object.string(), source.string(), archive.string()},
            folder.path() / "cc.log", limits);

@@ -138,50 +138,65 @@ static ordered_json linked_json(const Target &target) {
     return linked;
 }
 
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+// What a target has beside its kernels.
+static ordered_json target_json(const Target &target) {
+    return {{"name", target.name}, {"arch", name_of(target.arch)}, {"features", target.features}};
+}
+
+// What a target has of one kernel.
+static ordered_json lowered_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+    return {{"schedule", schedule_json(p)},
+            {"variants", variants_json(p, p.kernel, contents, member)},
+            {"packings", packings_json(p, contents, member)}};
+}
+
+static ordered_json kernel_json(const PreparedKernel &p) {
+    ordered_json fixed = ordered_json::object(), options = ordered_json::object();
+    for (const auto &[name, value] : p.options) options[name] = value;
+    for (const auto &[dim, extent] : p.fixed) fixed[dim] = extent;
+    return {{"kernel", p.kernel.name},
+            {"algorithm", {{"name", p.declared.name}, {"semantic", semantic_hash(p.declared)}, {"surface", surface_hash(p.declared)}}},
+            {"options", options},
+            {"numerics", p.declared.numerics.name},
+            {"fixed", fixed},
+            {"constants", constants_json(p.kernel)}};
+}
+
+std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
                         const std::map<std::string, std::string> &files) {
-    const PreparedKernel &first = prepared[0];
+    const Target &first = library.first()[0].target;
     const bool objects = emit == Emit::library;
-    const Contents contents{objects ? members_of(files.at(library)) : decltype(Contents::members)()};
-    const std::string stem = std::filesystem::path(library).stem().string();
-    ordered_json fixed = ordered_json::object(), options = ordered_json::object(), hashes = ordered_json::object(),
-                 targets = ordered_json::array();
-    for (const auto &[name, value] : first.options) options[name] = value;
-    for (const auto &[dim, extent] : first.fixed) fixed[dim] = extent;
-    for (const auto &[name, content] : files) hashes[name] = sha256(content);
-    for (const PreparedKernel &p : prepared) {
-        const std::string member = object_name(stem, p.target);
-        targets.push_back({{"name", p.target.name},
-                           {"arch", name_of(p.target.arch)},
-                           {"features", p.target.features},
-                           {"schedule", schedule_json(p)},
-                           {"variants", variants_json(p, p.kernel, objects ? &contents : nullptr, member)},
-                           {"packings", packings_json(p, objects ? &contents : nullptr, member)}});
-        if (objects) targets.back()["bytes"] = contents.loaded_with_others(member);
+    const Contents contents{objects ? members_of(files.at(archive)) : decltype(Contents::members)()};
+    const std::string stem = std::filesystem::path(archive).stem().string();
+    auto lowered = [&](const PreparedKernel &p) { return lowered_json(p, objects ? &contents : nullptr, object_name(stem, p.target)); };
+    ordered_json manifest = {{"format", "tessera-manifest"}, {"version", 1},    {"tessera", tessera_version()},
+                             {"halide", halide_version()},   {"nvcc", nullptr}, {"emit", objects ? "library" : "c"}};
+    if (library.is_module) {
+        manifest["library"] = library.name;
+        for (const std::vector<PreparedKernel> &targets : library.kernels) {
+            ordered_json kernel = kernel_json(targets[0]);
+            for (const PreparedKernel &p : targets) {
+                kernel["targets"].push_back({{"name", p.target.name}});
+                kernel["targets"].back().update(lowered(p));
+            }
+            manifest["kernels"].push_back(kernel);
+        }
+    } else {
+        manifest.update(kernel_json(library.first()[0]));
     }
-    ordered_json manifest = {
-        {"format", "tessera-manifest"},
-        {"version", 1},
-        {"tessera", tessera_version()},
-        {"halide", halide_version()},
-        {"nvcc", nullptr},
-        {"emit", objects ? "library" : "c"},
-        {"kernel", first.kernel.name},
-        {"algorithm",
-         {{"name", first.declared.name}, {"semantic", semantic_hash(first.declared)}, {"surface", surface_hash(first.declared)}}},
-        {"options", options},
-        {"numerics", first.declared.numerics.name},
-        {"fixed", fixed},
-        {"constants", constants_json(first.kernel)},
-        {"targets", targets},
-        {"entry_bytes", objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr)},
-        {"symbols", objects ? contents.symbols() : ordered_json(nullptr)},
-        {"licences", {{"embedded", ordered_json::array()}, {"linked", linked_json(first.target)}}},
-        {"files", hashes},
-    };
+    for (const PreparedKernel &p : library.first()) {
+        ordered_json target = target_json(p.target);
+        if (!library.is_module) target.update(lowered(p));
+        if (objects) target["bytes"] = contents.loaded_with_others(object_name(stem, p.target));
+        manifest["targets"].push_back(target);
+    }
+    manifest["entry_bytes"] = objects ? contents.loaded(stem + ".entry.o") : ordered_json(nullptr);
+    manifest["symbols"] = objects ? contents.symbols() : ordered_json(nullptr);
+    manifest["licences"] = {{"embedded", ordered_json::array()}, {"linked", linked_json(first)}};
+    for (const auto &[name, content] : files) manifest["files"][name] = sha256(content);
     if (!objects)
         for (const char *key : {"halide", "entry_bytes", "symbols"}) manifest.erase(key);
-    if (const auto nvcc = first.target.arch == Arch::cuda ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
+    if (const auto nvcc = first.arch == Arch::cuda ? installed_program({"nvcc"}) : std::nullopt) manifest["nvcc"] = nvcc->version;
     else manifest.erase("nvcc");
     return json_text(manifest, 2) + "\n";
 }

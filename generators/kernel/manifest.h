@@ -1,4 +1,4 @@
-// The manifest of a generated kernel: what went in and what came out, with every hash. It has no times and no paths, so
+// The manifest of a generated library: what went in and what came out, with every hash. It has no times and no paths, so
 // equal inputs give equal manifests.
 //
 //   { "format": "tessera-manifest", "version": 1, "tessera", "halide", "emit", "kernel",
@@ -14,6 +14,9 @@
 //     "licences": {"embedded": [], "linked": [{"name", "licence", "text"}]},
 //     "files": {file: hash} }
 //
+// A module (module.h) has "library", its name, in place of "kernel", and "kernels": for each the fields from "kernel" to "constants", and
+// "targets" with "name", "schedule", "variants" and "packings". Its own "targets" have the rest.
+//
 // `match` says how the schedule was come by (best_match.h); of the nearest, `tuned_for` are the extents that it was tuned for.
 // Targets are in the order in which the library tries them, variants as well. A variant's bytes are its code, a target's its
 // objects with constants and callees, those of the entry what all share; null where the object is not ELF. `packings` are of the operands
@@ -25,15 +28,15 @@
 #include <map>
 #include <string>
 
-#include "generators/kernel/prepare.h"
+#include "generators/kernel/prepared_library.h"
 
 namespace tessera {
 
 // What comes out: a static library made by the back end, or a file of C to compile anywhere.
 enum class Emit { library, c };
 
-// One kernel for each target, best first. `files` maps the names of files to their contents; `library` is one of them.
-std::string manifest_of(const std::vector<PreparedKernel> &prepared, Emit emit, const std::string &library,
+// `files` maps the names of files to their contents; `archive`, the library or its C, is one of them.
+std::string manifest_of(const PreparedLibrary &library, Emit emit, const std::string &archive,
                         const std::map<std::string, std::string> &files);
 
 }  // namespace tessera

@@ -15,15 +15,15 @@
 namespace tessera {
 
 struct KernelOptions {
-    std::string algorithm;
-    std::string numerics = "f32";
+    std::string algorithm;             // a name, or a file *.json
+    std::string numerics;              // "" for a file's own, otherwise f32
     std::vector<std::string> options;  // "stride=2"
     std::vector<std::string> shape;    // "N=768"
     std::string target = "host";       // for generate also a list, "avx2,avx512"
     std::string schedule;              // a name, a file *.json, "none", "derived", or "" for the best match (best_match.h)
     std::vector<std::string> schedule_dirs;
     std::vector<std::string> derive_for;  // "M=512": what a derived schedule is for
-    bool family_only = false;  // of what matches, nothing that was tuned for a shape
+    bool family_only = false;             // of what matches, nothing that was tuned for a shape
     bool quiet = false;
 };
 

@@ -9,6 +9,7 @@
 #include "compiler/abi/c_names.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
+#include "generators/kernel/algorithm_file.h"
 #include "generators/kernel/derived_schedule.h"
 #include "schedules/check/check.h"
 #include "schedules/knobs/condition.h"
@@ -17,8 +18,22 @@
 
 namespace tessera {
 
-Algorithm load_algorithm(const Registry &registry, const KernelOptions &options) {
-    return registry.make(options.algorithm, numerics_named(options.numerics), parse_options(options.options));
+// The algorithm of a file says its own numerics and has no options.
+static Algorithm algorithm_of_file(const KernelOptions &options, const Options &given) {
+    Algorithm algorithm = read_algorithm(options.algorithm);
+    complete_options(options.algorithm, {}, given);
+    if (!options.numerics.empty() && options.numerics != algorithm.numerics.name)
+        throw UserError("command.numerics", "--numerics '" + options.numerics + "': expected the numerics of " + options.algorithm +
+                                                ", which are '" + algorithm.numerics.name + "'; leave out --numerics.");
+    return algorithm;
+}
+
+Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
+    const Options given = parse_options(options.options);
+    if (is_algorithm_file(options.algorithm)) return algorithm_of_file(options, given);
+    const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
+    if (complete) *complete = all;
+    return registry.make(options.algorithm, numerics_named(options.numerics.empty() ? "f32" : options.numerics), all);
 }
 
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library) {
@@ -88,18 +103,22 @@ static void watch_callees(PreparedKernel &p, const std::vector<std::filesystem::
     p.watched.assign(all.begin(), all.end());
 }
 
-static PreparedKernel scheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
+static PreparedKernel unscheduled(const Registry &registry, const KernelOptions &options, const Target &target) {
     PreparedKernel p;
-    p.options = complete_options(options.algorithm, registry.find(options.algorithm).options, parse_options(options.options));
-    p.declared = registry.make(options.algorithm, numerics_named(options.numerics), p.options);
+    p.declared = load_algorithm(registry, options, &p.options);
     p.fixed = parse_shape(options.shape);
     p.bound = bind_extents(p.declared, p.fixed);
     p.target = target;
+    return p;
+}
+
+static PreparedKernel scheduled(PreparedKernel p, const Registry &registry, const KernelOptions &options) {
     const std::vector<std::filesystem::path> folders = registry.schedule_folders(options.schedule_dirs);
     const Library library = registry.library(folders);
     if (options.schedule.empty()) {
-        p.match = options.family_only ? family_match(p.declared, p.target, library)
-                                      : best_match(p.declared, p.options, p.fixed, p.target, library);
+        if (is_algorithm_file(options.algorithm)) p.match = applying_match(p.declared, p.fixed, p.target, library, options.family_only);
+        else if (options.family_only) p.match = family_match(p.declared, p.target, library);
+        else p.match = best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;
         p.watched = looked_at(p.declared, p.match, folders);
     } else if (options.schedule != "derived") {
@@ -130,14 +149,16 @@ static Target one_target(const Registry &registry, const std::string &text) {
 }
 
 PreparedKernel prepare_schedule(const Registry &registry, const KernelOptions &options) {
-    return scheduled(registry, options, one_target(registry, options.target));
+    return scheduled(unscheduled(registry, options, one_target(registry, options.target)), registry, options);
 }
 
-static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &name) {
-    check_c_name(name.empty() ? options.algorithm : name);
-    PreparedKernel p = scheduled(registry, options, target);
+static PreparedKernel prepare_for(const Registry &registry, const KernelOptions &options, const Target &target, const std::string &given) {
+    PreparedKernel p = unscheduled(registry, options, target);
+    const std::string name = given.empty() ? p.declared.name : given;
+    check_c_name(name);
+    p = scheduled(std::move(p), registry, options);
     std::vector<std::string> notes;
-    p.kernel = lower_variants(name.empty() ? options.algorithm : name, p.resolved, p.bound, p.target, &notes);
+    p.kernel = lower_variants(name, p.resolved, p.bound, p.target, &notes);
     for (const std::string &note : notes)
         if (!options.quiet) std::cerr << "note: " << note << "\n";
     p.packings = lower_packings_of(p.kernel, p.resolved, p.bound, p.target);

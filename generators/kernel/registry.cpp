@@ -193,7 +193,8 @@ const Registry::Entry &Registry::find(const std::string &name) const {
     }
     std::sort(names.begin(), names.end());
     throw UserError(unknown_algorithm, "there is no algorithm '" + name + "'" + what_there_is + join(names) + "." +
-                                           did_you_mean(name, names) + " One of your own is registered in a generator of your own.");
+                                           did_you_mean(name, names) +
+                                           " One of your own is registered in a generator of your own, or is a file (*.json).");
 }
 
 Algorithm Registry::make(const std::string &name, const Numerics &numerics, const Options &options) const {

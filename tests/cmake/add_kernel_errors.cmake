@@ -1,21 +1,29 @@
-# The words of tessera_add_kernel's errors. Run by itself (cmake -P) it runs itself once for each case.
+# The words of the errors of tessera_add_kernel and tessera_add_library. Run by itself (cmake -P) it runs itself once for each case.
 if(DEFINED CASE)
   include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/TesseraAddKernel.cmake")
-  cmake_language(EVAL CODE "tessera_add_kernel(${CASE})")
+  cmake_language(EVAL CODE "${CASE}")
   return()
 endif()
 
-# expect(<arguments of tessera_add_kernel> <what the message says, each a piece of it>...)
-function(expect arguments)
-  execute_process(COMMAND "${CMAKE_COMMAND}" "-DCASE=${arguments}" -P "${CMAKE_CURRENT_LIST_FILE}"
+# expect_of(<function> <its arguments> <what the message says, each a piece of it>...)
+function(expect_of function arguments)
+  string(REGEX REPLACE "^tessera_add_" "" kind "${function}")
+  execute_process(COMMAND "${CMAKE_COMMAND}" "-DCASE=${function}(${arguments})" -P "${CMAKE_CURRENT_LIST_FILE}"
     RESULT_VARIABLE result ERROR_VARIABLE got)
   string(REGEX REPLACE "[ \n]+" " " got "${got}")
-  foreach(piece IN ITEMS "error[cmake.add-kernel]: tessera_add_kernel(" ${ARGN})
+  foreach(piece IN ITEMS "error[cmake.add-${kind}]: ${function}(" ${ARGN})
     string(FIND "${got}" "${piece}" at)
     if(result EQUAL 0 OR at EQUAL -1)
-      message(SEND_ERROR "tessera_add_kernel(${arguments})\n  expected: ${piece}\n  got:      ${got}")
+      message(SEND_ERROR "${function}(${arguments})\n  expected: ${piece}\n  got:      ${got}")
     endif()
   endforeach()
+endfunction()
+
+function(expect arguments)
+  expect_of(tessera_add_kernel "${arguments}" ${ARGN})
+endfunction()
+function(expect_library arguments)
+  expect_of(tessera_add_library "${arguments}" ${ARGN})
 endfunction()
 
 # A program that exists, so that the arguments after GENERATOR are looked at.
@@ -40,3 +48,20 @@ expect("${gemm} SCHEDULE_FOR mine.json" "SCHEDULE_FOR 'mine.json'; expected <tar
 expect("${gemm} SCHEDULE_FOR avx2=none.json" "SCHEDULE_FOR '" "none.json' is not a file")
 expect("${gemm} TARGETS none.json" "TARGETS '" "none.json' is not a file")
 expect("${gemm} EMIT rust" "no EMIT 'rust'; expected library or c")
+expect("${gemm} ALGORITHM none.json" "ALGORITHM '" "none.json' is not a file")
+
+set(layer "layer GENERATOR [[${CMAKE_COMMAND}]]")
+expect_library("2layer" "the name becomes a file and a target; expected letters, digits and _, got '2layer'")
+expect_library("layer SHAPE N=3" "no argument 'SHAPE;N=3'; the keywords are KERNELS, SCHEDULES, NUMERICS, MODULE, GENERATOR, SCHEDULE_DIRS,")
+expect_library("layer TARGETS avx2" "expected KERNELS or MODULE, got neither; say what the library shall have")
+expect_library("layer MODULE a.json NUMERICS f32" "expected MODULE or NUMERICS, got both; the module's file says what its kernels are")
+expect_library("${layer} MODULE none.json" "MODULE '" "none.json' is not a file")
+expect_library("${layer} KERNELS =matmul" "KERNELS '=matmul'; expected [<function>=]<algorithm>[:<dim>=<extent>,...], for example up=")
+expect_library("${layer} KERNELS matmul:N" "KERNELS 'matmul:N': 'N'; expected <dim>=<extent>, for example N=768")
+expect_library("${layer} KERNELS models/a.json" "KERNELS 'models/a.json'; expected the name of the function before the file, <function>=models/a.json")
+expect_library("${layer} KERNELS a=models/none.json" "KERNELS '" "models/none.json' is not a file")
+expect_library("${layer} KERNELS matmul matmul:N=3" "KERNELS has 'matmul' twice; give one of them another name, <function>=<algorithm>")
+expect_library("${layer} KERNELS matmul SCHEDULES up" "SCHEDULES 'up'; expected <function>=<schedule>, for example up=schedules/up.json")
+expect_library("${layer} KERNELS matmul b=matmul SCHEDULES up=none" "SCHEDULES 'up=none'; the library has no kernel 'up', its kernels are matmul, b")
+expect_library("${layer} KERNELS matmul SCHEDULES matmul=none matmul=none" "SCHEDULES has 'matmul' twice; give it one schedule")
+expect_library("${layer} KERNELS matmul SCHEDULES matmul=none TARGETS wrong" "TARGETS has no 'wrong'")

@@ -40,16 +40,48 @@ tessera_add_kernel(softmax_in_c ALGORITHM softmax TARGETS avx2 EMIT c)
 file(WRITE \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\" \"#include <softmax_in_c.h>\\nint main(void) { return softmax_in_c(0, 0, 0) == TESS_OK; }\\n\")
 add_executable(calls_c \"\${CMAKE_CURRENT_BINARY_DIR}/calls_c.c\")
 target_link_libraries(calls_c PRIVATE softmax_in_c)
+# Several kernels in one library, by words and by a file; and a kernel whose algorithm is a file.
+tessera_add_library(layer GENERATOR own_generator KERNELS linear_silu:N=96,K=64 wide=linear_silu:N=192,K=64
+  SCHEDULES linear_silu=schedules/linear_silu/small.json TARGETS avx2)
+tessera_add_library(two MODULE two.json TARGETS avx2 EMIT c)
+execute_process(COMMAND \"\${Tessera_GENERATOR_PROGRAM}\" show matmul --json OUTPUT_FILE \"\${CMAKE_CURRENT_BINARY_DIR}/own.json\" COMMAND_ERROR_IS_FATAL ANY)
+tessera_add_kernel(of_file ALGORITHM \"\${CMAKE_CURRENT_BINARY_DIR}/own.json\" SHAPE N=8 TARGETS avx2)
+file(WRITE \"\${CMAKE_CURRENT_BINARY_DIR}/calls_libraries.c\" \"#include <layer.h>\n#include <two.h>\n#include <of_file.h>
+int main(void) { return linear_silu(0, 0, 0, 0, 0) == TESS_OK || wide(0, 0, 0, 0, 0) == TESS_OK || rows(0, 0, 0) == TESS_OK || sums(0, 0, 0, 0) == TESS_OK || of_file(0, 0, 0, 0) == TESS_OK; }\n\")
+add_executable(calls_libraries \"\${CMAKE_CURRENT_BINARY_DIR}/calls_libraries.c\")
+target_link_libraries(calls_libraries PRIVATE layer two of_file)
 tessera_add_kernel(matched ALGORITHM matmul SHAPE M=64 N=96 K=32 SCHEDULE_DIRS schedules TARGETS avx2)
 tessera_add_kernel(named ALGORITHM matmul SCHEDULE matmul/prepacked_avx2 TARGETS avx2)
 tessera_add_kernel(extended GENERATOR own_generator ALGORITHM linear_silu SHAPE N=96 K=64 TARGETS laptop)
 tessera_add_kernel(plain ALGORITHM matmul SCHEDULE matmul/prepacked_avx512 SCHEDULE_FOR avx2=none TARGETS avx2)
 ")
-run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
+file(WRITE "${project}/two.json" "{\"format\": \"tessera-module\", \"version\": 1, \"name\": \"two\", \"kernels\": [
+  {\"name\": \"rows\", \"algorithm\": \"softmax\", \"schedule\": \"none\"},
+  {\"name\": \"sums\", \"algorithm\": \"matmul\", \"shape\": {\"N\": 8, \"K\": 8}, \"schedules\": {\"avx2\": \"none\"}}]}\n")
+run("configuring" "${CMAKE_COMMAND}" -S "${project}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release
+  "-DTessera_GENERATOR_PROGRAM=${prefix}/bin/tessera-generator")
 set(before "")
 build(REBUILDS)
 build(KEEPS)
 run("the application with a kernel in C" "${WORK}/build/calls_c")
+run("the application with libraries of several kernels" "${WORK}/build/calls_libraries")
+file(READ "${WORK}/build/tessera/layer/layer.manifest.json" manifest)
+string(JSON taken GET "${manifest}" kernels 0 targets 0 schedule name)
+if(NOT taken STREQUAL "linear_silu/small")
+  message(FATAL_ERROR "expected linear_silu/small in the library, got ${taken}")
+endif()
+# What its file says changes the library.
+file(READ "${WORK}/build/tessera/two/two.h" header)
+file(READ "${project}/two.json" text)
+string(REPLACE "\"sums\"" "\"sums_of_8\"" text "${text}")
+file(WRITE "${project}/two.json" "${text}")
+run("building a changed module" "${CMAKE_COMMAND}" --build "${WORK}/build" --target two_kernel)
+file(READ "${WORK}/build/tessera/two/two.h" changed)
+if(NOT changed MATCHES "int32_t sums_of_8\\(" OR changed STREQUAL header)
+  message(FATAL_ERROR "the library two was not generated again")
+endif()
+string(REPLACE "\"sums_of_8\"" "\"sums\"" text "${text}")
+file(WRITE "${project}/two.json" "${text}")
 
 # Without SCHEDULE the best match is taken, and looked for again where a better one appears or goes.
 # matches(<exact|nearest|family>): builds, and checks how the schedule was come by.

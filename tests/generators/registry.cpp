@@ -58,9 +58,10 @@ TEST_CASE("options reach the algorithm, complete and in range") {
 
 TEST_CASE("a registry's errors") {
     Registry registry = sample_registry();
-    check_words([&] { registry.find("matmull"); }, {"error[generator.unknown-algorithm]: there is no algorithm 'matmull'; the algorithms "
-                                                    "are cumulative_sum, layernorm, matmul, ring_append, segmented_sum.",
-                                                    "Did you mean 'matmul'?", "One of your own is registered in a generator of your own."});
+    check_words([&] { registry.find("matmull"); },
+                {"error[generator.unknown-algorithm]: there is no algorithm 'matmull'; the algorithms "
+                 "are cumulative_sum, layernorm, matmul, ring_append, segmented_sum.",
+                 "Did you mean 'matmul'?", "One of your own is registered in a generator of your own, or is a file (*.json)."});
     registry.add("product", "another name", library::matmul);
     check_words([&] { registry.make("product", {}); }, {"error[generator.name]: algorithm 'product': expected it to carry the name that it "
                                                         "is registered by; got 'matmul'. Register it by that name,"});
