@@ -12,14 +12,6 @@ KeptCalls keep_calls(const Algorithm &algorithm, KnobsByStage &stages) {
     KeptCalls kept;
     kept.algorithm = inline_calls(algorithm, emitted_once(algorithm, stages));
     kept.callees = take_callees(kept.algorithm, stages);
-    for (const auto &[scope, callee] : kept.callees)
-        for (const auto &[stage, k] : callee.stages)
-            for (const auto &[operand, pack] : k.pack)
-                if (pack.is_ahead())
-                    throw UserError("schedule.prepack", callee.scope + "." + stage + ": cannot pack '" + operand +
-                                                            "' ahead of time: the call '" + callee.scope +
-                                                            "' is emitted once, and what it takes is not its caller's argument; inline the "
-                                                            "call, or pack it at a loop of the stage.");
     for (const Call &call : kept.algorithm.calls())
         for (const Tensor &t : results_of(call)) kept.algorithm.tensors.push_back(t), kept.results.insert(t.name);
     return kept;

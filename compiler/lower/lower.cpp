@@ -9,6 +9,7 @@
 #include "compiler/rewrite/join.h"
 #include "compiler/rewrite/narrow_positions.h"
 #include "compiler/rewrite/order.h"
+#include "compiler/rewrite/prepack_calls.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/instruction.h"
 #include "runtime/tessera.h"
@@ -69,7 +70,11 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     a = with_mul_add(std::move(a), stages);
     show_step(observer, "round products by themselves", a);
     check_updates(a);
-    a = prepack(std::move(a), stages, r.packed);
+    a = prepack(std::move(a), stages, r.packed, r.kept.results);
+    a = prepack_calls(
+        std::move(a), r.kept.callees,
+        [&](const Callee &callee) { return rewrite_all(callee.algorithm, callee.stages, target, mapping, {}).packed; }, r.packed,
+        r.kept.results);
     show_step(observer, "take operands packed ahead of time", a);
     a = insert_packs(std::move(a), stages, mapping.pack_lanes());
     show_step(observer, "pack operands at loops", a);

@@ -69,22 +69,19 @@ void add_dims(std::vector<Dim> &dims, const std::vector<Dim> &more) {
 }
 
 // The input that `stage` wants packed. Whether it can be is for `check_readers` to say.
-PackedInput packed_input(const Algorithm &a, const std::string &stage, const std::string &operand, const Pack &pack) {
-    const Tensor *tensor = a.find_tensor(operand);
+PackedInput wanted_input(const Algorithm &a, const std::string &stage, const std::string &operand, const Pack &pack,
+                         const std::set<std::string> &computed) {
+    const Tensor *tensor = computed.count(operand) ? nullptr : a.find_tensor(operand);
     if (!tensor || tensor->role != Role::input) {
         std::vector<std::string> inputs;
         for (const Tensor &t : a.tensors)
-            if (t.role == Role::input) inputs.push_back(t.name);
+            if (t.role == Role::input && !computed.count(t.name)) inputs.push_back(t.name);
         const char *what = !tensor ? "it is computed by the kernel" : tensor->role == Role::state ? "it is a state" : "it is a constant";
         refuse_packing(stage, operand,
                        std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) +
                            ". Pack it at a loop of the stage, or at root.");
     }
-    PackedInput made{*tensor, {*tensor, complete(pack.layout, *tensor)}};
-    made.tensor.name = packed_name(operand);
-    made.tensor.dims.clear();
-    for (const LayoutAxis &axis : made.packing.layout) made.tensor.dims.push_back(axis_dim(axis));
-    return made;
+    return tessera::packed_input(a, stage, *tensor, complete(pack.layout, *tensor));
 }
 
 void check_dims(const Algorithm &a, const std::string &stage, const Tensor &operand) {
@@ -126,8 +123,8 @@ void check_readers(const Algorithm &a, const KnobsByStage &stages, const std::st
         if (d.size.defined() && loads(d.size, operand))
             refuse_packing(stage, operand, "the extent of dim '" + d.name + "' is read from it. Pack it at root.");
     for (const Call &call : a.calls())
-        for (const auto &[callee, caller] : call.tensors)
-            if (caller == operand)
+        for (const auto &[callee, view] : call.tensors)
+            if (view.tensor == operand)
                 refuse_packing(
                     stage, operand,
                     "the call '" + call.scope + "', which is emitted once, reads it too; inline the call, or pack it at a loop here.");
@@ -170,11 +167,26 @@ std::vector<Expr> packed_extents(const Packing &packing, const std::vector<Dim> 
     return extents;
 }
 
+PackedInput packed_input(const Algorithm &algorithm, const std::string &subject, const Tensor &operand, std::vector<LayoutAxis> layout) {
+    check_dims(algorithm, subject, operand);
+    PackedInput made{operand, {operand, std::move(layout)}};
+    made.tensor.name = packed_name(operand.name);
+    made.tensor.dims.clear();
+    for (const LayoutAxis &axis : made.packing.layout) made.tensor.dims.push_back(axis_dim(axis));
+    return made;
+}
+
+void take_packed(Algorithm &algorithm, const PackedInput &input) {
+    for (Tensor &t : algorithm.tensors)
+        if (t.name == input.packing.operand.name) t = input.tensor;
+    add_dims(algorithm.dims, axis_dims(input.packing, algorithm.dims));
+}
+
 static bool packs_ahead(const Knobs &knobs) {
     return std::any_of(knobs.pack.begin(), knobs.pack.end(), [](const auto &p) { return p.second.is_ahead(); });
 }
 
-Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed) {
+Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed, const std::set<std::string> &computed) {
     if (std::none_of(stages.begin(), stages.end(), [](const auto &s) { return packs_ahead(s.second); })) return algorithm;
     Algorithm result = algorithm;
     const KnobsByStage asked = stages;
@@ -192,13 +204,10 @@ Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedI
             const bool known = std::any_of(packed.begin(), packed.end(),
                                            [&, name = operand](const PackedInput &p) { return p.packing.operand.name == name; });
             if (known) continue;
-            const PackedInput input = packed_input(algorithm, stage, operand, pack);
-            check_dims(algorithm, stage, input.packing.operand);
+            const PackedInput input = wanted_input(algorithm, stage, operand, pack, computed);
             check_readers(algorithm, asked, stage, input.packing);
             for (Stage &s : result.stages()) s = map_expressions(std::move(s), [&](const Expr &e) { return reading(e, input); });
-            for (Tensor &t : result.tensors)
-                if (t.name == operand) t = input.tensor;
-            add_dims(result.dims, axis_dims(input.packing, algorithm.dims));
+            take_packed(result, input);
             packed.push_back(input);
         }
     std::sort(packed.begin(), packed.end(), [&](const PackedInput &p, const PackedInput &q) {

@@ -7,6 +7,8 @@
 // Both are lowered, verified, interpreted and emitted like any other. In memory a header (runtime/tessera.h), which holds
 // `layout_hash`, stands before the packed elements.
 #pragma once
+#include <set>
+
 #include "compiler/tile/tile_program.h"
 #include "schedules/target/target.h"
 
@@ -20,7 +22,14 @@ struct PackedInput {
 // Replaces each input that a `pack` knob of `stages` wants packed ahead of time. Removes those knobs from `stages`, and adds the
 // new inputs to `packed`, in the order of the algorithm's inputs. UserError schedule.prepack if the operand is no input, if something
 // reads it without such a pack, or if packs differ.
-Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed);
+// `computed` are tensors that are results of calls.
+Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed, const std::set<std::string> &computed = {});
+
+// `operand`, an input, in that layout, which has every dim of it. UserError schedule.prepack for dims that cannot be packed: `subject` is who
+// wants it so.
+PackedInput packed_input(const Algorithm &algorithm, const std::string &subject, const Tensor &operand, std::vector<LayoutAxis> layout);
+// Puts the packed tensor in the place of its operand, with the dims of its axes.
+void take_packed(Algorithm &algorithm, const PackedInput &input);
 
 // The algorithm that packs `input`, an input of `algorithm`. It is named <algorithm>_pack_<operand> and has the operand's dims
 // only.

@@ -15,7 +15,7 @@
 #include "compiler/lower/lower.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/merge.h"
-#include "tests/compiler/harness.h"
+#include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
 namespace tessera::test_prepack {
@@ -107,6 +107,18 @@ static std::vector<Case> packed_cases(int64_t L) {
     for (int64_t n : {0, 1, 2})
         conv.shapes.push_back({{"N", n}, {"H", 5}, {"W", 7}, {"C", n == 1 ? 1 : 3}, {"O", 2 * L - n}, {"R", 3}, {"S", 3}});
     cases.push_back(conv);
+    // Callees that are emitted once: of a caller's input, and of a slice of it in each round.
+    for (Case &c : library_cases(L)) {
+        const bool repeats = c.name == "layers_repeated_tiled";
+        if (!repeats && c.name != "feed_forward_once") continue;
+        Knobs &acc = c.stages[repeats ? "layers.acc" : "down.acc"];
+        const std::string out = repeats ? "K" : "D";
+        acc.micro = {{out, 2 * L}, {"M", 2}}, acc.vector = {{out, L}}, acc.loops = {"micro." + out, "micro.M"};
+        acc.pack[repeats ? "w" : "w_down"] = {"micro." + out, layout({out + "/" + panel, repeats ? "D" : "F", out + "%" + panel})};
+        c.stages[repeats ? "layers" : "up"].call = "once";
+        c.stages.erase("up.acc");
+        cases.push_back(std::move(c));
+    }
     return cases;
 }
 
@@ -414,9 +426,11 @@ TEST_CASE("what cannot be packed ahead of time") {
             {"error[schedule.gpu]: y: packing 'w' ahead of time is not for opencl; delete it (null)."}, "opencl");
     // A call that is emitted once takes what its caller has.
     const Algorithm ffn = library::feed_forward({});
-    Stages once = {{"up", {}}, {"up.acc", pack(ffn.calls()[0].tensors.at("w").tensor)}};
-    once["up"].call = "once";
-    refused(ffn, once, {"error[schedule.prepack]", "is emitted once", "inline the call, or pack it at a loop of the stage."});
+    Stages once = {{"down", {}}, {"down.acc", pack(ffn.calls()[1].tensors.at("x").tensor)}};
+    once["down"].call = "once";
+    refused(ffn, once,
+            {"error[schedule.prepack]: down: cannot pack 'x' of linear ahead of time: what the call takes for it, 'up.y', is no "
+             "input of its caller, where it could be packed. Pack it at a loop of the stage."});
 }
 
 }  // namespace tessera::test_prepack

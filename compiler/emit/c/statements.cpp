@@ -353,7 +353,7 @@ private:
             if (!view.first[axis].is_constant(0))
                 first += fmt::format(" + ({}) * {}", writer_.scalar(at(view.first[axis], known)), writer_.distance(view.buffer, axis));
         write(tess_frame_data(spec.data(), number), fmt::format("(int64_t)(uintptr_t)({}{})", writer_.pointer(view.buffer), first));
-        for (size_t axis = 0; axis < argument.tensor.dims.size(); axis++) {
+        for (size_t axis = 0; axis < argument.tensor.dims.size() && !argument.packed; axis++) {
             const std::string whole = view.is_whole() ? writer_.distance(view.buffer, axis)
                                       : view.axes[axis].step.is_constant(0)
                                           ? "0"

@@ -253,7 +253,7 @@ private:
             auto n = static_cast<int64_t>(i);
             const size_t rank = callee.program->arguments[i].tensor.dims.size();
             write(tess_frame_data(own.data(), n), first_of(invoke.arguments[i]));
-            for (size_t axis = 0; axis < rank; axis++)
+            for (size_t axis = 0; axis < rank && !callee.program->arguments[i].packed; axis++)
                 write(tess_frame_stride(own.data(), n, static_cast<int64_t>(axis)), stride_of(invoke.arguments[i], axis, rank));
         }
         for (size_t p = 0; p < callee.program->parameters.size(); p++)
