@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
         .add("rmsnorm", "y[M, N] = x[M, N] over its root mean square along N, times gamma[N]", library::rmsnorm)
         .add("attention", "o[H, S, E] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, E]", library::attention)
         .add("attention_causal", "attention in which query i sees keys 0 ..= i", library::attention_causal)
+        .add("attention_kept", "attention that sees the keys of which keep[T] holds", library::attention_kept)
         .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
              library::conv1d)
         .add("conv2d_nhwc", "y[N, P, Q, O] = sum over R, S, C of x[N, H, W, C] through windows, times w[R, S, C, O]",
@@ -50,6 +51,9 @@ int main(int argc, char **argv) {
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
         .add("histogram", "counts[V] = how many of ids[N] are v; ids outside are dropped", library::histogram)
         .add("embedding_gradient", "grad[V, D] = the sum of the rows of g[T, D] whose ids[T] are v", library::embedding_gradient)
-        .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward);
+        .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward)
+        .add("encoder_layer", "y[M, D] = a layer of BERT on x[M, D], the T tokens of B sentences", library::encoder_options(),
+             library::encoder_layer)
+        .add("encoder", "y[M, D] = L layers of BERT, whose weights are stacked", library::encoder_options(), library::encoder);
     return tessera::generator_main(argc, argv, registry);
 }

@@ -160,6 +160,12 @@ KeepsCall keeps_repeats(const Algorithm &algorithm) {
 
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none); }
 
+// The call without its rounds: what a round takes a part of is an input or state of its own there, named scope + "." + the callee's tensor.
+static Call one_round(Call call) {
+    std::erase_if(call.tensors, [](const auto &bound) { return !bound.second.index.empty(); });
+    return call;
+}
+
 Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
     Algorithm result = algorithm;
     result.steps.clear();
@@ -168,7 +174,8 @@ Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
             if (!result.find_dim(d.name)) result.dims.push_back(d);
         result.updates_state |= callee.updates_state;
     };
-    auto inline_one = [&](const Call &call) {
+    auto inline_one = [&](const Call &given) {
+        const Call call = given.repeat ? one_round(given) : given;
         Algorithm callee = renamed(call, keeps);
         take(callee);
         std::set<std::string> bound;  // to tensors of the caller, which may be results of other calls

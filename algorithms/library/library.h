@@ -25,6 +25,7 @@ Algorithm rmsnorm(const Numerics &n);             // y[M, N] = rmsnorm of x[M, N
 // attention.cpp: o[H, S, D] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, D], H being batch times heads
 Algorithm attention(const Numerics &n);
 Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
+Algorithm attention_kept(const Numerics &n);    // queries see the keys of which keep[T] holds; one at least, or o is NaN
 
 // convolutions.cpp, with the options of window_options (convolution.h), pools with those of pool_options
 Algorithm conv1d(const Numerics &n, const Options &o);                 // y[N, P, O] of x[N, L, C], w[R, C, O]
@@ -65,5 +66,11 @@ Algorithm embedding_gradient(const Numerics &n);  // grad[V, D] = the sum of the
 
 // encoder.cpp
 Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
+// A layer of BERT (Devlin et al. 2018): x[M, D] are the T tokens of B sentences, M = B T, and attention of a sentence sees those of which
+// keep[B, T] holds. w_qkv[D, 3 D] has the columns of queries, keys and values side by side, each by heads.
+Algorithm encoder_layer(const Numerics &n, const Options &o);
+// L such layers, whose weights are stacked: w_qkv[L, D, 3 D] and so on.
+Algorithm encoder(const Numerics &n, const Options &o);
+std::vector<Option> encoder_options();  // heads
 
 }  // namespace tessera::library

@@ -338,6 +338,22 @@ private:
         return std::visit(Overloaded{[](const Stage &stage) { return stage.name; }, [](const Call &call) { return call.scope; }}, step);
     }
 
+    // Whether it is the host, or is computed in loops of what is.
+    bool runs_with(const std::string &given, const std::string &host) const {
+        std::string stage = given;
+        for (size_t places = 0; places <= knobs_.size(); places++) {
+            if (stage == host) return true;
+            auto it = knobs_.find(stage);
+            if (it == knobs_.end() || !it->second.place) return false;
+            const Place &place = *it->second.place;
+            if (place.kind != Place::Kind::at && place.kind != Place::Kind::beside) return false;
+            stage = place.stage;
+        }
+        throw UserError("schedule.place", given + ": it is placed in loops of '" + stage +
+                                              "', which is placed in loops of stages that lead "
+                                              "back to it. Place one of them at root.");
+    }
+
     // Those that stand in loops of the host run with it, as what is placed in their loops does; they stay stages.
     void gather(const std::string &host, const std::string &guest) {
         if (!a_.find_stage(host))
@@ -347,14 +363,8 @@ private:
             refuse(host, host,
                    "only a stage at root has loops that another stands beside, and it is placed at '" + to_string(*knobs->second.place) +
                        "'.");
-        std::function<bool(const std::string &)> runs_with = [&](const std::string &stage) {
-            auto it = knobs_.find(stage);
-            if (stage == host || it == knobs_.end() || !it->second.place) return stage == host;
-            const Place &place = *it->second.place;
-            return (place.kind == Place::Kind::at || place.kind == Place::Kind::beside) && runs_with(place.stage);
-        };
         auto [before, members, after] = parted(
-            host, [&](const Stage &s) { return runs_with(s.name); },
+            host, [&](const Stage &s) { return runs_with(s.name, host); },
             [&](const Stage &s) {
                 auto it = knobs_.find(s.name);
                 return it != knobs_.end() && it->second.place && it->second.place->kind == Place::Kind::inlined;

@@ -11,8 +11,11 @@
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "support/text/error.h"
+#include "tests/support/words.h"
 
 namespace tessera::test_join {
+
+using test::check_words;
 
 namespace {
 
@@ -133,6 +136,18 @@ TEST_CASE("the element that is written may be a value of the point") {
     const Algorithm a = f.build();
     const TileProgram program = lower(a, beside({{"h", "put"}}), target_named("x86-64"));
     CHECK(is_proved(program));
+}
+
+TEST_CASE("places that lead in a circle are refused") {
+    Builder f("circle");
+    const Dim N = f.dim("N");
+    const Tile x = f.input("x", {N}), a = (x + 1.0).named("a"), b = (a * 2.0).named("b"), c = (x - 1.0).named("c");
+    const Algorithm circle = f.output("y", b + c).output("z", c).build();
+    KnobsByStage stages;
+    stages["a"].place = Place{Place::Kind::at, "b", "N"}, stages["b"].place = Place{Place::Kind::at, "a", "N"};
+    stages["z"].place = Place{Place::Kind::beside, "y", "N"};
+    check_words([&] { lower(circle, stages, target_named("avx2")); },
+                {"error[schedule.place]: a: it is placed in loops of", "lead back to it. Place one of them at root."});
 }
 
 }  // namespace tessera::test_join
