@@ -25,8 +25,8 @@ struct PackedInput {
 // `computed` are tensors that are results of calls.
 Algorithm prepack(Algorithm algorithm, KnobsByStage &stages, std::vector<PackedInput> &packed, const std::set<std::string> &computed = {});
 
-// `operand`, an input, in that layout, which has every dim of it. UserError schedule.prepack for dims that cannot be packed: `subject` is who
-// wants it so.
+// `operand`, an input, in that layout, which has every dim of it. UserError schedule.prepack for dims that cannot be packed: `subject` is
+// who wants it so.
 PackedInput packed_input(const Algorithm &algorithm, const std::string &subject, const Tensor &operand, std::vector<LayoutAxis> layout);
 // Puts the packed tensor in the place of its operand, with the dims of its axes.
 void take_packed(Algorithm &algorithm, const PackedInput &input);

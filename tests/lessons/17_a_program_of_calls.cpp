@@ -1,8 +1,8 @@
 // Lesson 17: a program of calls.
 //
-// An algorithm calls another one as a function. What the callee takes is a view of a tensor: the whole, a slice, or a part of a joined axis,
-// and nothing is copied for it. A call is inlined, and then its stages may be placed in loops of the caller's; or, with the knob "call" at its
-// scope, its callee is emitted once, however often it is called. The bits are the same.
+// An algorithm calls another one as a function. What the callee takes is a view of a tensor: the whole, a slice, or a part of a joined
+// axis, and nothing is copied for it. A call is inlined, and then its stages may be placed in loops of the caller's; or, with the knob
+// "call" at its scope, its callee is emitted once, however often it is called. The bits are the same.
 #include <cstdio>
 
 #include "algorithms/build/tile_functions.h"

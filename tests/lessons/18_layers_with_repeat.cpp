@@ -1,8 +1,8 @@
 // Lesson 18: layers with Repeat.
 //
-// A call that repeats runs its callee once for each index of a dim, in order. A layer's weights are a slice of a stack; what a layer makes of
-// its input is carried to the next one, without a copy; and what each layer makes may be stacked. Code is the same for six layers and for a
-// hundred. An output of one bool ends the rounds early: `until`.
+// A call that repeats runs its callee once for each index of a dim, in order. A layer's weights are a slice of a stack; what a layer
+// makes of its input is carried to the next one, without a copy; and what each layer makes may be stacked. Code is the same for six
+// layers and for a hundred. An output of one bool ends the rounds early: `until`.
 #include <cstdio>
 
 #include "algorithms/build/tile_functions.h"
