@@ -77,6 +77,11 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
             return bound == call.tensors.end() ? load_of(tensor_names.at(e->name), e) : load_through(bound->second, e);
         });
     };
+    auto write = [&](const Write &to) {
+        const auto bound = call.tensors.find(to.state);
+        return bound == call.tensors.end() ? Write{tensor_names.at(to.state), to.index}
+                                           : Write{bound->second.tensor, index_in(bound->second, to.index)};
+    };
     auto rename_monoid = [&](Monoid &m) {
         for (Part &p : m.parts) rename_dims(p.dims);
         for (BatchPass &p : m.batch) rename_dims(p.dims);
@@ -97,7 +102,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         std::visit(Overloaded{
                        [&](Map &b) {
                            for (Value &v : b.values)
-                               if (v.to) v.to = Write{tensor_names.at(v.to->state), index_in(call.tensors.at(v.to->state), v.to->index)};
+                               if (v.to) v.to = write(*v.to);
                        },
                        [&](Reduce &b) { rename_dims(b.dims), rename_monoid(b.monoid); },
                        [&](Scan &b) { b.dim = dim_names.at(b.dim), rename_monoid(b.monoid); },

@@ -37,11 +37,11 @@ private:
 
 void CallChecker::check() const {
     check_known();
+    if (call_.repeat) check_repeat();
     for (const Dim &d : callee_.dims) check_dim(d);
     for (const Tensor &t : callee_.tensors)
         if (t.role != Role::constant) check_tensor(t);
     check_written_once();
-    if (call_.repeat) check_repeat();
     for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), rounds());
 }
 
@@ -80,7 +80,8 @@ void CallChecker::check_carried(const Tensor *input, const std::string &name, co
     if (!input || input->role != Role::input)
         fail("it carries '" + name + "', which is no input of " + callee_.name + "; the inputs are " + join(inputs) + "." +
              did_you_mean(name, inputs));
-    for (const Expr &e : call_.tensors.at(name).index)
+    const auto start = call_.tensors.find(name);
+    for (const Expr &e : start == call_.tensors.end() ? std::vector<Expr>{} : start->second.index)
         walk(e, [&](const Expr &n) {
             if (n.kind() == ExprKind::variable && n->name == call_.repeat->dim)
                 fail("it carries '" + name + "', and what the first round takes for it is told by the round '" + n->name +
@@ -117,14 +118,14 @@ void CallChecker::check_repeat() const {
     }
     if (!r.until.empty()) {
         output("it ends by", r.until);
-        const Tensor &flag = *find_output(r.until);
-        if (flag.dtype != DType::boolean || !flag.dims.empty())
-            fail("it ends by '" + r.until + "' of type " + name_of(flag.dtype) + " and the dims [" +
-                 (flag.dims.empty() ? "" : join(flag.dims)) + "]; expected one bool.");
         if (!r.stacked.empty())
             fail(
                 "it ends by '" + r.until + "' and stacks '" + *r.stacked.begin() +
                 "', of which rounds that are not run would have nothing; expected one or the other. Write to a state in place of a stack.");
+        const Tensor &flag = *find_output(r.until);
+        if (flag.dtype != DType::boolean || !flag.dims.empty())
+            fail("it ends by '" + r.until + "' of type " + name_of(flag.dtype) + " and the dims [" +
+                 (flag.dims.empty() ? "" : join(flag.dims)) + "]; expected one bool.");
     }
     for (const std::string &name : callee_.outputs)
         if (!carried.count(name) && !r.stacked.count(name) && name != r.until && !prove(Expr(1) <= extent(r.dim), Bounds(scope_.dims)))
