@@ -165,9 +165,14 @@ KeepsCall keeps_repeats(const Algorithm &algorithm) {
 
 Algorithm inline_calls(const Algorithm &algorithm) { return inline_calls(algorithm, keeps_none); }
 
-// The call without its rounds: what a round takes a part of is an input or state of its own there, named scope + "." + the callee's tensor.
+static const std::string of_round = ".round";
+
+// The first round of a call by itself: what it takes are inputs and states of its own, named scope + "." + the callee's tensor, and what it
+// gives are outputs, named like the result with ".round" behind.
 static Call one_round(Call call) {
-    std::erase_if(call.tensors, [](const auto &bound) { return !bound.second.index.empty(); });
+    for (auto &[name, value] : call.parameters) value = substitute(value, {{call.repeat->dim, Expr(0)}});
+    call.tensors.clear();
+    for (const std::string &output : call.callee->outputs) call.results[output] = name_of_result(call, output) + of_round;
     return call;
 }
 
@@ -187,6 +192,10 @@ Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
         for (auto &[name, view] : call.tensors) bound.insert(view.tensor);
         for (const Tensor &t : callee.tensors)
             if (!bound.count(t.name) && !result.find_tensor(t.name)) result.tensors.push_back(t);
+        for (const std::string &output : callee.outputs)
+            if (output.ends_with(of_round)) result.outputs.push_back(output);
+        if (given.repeat)
+            for (const Tensor &t : results_of(given)) result.tensors.push_back(t);
         std::move(callee.steps.begin(), callee.steps.end(), std::back_inserter(result.steps));
     };
     for (const Step &step : algorithm.steps) {
@@ -198,6 +207,7 @@ Algorithm inline_calls(const Algorithm &algorithm, const KeepsCall &keeps) {
         if (call) take(renamed(*call, keeps_none));
         result.steps.push_back(step);
     }
+    std::erase_if(result.outputs, [&](const std::string &name) { return result.find_tensor(name) != nullptr; });  // all rounds' results
     return result;
 }
 

@@ -47,6 +47,9 @@ Arguments arguments_of(const Algorithm &algorithm) {
         if (const Stage *stage = defining_stage(whole, name))
             for (const Tensor &t : results_of(*stage))
                 if (t.name == name) shown = with_dims(t);
+        for (const Call &call : algorithm.calls())
+            for (const Tensor &t : results_of(call))
+                if (t.name == name) shown = with_dims(t);
         a.outputs.push_back(shown);
     }
     for (const Parameter &p : algorithm.parameters) a.parameters.push_back(p.name + ": " + name_of(p.dtype));

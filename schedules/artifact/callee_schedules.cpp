@@ -36,8 +36,8 @@ std::string joined_scope(const std::string &outer, const std::string &scope) { r
 class CallersNames {
 public:
     CallersNames(const Call &call, const Algorithm &callee) : scope_(call.scope) {
-        for (const auto &[own, view] : call.tensors)  // a part that a round takes has a name of its own (inline_calls)
-            if (!call.repeat || view.index.empty()) tensors_[own] = view.tensor;
+        for (const auto &[own, view] : call.tensors)  // what a round takes has a name of its own (inline_calls)
+            if (!call.repeat) tensors_[own] = view.tensor;
         for (const Dim &d : callee.dims) {
             auto bound = call.dims.find(d.name);
             dims_[d.name] = bound == call.dims.end() ? scoped(d.name) : bound->second;

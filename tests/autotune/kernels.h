@@ -43,7 +43,8 @@ inline std::vector<SmallKernel> small_kernels() {
             {"max_pool2d_nhwc", l::max_pool2d_nhwc(f32, pool), {{"N", 2}, {"H", 9}, {"W", 11}, {"C", 18}}},
             {"column_sum", l::column_sum(f32), rows},
             {"cumulative_sum", l::cumulative_sum(f32), {{"M", 19}, {"N", 150}}},
-            {"feed_forward", l::feed_forward(f32), {{"M", 19}, {"D", 33}, {"F", 40}}}};
+            {"feed_forward", l::feed_forward(f32), {{"M", 19}, {"D", 33}, {"F", 40}}},
+            {"encoder", l::encoder(f32, {{"heads", 2}}), {{"L", 2}, {"B", 2}, {"T", 5}, {"D", 18}, {"F", 20}}}};
 }
 
 }  // namespace tessera::test

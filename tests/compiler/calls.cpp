@@ -149,4 +149,36 @@ TEST_CASE("calls that cannot be emitted once") {
     refused([&](Stages &s) { s["up"].call = "twice"; }, "up: a call is 'inline' or 'once'; got 'twice'.");
 }
 
+TEST_CASE("what a call that repeats cannot be") {
+    auto refused = [](const std::string &name, const std::string &target, const std::function<void(Stages &)> &change,
+                      const std::string &words) {
+        const Case c = case_named(library_cases(8), name);
+        Stages stages = c.stages;
+        change(stages);
+        check_words([&] { lower(c.algorithm, stages, target_named(target)); }, {words});
+    };
+    auto nothing = [](Stages &) {};
+    refused("layers_repeated", "opencl", nothing,
+            "error[schedule.gpu]: layers: expected all calls inlined, got 'layers', which is emitted once or repeats; opencl has no calls");
+    refused(
+        "layers_repeated", "avx2", [](Stages &s) { s["layers"].call = "inline"; },
+        "error[schedule.call]: layers: it repeats its callee, which is emitted once; expected 'once', or nothing, got 'inline'.");
+    auto parallel = [](const std::string &scope, const std::string &dim) { return [=](Stages &s) { s[scope].parallel = {dim}; }; };
+    refused("layers_repeated", "avx2", parallel("layers", "N"),
+            "error[schedule.parallel]: layers: a round takes what the one before gives ('x'), so they run in order.");
+    refused("heads_in_turn", "avx2", parallel("head", "M"),
+            "error[schedule.parallel]: head: expected the dim that it repeats over, 'H', got M.");
+    refused("search", "avx2", parallel("rounds", "T"), "so they run in order.");
+    refused("last_of", "avx2", parallel("rounds", "T"),
+            "rounds: its output 'next' is the last round's; stack it, or leave the rounds in order.");
+    refused("caches", "avx2", parallel("rounds", "T"), "so they run in order.");
+    refused("views_once", "avx2", parallel("a", "M"), "a: a call has no loop that could run in parallel; its callee's stages may have.");
+    refused(
+        "layers_repeated", "avx2",
+        [](Stages &s) {
+            s["start"].layout = {{"D"}, {"M"}};
+        },
+        "layers: the call is emitted once, and takes 'start', which has a layout; delete the layout (null).");
+}
+
 }  // namespace tessera::test_calls
