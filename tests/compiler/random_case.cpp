@@ -60,7 +60,9 @@ private:
         text += "Algorithm a = f.build();\n";
     }
 
-    void output(const std::string &name, const Tile &t, const std::string &made) {
+    // What data counts is folded: the caller makes room for outputs before.
+    void output(const std::string &name, Tile t, std::string made) {
+        if (std::count(t.dims().begin(), t.dims().end(), "C")) t = sum(t, dim("C")), made = "sum(" + made + ", C)";
         f.output(name, t);
         outputs[name] = t.dims();
         text += "f.output(\"" + name + "\", " + made + ");\n";
@@ -304,6 +306,7 @@ private:
         std::map<std::string, std::pair<Expr, std::string>> index;  // by the tensor's dim
         auto moved = [&](size_t i, const Dim &to, const Expr &e, const std::string &made) { own[i] = to.name, index[to.name] = {e, made}; };
         const std::string last = dims.empty() ? "" : dims.back();
+        if (round == "C" && (form == 4 || form == 6 || form == 7)) form = 1;  // no argument is as long as data counts
         if (form == 6 && !round.empty()) own.insert(own.begin(), round), index[round] = {variable(round), "variable(\"" + round + "\")"};
         for (size_t i = 0; i < dims.size(); i++) {
             const Expr at = variable(dims[i]);
@@ -373,7 +376,7 @@ private:
         }
         const std::string name(1, "TUV"[depth]);
         declared(symbolic_dim(name), "\"" + name + "\"");
-        tensor("rounds_" + name, {name}, Role::input);  // an argument that tells the extent
+        tensor("rounds_" + name, {name}, Role::input);  // which tells the extent
         return name;
     }
 
@@ -393,8 +396,8 @@ private:
         return dims[callees] = name;
     }
 
-    // `choice`: whether it repeats (1 bit), over what (3), whether it carries (1), stacks what it carries (1), ends by what is computed (1),
-    // leaves the last round's (1), and whether the second operand's dims are taken for others than the first's (1).
+    // `choice`: whether it repeats (1 bit), over what (3), whether it carries (1), stacks what it carries (1), ends by what is
+    // computed (1), leaves the last round's (1), and whether the second operand's dims are taken for others than the first's (1).
     void call(const Step &s, size_t i, size_t j) {
         auto bits = [choice = s.choice](int at, int count) { return choice >> at & ((1 << count) - 1); };
         const std::string round = bits(0, 1) ? rounds(bits(1, 3)) : "", scope = "c" + std::to_string(unnamed++);
@@ -445,7 +448,7 @@ private:
         std::string names;
         int forms = s.forms;
         for (const Tensor &t : built.tensors) {
-            const int form = forms & 7;
+            const int form = t.name.starts_with("rounds_") ? 0 : forms & 7;
             forms >>= 3;
             const bool is_own = t.name == "x" || t.name == "z", is_carried = repeat.carried.count(t.name) > 0;
             Names own;

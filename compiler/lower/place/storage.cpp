@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -22,6 +23,14 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     Stored stored = stored_argument(lowering, scope, tensor, false);
     stored.buffer.space = Space::workspace;
     stored.exact = false;
+    for (size_t i = 0; i < tensor.dims.size(); i++) {  // there is room before data tells how much is needed
+        Expr &size = stored.buffer.extents[i];
+        if (!has_load(size)) continue;
+        size = upper_bound(size, scope.facts, {});
+        if (!size.defined() || has_load(size))
+            throw UserError("schedule.call", "the call's result '" + tensor.name + "' has the dim '" + tensor.dims[i] +
+                                                 "', whose extent is data without a bound; declare it by counted_dim, which has one.");
+    }
     return stored;
 }
 
