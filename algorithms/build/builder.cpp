@@ -391,7 +391,13 @@ std::vector<Tile> Builder::bind(const std::string &scope, const Algorithm &calle
         std::vector<std::string> dims = tile.dims();
         if (rounds) std::erase(dims, rounds->dim);
         std::optional<View> view = view_of(tile, dims);
-        if (!view) tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), tile), view = view_of(tile, dims);
+        if (!view) {  // what a round sees of the stage is one piece
+            std::vector<std::string> order = dims;
+            if (dims.size() < tile.dims().size()) order.insert(order.begin(), rounds->dim);
+            tile = make_stage(fresh(scope + "_" + t.name).substr(prefix_.size()), Tile(this, tile.value(), order));
+            view = view_of(tile, dims);
+            if (!view) throw UserError("shape.call", subject + tile.describe() + " has a dim twice; rename one of them.");
+        }
         if (dims.size() != t.dims.size())
             throw UserError("shape.call", subject + tile.describe() + " has rank " + std::to_string(dims.size()) +
                                               (dims.size() < tile.dims().size() ? " in a round" : "") + ", and '" + t.name + "' of " +

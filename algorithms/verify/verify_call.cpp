@@ -20,6 +20,7 @@ private:
     void check_tensor(const Tensor &tensor) const;
     void check_known() const;
     void check_written_once() const;
+    void check_apart() const;
     std::vector<std::string> rounds() const;
     std::string dim_of(const std::string &callees) const;
     void check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const;
@@ -42,6 +43,7 @@ void CallChecker::check() const {
     for (const Tensor &t : callee_.tensors)
         if (t.role != Role::constant) check_tensor(t);
     check_written_once();
+    check_apart();
     for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), rounds());
 }
 
@@ -65,6 +67,24 @@ void CallChecker::check_written_once() const {
                 fail("'" + state.name + "' of " + callee_.name + ", a state, and '" + other + "' are bound to '" + view.tensor +
                      "' in different ways; expected one way, or other tensors, since what is written by one would be read by the other.");
     }
+}
+
+// What goes over two dims of the callee goes over two of the caller.
+void CallChecker::check_apart() const {
+    const Algorithm whole = inline_calls(callee_);
+    for (const Stage &stage : whole.stages()) {
+        std::vector<std::string> dims = stage.dims;
+        for (const std::string &d : reduced_dims(stage)) dims.push_back(d);
+        std::map<std::string, std::string> first;
+        for (const std::string &d : dims)
+            if (const auto [other, fresh] = first.emplace(dim_of(d), d); !fresh && other->second != d)
+                fail("the dims '" + other->second + "' and '" + d + "' of " + callee_.name + " are both bound to '" + dim_of(d) +
+                     "', and its stage '" + stage.name + "' goes over both; bind one of them to another dim of that extent.");
+    }
+    for (const Tensor &t : results_)
+        for (const std::string &d : t.dims)
+            if (std::count(t.dims.begin(), t.dims.end(), d) > 1)
+                fail("its result '" + t.name + "' has the dim '" + d + "' twice; bind the callee's to another dim of that extent.");
 }
 
 const Tensor *CallChecker::find_output(const std::string &name) const {

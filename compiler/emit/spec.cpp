@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/rewrite/prepack.h"
 #include "runtime/kernel.h"
@@ -138,6 +139,16 @@ std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
     return spec;
 }
 
+// The runtime takes extents from tensors.
+void check_told(const TileProgram &program) {
+    std::set<std::string> told;
+    for (const Argument &a : program.arguments) told.insert(carried_dims(a).begin(), carried_dims(a).end());
+    for (const Dim &d : spec_dims(program))
+        if (d.kind == DimKind::symbolic && d.equals.empty() && !told.count(d.name))
+            throw UserError("emit.abi", program.name + ": none of its tensors has the dim '" + d.name +
+                                            "', and its extent is taken from a tensor; give it to an input, or fix it.");
+}
+
 }  // namespace
 
 std::vector<int64_t> spec_of(const TileProgram &program) {
@@ -148,6 +159,7 @@ std::vector<int64_t> spec_of(const TileProgram &program) {
 std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t number) {
     const Kernel &kernel = targets.back().kernels.at(number);
     const TileProgram &program = kernel.general();
+    check_told(program);
     Texts texts;
     const int64_t name = texts.add(kernel.name);
     std::vector<int64_t> spec = arguments_of(program, texts), layouts;

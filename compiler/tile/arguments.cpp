@@ -1,6 +1,7 @@
 #include "compiler/tile/arguments.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace tessera {
 
@@ -15,9 +16,23 @@ std::vector<Dim> spec_dims(const TileProgram &program) {
                 if (d == name) return true;
         return false;
     };
+    auto find = [&](const std::string &name) {
+        return std::find_if(program.dims.begin(), program.dims.end(), [&](const Dim &d) { return d.name == name; });
+    };
+    // A size may use the extent of a derived dim that is not listed.
+    std::function<Expr(const Expr &)> written_out = [&](const Expr &size) {
+        return replace_extents(size, [&](const Expr &n) {
+            const auto d = find(n->name);
+            const bool stays = d == program.dims.end() || d->kind != DimKind::derived || carried(n->name);
+            return stays ? Expr() : max(written_out(d->size), Expr(0));
+        });
+    };
     std::vector<Dim> dims;
-    for (const Dim &d : program.dims)
-        if (d.kind != DimKind::derived || carried(d.name)) dims.push_back(d);
+    for (Dim d : program.dims) {
+        if (d.kind == DimKind::derived && !carried(d.name)) continue;
+        if (d.kind == DimKind::derived) d.size = written_out(d.size);
+        dims.push_back(d);
+    }
     return dims;
 }
 

@@ -116,6 +116,49 @@ TEST_CASE("a callee's schedule that was not merged in is no schedule of plain lo
     CHECK_NOTHROW(lower(library::feed_forward({}), stages, target_named("avx2")));
 }
 
+TEST_CASE("a call whose callee would go over one dim twice") {
+    Builder g("g");
+    const Dim A = g.dim("A"), B = g.dim("B");
+    const Tile sums = g.input("u", {A}) + g.input("v", {B});
+    const Algorithm outer = g.output("y", sums).build();
+    Builder f("f");
+    const Tile x = f.input("x", {f.dim("N")});
+    f.output("y", f.call("c", outer, {x, x})[0]);
+    check_words([&] { f.build(); },
+                {"error[algorithm.call]: f.c: the dims 'A' and 'B' of g are both bound to 'N', and its stage 'y' goes over both; bind one "
+                 "of them to another dim of that extent."});
+    Builder h("h");
+    const Dim N = h.dim("N");
+    const Tile square = h.input("x", {N, h.dim("M")}).at({{"M", variable("N")}}, {"N", "N"});
+    check_words([&] { h.call("c", library::softmax({}), {square}); },
+                {"error[shape.call]: h.c: ", " has a dim twice; rename one of them."});
+}
+
+TEST_CASE("an argument of which a round is no row of memory is computed so that it is") {
+    Builder g("g");
+    const Dim N = g.dim("N");
+    const Algorithm twice = g.output("y", g.input("x", {N}) * 2.0).build();
+    Builder f("f");
+    const Dim M = f.dim("M"), T = f.dim("T");
+    const Tile columns = f.input("x", {M, T});
+    f.output("y", f.repeat("c", twice, {.dim = "T", .stacked = {"y"}}, {columns})[0]);
+    const Algorithm a = f.build();
+    CHECK(a.find_stage("c_x")->dims == std::vector<std::string>{"T", "M"});
+}
+
+TEST_CASE("a kernel without a tensor that has one of its dims") {
+    Builder g("g");
+    const Algorithm twice = g.output("y", g.input("x", {g.dim("N")}) * 2.0).build();
+    Builder f("f");
+    const Tile x = f.input("x", {f.dim("N")});
+    f.dim("T");
+    f.output("y", f.repeat("c", twice, {.dim = "T", .carried = {{"x", "y"}}}, {x})[0]);
+    const Target target = target_named("avx2");
+    check_words([&] { Loaded({lower(f.build(), {}, target)}, target); },
+                {"error[emit.abi]: f: none of its tensors has the dim 'T', and its extent is taken from a tensor; give it to an input, or "
+                 "fix it."});
+}
+
 TEST_CASE("calls that cannot be emitted once") {
     Algorithm a = library::feed_forward({});
     auto refused = [&](const std::function<void(Stages &)> &change, const std::string &words) {

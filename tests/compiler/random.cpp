@@ -27,7 +27,8 @@ constexpr unsigned slower = 1;
 
 static bool rounds_to_bf16(const Algorithm &a) {
     bool found = false;
-    for (const Stage &s : a.stages())
+    const Algorithm whole = inline_calls(a);
+    for (const Stage &s : whole.stages())
         for (const Expr &e : expressions_of(s)) walk(e, [&](const Expr &n) { found |= n.type() == DType::bf16; });
     return found;
 }
@@ -178,7 +179,7 @@ static void check_random(const std::vector<Target> &all, int64_t count, const st
         RandomCase c;
         Case built;
         try {
-            c = random_case("random_" + std::to_string(made + refused + unproved), random, target.vector_bytes / 4);
+            c = random_case("random_" + std::to_string(made + refused + unproved), random, target);
             built = built_for(c, target);
         } catch (const UserError &) { continue; }
         std::string wrong = check_program(built, target);

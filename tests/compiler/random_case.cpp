@@ -12,47 +12,86 @@ namespace tessera::test {
 
 namespace {
 
-constexpr int kinds = 22;
+constexpr int kinds_of_stages = 22, kinds = 24;
 
 // Makes the algorithm and the text that makes it side by side.
 class Maker {
 public:
-    explicit Maker(const RandomCase &c) : f(c.name) {
-        text = "Builder f(\"" + c.name + "\");\nDim M = f.dim(\"M\"), N = f.dim(\"N\"), K = f.dim(\"K\");\n";
-        tile(f.input("x", {dim("M"), dim("N")}), "f.input(\"x\", {M, N})");
-        tile(f.input("w", {dim("N"), dim("K")}), "f.input(\"w\", {N, K})");
-        tile(f.input("b", {dim("N")}), "f.input(\"b\", {N})");
-        tile(f.input("z", {dim("M"), dim("N")}), "f.input(\"z\", {M, N})");
+    explicit Maker(const RandomCase &c) : Maker(c.name, {{"x", {"M", "N"}}, {"w", {"N", "K"}}, {"b", {"N"}}, {"z", {"M", "N"}}}, 0) {
         for (const Step &s : c.steps) step(s);
-        f.output("y", tiles.back());
-        text += "f.output(\"y\", t" + std::to_string(tiles.size() - 1) + ");\nAlgorithm a = f.build();\n";
+        finish();
     }
 
     Builder f;
     std::string text;
 
 private:
+    using Names = std::vector<std::string>;
+    struct Given {
+        std::string name;
+        Names dims;
+    };
+    // A dim whose extent is made of others' in one of a few ways.
+    struct Derived {
+        char how;
+        Names of;
+    };
+
+    int depth;        // of calls
+    int unnamed = 0;  // steps that may leave no tile
     std::vector<Tile> tiles;
-    int outputs = 0;
-    Tile state, positions;
+    std::map<std::string, Names> outputs;  // with their dims
+    std::map<std::string, Tile> tensors;   // that steps wanted
+    std::map<std::string, Derived> derived_dims;
+    bool has_factor = false;  // a parameter
     std::optional<Dim> triangle;
 
-    Dim dim(const std::string &name) { return f.dim(name); }
-
-    const Tile &stored() {
-        if (!state) state = f.state("stored", {dim("M"), dim("N")}), text += "Tile stored = f.state(\"stored\", {M, N});\n";
-        return state;
+    Maker(const std::string &name, const std::vector<Given> &given, int depth_of_calls) : f(name), depth(depth_of_calls) {
+        text = "Builder f(\"" + name + "\");\n";
+        for (const Given &g : given) {
+            std::vector<Dim> dims;
+            for (const std::string &d : g.dims) dims.push_back(declared(symbolic_dim(d), "\"" + d + "\""));
+            tile(f.input(g.name, dims), "f.input(\"" + g.name + "\", " + list(g.dims) + ")");
+        }
     }
 
-    const Tile &ids() {
-        if (!positions) positions = f.input("ids", {dim("M")}, DType::i32), text += "Tile ids = f.input(\"ids\", {M}, DType::i32);\n";
-        return positions;
+    void finish() {
+        output("y", tiles.back(), "t" + std::to_string(tiles.size() - 1));
+        text += "Algorithm a = f.build();\n";
     }
+
+    // What data counts is folded: the caller makes room for outputs before.
+    void output(const std::string &name, Tile t, std::string made) {
+        if (std::count(t.dims().begin(), t.dims().end(), "C")) t = sum(t, dim("C")), made = "sum(" + made + ", C)";
+        f.output(name, t);
+        outputs[name] = t.dims();
+        text += "f.output(\"" + name + "\", " + made + ");\n";
+    }
+
+    static std::string list(const Names &names) {
+        std::string t;
+        for (const std::string &n : names) t += (t.empty() ? "" : ", ") + n;
+        return "{" + t + "}";
+    }
+
+    bool has_dim(const std::string &name) const { return f.algorithm().find_dim(name) != nullptr; }
+    Dim dim(const std::string &name) const { return f.dim_named(name); }
+    std::vector<Dim> dims_named(const Names &names) const {
+        std::vector<Dim> dims;
+        for (const std::string &d : names) dims.push_back(dim(d));
+        return dims;
+    }
+    Dim declared(const Dim &d, const std::string &made) {
+        if (!has_dim(d.name)) text += "Dim " + d.name + " = f.dim(" + made + ");\n";
+        return f.dim(d);
+    }
+
+    Tile stored() { return tensor("stored", {"M", "N"}, Role::state); }
+    Tile ids() { return tensor("ids", {"M"}, Role::input, DType::i32); }
 
     // As long in each row of M as it is far from the first.
     const Dim &rows() {
-        if (!triangle)
-            triangle = f.dim(derived_dim("R", variable("M") + 1)), text += "Dim R = f.dim(derived_dim(\"R\", variable(\"M\") + 1));\n";
+        if (!triangle) triangle = declared(derived_dim("R", variable("M") + 1), "derived_dim(\"R\", variable(\"M\") + 1)");
         return *triangle;
     }
 
@@ -159,12 +198,16 @@ private:
             return named(parts[1] + parts[2],
                          "[&] { auto p = f.fold(welford_monoid(DType::f32), {" + ta + "}, {\"" + over + "\"}); return p[1] + p[2]; }()");
         }
-        case 13: return named(a * 0.5 + stored(), ta + " * 0.5 + stored");
+        case 13:
+            if (!has_dim("M") || !has_dim("N")) return;
+            return named(a * 0.5 + stored(), ta + " * 0.5 + stored");
         case 14: {  // the state gets new values, of which some may come of its old ones
             if (!has(a, "M") || !has(a, "N") || a.dims().size() != 2) return;
             const bool adds = s.choice % 2;
-            f.update(name, stored(), {f.index(dim("M")), f.index(dim("N"))}, adds ? a + stored() : a);
-            text += "f.update(\"" + name + "\", stored, {f.index(M), f.index(N)}, " + ta + (adds ? " + stored" : "") + ");\n";
+            const Tile old = stored();
+            const std::string update = "update" + std::to_string(unnamed++);
+            f.update(update, old, {f.index(dim("M")), f.index(dim("N"))}, adds ? a + old : a);
+            text += "f.update(\"" + update + "\", stored, {f.index(M), f.index(N)}, " + ta + (adds ? " + stored" : "") + ");\n";
             return;
         }
         case 16: {  // functions with names
@@ -179,11 +222,9 @@ private:
             }
         }
         case 17:  // one result more
-            f.output("o" + std::to_string(n) + std::to_string(outputs), a);
-            text += "f.output(\"o" + std::to_string(n) + std::to_string(outputs++) + "\", " + ta + ");\n";
-            return;
+            return output("o" + std::to_string(n) + std::to_string(outputs.size()), a, ta);
         case 18: {  // added up along K at positions that data gives, from below 0 to beyond its end
-            if (!has(a, "M") || has(a, "K")) return;
+            if (!has(a, "M") || has(a, "K") || !has_dim("K")) return;
             const Tile at = ids();
             if (has(a, "N") && s.choice % 2)
                 return named(f.scatter(sum_monoid(DType::f32), a, {at, f.index(dim("N"))}, {dim("K"), dim("N")}),
@@ -192,7 +233,7 @@ private:
                          "f.scatter(max_monoid(DType::f32), " + ta + ", {ids}, {K})");
         }
         case 19: {  // read at positions that data gives, 0 beyond the edge
-            if (over.empty() || (over != "M" && has(a, "M"))) return;
+            if (over.empty() || (over != "M" && has(a, "M")) || !has_dim("M")) return;
             const Tile at = ids(), t = a.named(name + "_of");
             const Expr v = t.value(), i = cast(DType::index, at.value());
             if (v.kind() != ExprKind::load) return;
@@ -215,7 +256,7 @@ private:
             return named(cast(DType::f32, sum(cast(DType::i32, a * 4.0), dim(over))),
                          "cast(DType::f32, sum(cast(DType::i32, " + ta + " * 4.0), " + over + "))");
         case 21: {  // rows of different lengths
-            if (!has(a, "N") || has(a, "M") || a.dims().size() != 1) return;
+            if (!has(a, "N") || has(a, "M") || a.dims().size() != 1 || !has_dim("M")) return;
             const Tile t = a.named(name + "_of");
             const Expr v = t.value();
             if (v.kind() != ExprKind::load) return;
@@ -227,7 +268,214 @@ private:
                                           ".value()->name, DType::f32, {variable(\"R\")}, variable(\"R\") < extent(\"N\"), "
                                           "constant(DType::f32, 0)), {M, R}), R)");
         }
+        case 22: return call(s, i, j);
+        case 23:  // a callee's parameter
+            if (depth == 0) return;
+            if (!has_factor) tensors["p"] = f.parameter("p", DType::f32), text += "Tile p = f.parameter(\"p\", DType::f32);\n";
+            has_factor = true;
+            return named(a * tensors["p"], ta + " * p");
         default: return named(cast(DType::f32, cast(DType::bf16, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
+        }
+    }
+
+    // ---- calls
+
+    // Twice as long and 3 more; as long as two together; as long as both make a grid.
+    Dim derived(char how, const Names &of) {
+        const std::string name = of[0] + (of.size() > 1 ? of[1] : "") + how, first = "extent(\"" + of[0] + "\")";
+        const std::string second = of.size() > 1 ? "extent(\"" + of[1] + "\")" : "Expr(3)";
+        const Expr n = extent(of[0]), m = of.size() > 1 ? extent(of[1]) : Expr(3);
+        derived_dims[name] = {how, of};
+        const Expr size = how == 'w' ? n * 2 + 3 : how == 's' ? n + m : n * m;
+        const std::string made = how == 'w' ? first + " * 2 + 3" : first + (how == 's' ? " + " : " * ") + second;
+        return declared(derived_dim(name, size), "derived_dim(\"" + name + "\", " + made + ")");
+    }
+
+    Tile tensor(const std::string &name, const Names &dims, Role role, DType type = DType::f32) {
+        if (tensors.count(name)) return tensors[name];
+        text += "Tile " + name + " = f." + (role == Role::state ? "state" : "input") + "(\"" + name + "\", " + list(dims) +
+                (type == DType::i32 ? ", DType::i32" : "") + ");\n";
+        return tensors[name] = role == Role::state ? f.state(name, dims_named(dims), type) : f.input(name, dims_named(dims), type);
+    }
+
+    // What a callee's tensor with these dims of the caller is bound to, in one of eight forms, and its text. `round` is "" where the call
+    // does not repeat.
+    std::pair<Tile, std::string> argument(int form, const Names &dims, const std::string &round, Role role, DType type) {
+        const std::string prefix = role == Role::state ? "state" : type == DType::i32 ? "ids" : "in";
+        Names own = dims;
+        std::map<std::string, std::pair<Expr, std::string>> index;  // by the tensor's dim
+        auto moved = [&](size_t i, const Dim &to, const Expr &e, const std::string &made) { own[i] = to.name, index[to.name] = {e, made}; };
+        const std::string last = dims.empty() ? "" : dims.back();
+        if (round == "C" && (form == 4 || form == 6 || form == 7)) form = 1;  // no argument is as long as data counts
+        if (form == 6 && !round.empty()) own.insert(own.begin(), round), index[round] = {variable(round), "variable(\"" + round + "\")"};
+        for (size_t i = 0; i < dims.size(); i++) {
+            const Expr at = variable(dims[i]);
+            const std::string text_at = "variable(\"" + dims[i] + "\")";
+            const bool is_last = i + 1 == dims.size();
+            if (form == 2 || (form == 3 && is_last)) {
+                moved(i, derived('w', {dims[i]}), is_last ? at + 2 : at * 2 + 1, text_at + (is_last ? " + 2" : " * 2 + 1"));
+            } else if (form == 1) {
+                moved(i, derived('w', {dims[i]}), at, text_at);
+            } else if (form == 4 && is_last && !round.empty()) {
+                moved(i, derived('j', {last, round}), variable(round) * extent(last) + at,
+                      "variable(\"" + round + "\") * extent(\"" + last + "\") + " + text_at);
+            } else if (form == 4 && is_last) {
+                moved(i, derived('j', {last}), extent(last) + at, "extent(\"" + last + "\") + " + text_at);
+            } else if (form == 7 && is_last && !round.empty()) {
+                moved(i, derived('s', {last, round}), variable(round) + at, "variable(\"" + round + "\") + " + text_at);
+            }
+        }
+        if (form == 5 && dims.size() > 1 && role != Role::state) own.erase(own.begin());
+        std::string made = prefix;
+        for (const std::string &d : own) made += "_" + d;
+        Tile t = tensor(made, own, role, type);
+        if (form == 3 && type == DType::f32 && role != Role::state && !dims.empty()) {  // a part of what is computed
+            const std::string computed = made + "_half";
+            if (!tensors.count(computed)) {
+                tensors[computed] = (t * 0.5).named(computed);
+                text += "Tile " + computed + " = (" + made + " * 0.5).named(\"" + computed + "\");\n";
+            }
+            t = tensors[computed], made = computed;
+        }
+        if (own == dims) return {t, made};
+        std::map<std::string, Expr> at;
+        std::string text_at;
+        for (const std::string &d : own) {
+            if (!index.count(d)) continue;
+            at[d] = index[d].first;
+            text_at += (text_at.empty() ? "" : ", ") + ("{\"" + d + "\", ") + index[d].second + "}";
+        }
+        Names seen = dims;
+        if (form == 6 && !round.empty()) seen.insert(seen.begin(), round);
+        std::string names;
+        for (const std::string &d : seen) names += (names.empty() ? "\"" : ", \"") + d + "\"";
+        return {t.at(at, seen), made + ".at({" + text_at + "}, {" + names + "})"};
+    }
+
+    // The dim over which a call repeats.
+    std::string rounds(int choice) {
+        switch (choice) {
+        case 3:
+        case 4:
+        case 5: {
+            const int64_t n = choice == 3 ? 1 : choice == 4 ? 2 : 5;
+            const std::string name = "F" + std::to_string(n) + std::to_string(depth);
+            return declared(fixed_dim(name, n), "\"" + name + "\", " + std::to_string(n)).name;
+        }
+        case 6:
+            if (depth > 0) break;
+            if (!has_dim("C")) {
+                const Tile tries = tensor("tries", {}, Role::input, DType::i32);
+                declared(counted_dim("C", tries.value(), Expr(5)), "counted_dim(\"C\", tries.value(), Expr(5))");
+            }
+            return "C";
+        case 7:
+            if (has_dim("K")) return "K";
+            break;
+        default: break;
+        }
+        const std::string name(1, "TUV"[depth]);
+        declared(symbolic_dim(name), "\"" + name + "\"");
+        tensor("rounds_" + name, {name}, Role::input);  // which tells the extent
+        return name;
+    }
+
+    // The caller's dim for one of a callee's.
+    std::string bound(const std::string &callees, const Maker &callee, std::map<std::string, std::string> &dims) {
+        auto known = dims.find(callees);
+        if (known != dims.end()) return known->second;
+        std::string name = callees;
+        if (auto made = callee.derived_dims.find(callees); made != callee.derived_dims.end()) {
+            Names of;
+            for (const std::string &d : made->second.of) of.push_back(bound(d, callee, dims));
+            name = derived(made->second.how, of).name;
+        } else if (!has_dim(name)) {
+            const Dim d = callee.dim(name);
+            declared(d, "\"" + name + "\"" + (d.kind == DimKind::fixed ? ", " + std::to_string(d.value) : ""));
+        }
+        return dims[callees] = name;
+    }
+
+    // `choice`: whether it repeats (1 bit), over what (3), whether it carries (1), stacks what it carries (1), ends by what is
+    // computed (1), leaves the last round's (1), and whether the second operand's dims are taken for others than the first's (1).
+    void call(const Step &s, size_t i, size_t j) {
+        auto bits = [choice = s.choice](int at, int count) { return choice >> at & ((1 << count) - 1); };
+        const std::string round = bits(0, 1) ? rounds(bits(1, 3)) : "", scope = "c" + std::to_string(unnamed++);
+        static const Names all = {"M", "N", "K", "P", "Q", "I"};
+        Names callers;
+        std::map<std::string, std::string> dims;  // callee's -> caller's
+        std::vector<Given> given = {{"x", {}}, {"z", {}}};
+        for (size_t which = 0; which < 2; which++)
+            for (const std::string &d : tiles[which ? j : i].dims()) {
+                if (d == round) continue;
+                const auto begin = callers.begin() + (which && bits(8, 1) ? static_cast<std::ptrdiff_t>(given[0].dims.size()) : 0);
+                const auto known = std::find(begin, callers.end(), d);
+                const size_t at = static_cast<size_t>(known - callers.begin());
+                if (at == all.size()) return;
+                if (known == callers.end()) callers.push_back(d), dims[all[at]] = d;
+                given[which].dims.push_back(all[at]);
+            }
+        Maker callee(f.algorithm().name + "_" + scope, given, depth + 1);
+        for (const Step &inside : s.callee) callee.step(inside);
+        const Tile last = callee.tiles.back();
+        const bool until = !round.empty() && bits(6, 1);
+        if (until) {
+            Tile most = last;
+            for (const std::string &d : last.dims()) most = max(most, callee.dim(d));
+            callee.f.output("enough", most > callee.f.scalar(DType::f32, 0.5), DType::boolean);
+            callee.text += "Tile most = t" + std::to_string(callee.tiles.size() - 1) + ";\n";
+            for (const std::string &d : last.dims()) callee.text += "most = max(most, " + d + ");\n";
+            callee.text += "f.output(\"enough\", most > f.scalar(DType::f32, 0.5), DType::boolean);\n";
+        }
+        callee.finish();
+        const Algorithm built = callee.f.build();
+        Repeat repeat{round};
+        std::string carried, stacked;
+        for (size_t which = 0; which < 2 && !round.empty() && bits(4, 1); which++)
+            for (const auto &[output, of] : callee.outputs)
+                if (of == given[which].dims) {
+                    repeat.carried[given[which].name] = output;
+                    carried += (carried.empty() ? "{\"" : ", {\"") + given[which].name + "\", \"" + output + "\"}";
+                    break;
+                }
+        for (const auto &[output, of] : callee.outputs) {
+            const bool is_carried = carried.find("\"" + output + "\"}") != std::string::npos;
+            if (round.empty() || until || (is_carried ? !bits(5, 1) : bits(7, 1) && round[0] == 'F')) continue;
+            repeat.stacked.insert(output), stacked += (stacked.empty() ? "\"" : ", \"") + output + "\"";
+        }
+        if (until) repeat.until = "enough";
+        std::vector<Tile> arguments;
+        std::string names;
+        int forms = s.forms;
+        for (const Tensor &t : built.tensors) {
+            const int form = t.name.starts_with("rounds_") ? 0 : forms & 7;
+            forms >>= 3;
+            const bool is_own = t.name == "x" || t.name == "z", is_carried = repeat.carried.count(t.name) > 0;
+            Names own;
+            for (const std::string &d : t.dims) own.push_back(bound(d, callee, dims));
+            std::pair<Tile, std::string> made = {tiles[t.name == "x" ? i : j], "t" + std::to_string(t.name == "x" ? i : j)};
+            const bool names_differ = std::set<std::string>(own.begin(), own.end()).size() == own.size();
+            if (!is_own || (form > 0 && names_differ)) made = argument(form, own, is_carried ? "" : round, t.role, t.dtype);
+            arguments.push_back(made.first), names += (names.empty() ? "" : ", ") + made.second;
+        }
+        std::map<std::string, Tile> parameters;
+        std::string given_parameters;
+        if (callee.has_factor) {
+            parameters["p"] = round.empty() ? f.scalar(DType::f32, 0.75) : cast(DType::f32, f.index(dim(round))) + 0.25;
+            given_parameters = round.empty() ? "f.scalar(DType::f32, 0.75)" : "cast(DType::f32, f.index(" + round + ")) + 0.25";
+            given_parameters = ", {{\"p\", " + given_parameters + "}}";
+        }
+        text += "auto make_" + scope + " = [] {\n" + callee.text + "return a;\n};\nstd::vector<Tile> " + scope + " = f." +
+                (round.empty() ? "call" : "repeat") + "(\"" + scope + "\", make_" + scope + "(), " +
+                (round.empty() ? "" : "{\"" + round + "\", {" + carried + "}, {" + stacked + "}, \"" + repeat.until + "\"}, ") + "{" +
+                names + "}" + given_parameters + ");\n";
+        const std::vector<Tile> made =
+            round.empty() ? f.call(scope, built, arguments, parameters) : f.repeat(scope, built, repeat, arguments, parameters);
+        for (size_t o = 0; o < made.size(); o++) {
+            const Names &of = made[o].dims();
+            if (!is_float(made[o].dtype()) || !std::all_of(of.begin(), of.end(), [&](const std::string &d) { return has_dim(d); }))
+                continue;
+            tile(made[o], scope + "[" + std::to_string(o) + "]");
         }
     }
 };
@@ -247,21 +495,39 @@ std::string text_of(const std::vector<LayoutAxis> &layout) {
 
 class Scheduler {
 public:
-    Scheduler(std::mt19937 &r, int64_t l) : random(r), L(l) {}
+    Scheduler(std::mt19937 &r, const Target &target) : random(r), L(target.vector_bytes / 4), is_gpu(target.is_gpu()) {}
 
     KnobsByStage of(const Algorithm &a) {
         KnobsByStage all;
-        for (const Stage &s : a.stages())
-            if (below(4)) stage(a, s, all);
+        const Algorithm whole = inline_calls(a);
+        for (const Stage &s : whole.stages())
+            if (below(4)) stage(whole, s, all);
+        calls(a, "", {}, all);
         return all;
     }
 
 private:
     std::mt19937 &random;
     int64_t L;
+    bool is_gpu;
 
     uint32_t below(uint32_t n) { return random() % n; }
     const auto &any(const auto &list) { return list[below(static_cast<uint32_t>(list.size()))]; }
+
+    // `dims`: the names that the whole algorithm has for those of this one.
+    void calls(const Algorithm &a, const std::string &prefix, const std::map<std::string, std::string> &dims, KnobsByStage &all) {
+        auto named = [&](const std::string &d) { return dims.count(d) ? dims.at(d) : prefix + d; };
+        for (const Call &call : a.calls()) {
+            const std::string scope = prefix + call.scope;
+            if (below(2) && !is_gpu) all[scope].call = "once";
+            const Repeat repeat = call.repeat.value_or(Repeat{});
+            const bool apart = repeat.carried.empty() && repeat.stacked.size() == call.callee->outputs.size();
+            if (apart && below(2)) all[scope].parallel = {named(repeat.dim)};
+            std::map<std::string, std::string> inner;
+            for (const auto &[callees, callers] : call.dims) inner[callees] = named(callers);
+            calls(*call.callee, scope + ".", inner, all);
+        }
+    }
 
     void stage(const Algorithm &a, const Stage &s, KnobsByStage &all) {
         Knobs &k = all[s.name];
@@ -313,9 +579,15 @@ private:
         }
     }
 
+    // Whether both are of one call, or of none.
+    static bool is_near(const Stage &a, const Stage &b) {
+        auto scope = [](const Stage &s) { return s.name.substr(0, s.name.rfind('.') + 1); };
+        return scope(a) == scope(b);
+    }
+
     void beside(const Algorithm &a, const Stage &s, Knobs &k) {
         const Stage &host = any(a.stages());
-        if (host.name == s.name) return;
+        if (host.name == s.name || (!is_near(host, s) && below(8))) return;
         k.place = Place{Place::Kind::beside, host.name, ""};
         if (below(3)) k.place->loop = any(loops_of(host)), k.parallel.clear();
     }
@@ -340,6 +612,7 @@ private:
             return;
         }
         const Stage &c = *any(consumers);
+        if (!is_near(c, s) && below(4)) return;
         k.place = Place{Place::Kind::at, c.name, any(loops_of(c))};
     }
 };
@@ -348,6 +621,7 @@ private:
 
 Case build(const RandomCase &c) {
     Case made{c.name, Maker(c).f.build(), c.stages, c.shapes};
+    for (Extents &shape : made.shapes) std::erase_if(shape, [&](const auto &e) { return !made.algorithm.find_dim(e.first); });
     for (const std::string &dim : c.known) {
         int64_t least = INT64_MAX, most = 0, divisor = 0;
         for (const Extents &shape : c.shapes)
@@ -358,16 +632,38 @@ Case build(const RandomCase &c) {
     return made;
 }
 
-RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes) {
+static Step random_step(std::mt19937 &random) {
+    return {static_cast<int>(random() % kinds_of_stages), static_cast<int>(random() % 2 ? 0 : random() % 6), static_cast<int>(random() % 6),
+            static_cast<int>(random() % 128)};
+}
+
+static Step random_call(std::mt19937 &random, bool may_repeat, int depth) {
+    Step s{22, static_cast<int>(random() % 4), static_cast<int>(random() % 4), static_cast<int>(random() % 512)};
+    if (random() % 4) s.choice &= ~256;
+    if (!may_repeat) s.choice &= ~1;
+    s.forms = static_cast<int>(random() & random() & ((1 << 30) - 1));
+    for (uint32_t i = 0, n = random() % 4; i < n; i++) s.callee.push_back(random_step(random));
+    if (random() % 3 == 0) s.callee.push_back({23, 0, 0, 0});
+    if (depth == 0 && random() % 4 == 0)
+        s.callee.insert(s.callee.begin() + static_cast<std::ptrdiff_t>(random() % (s.callee.size() + 1)),
+                        random_call(random, may_repeat, depth + 1));
+    return s;
+}
+
+RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target) {
     static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33};
     RandomCase c;
     c.name = name;
-    for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++)
-        c.steps.push_back({static_cast<int>(random() % kinds), static_cast<int>(random() % 2 ? 0 : random() % 6),
-                           static_cast<int>(random() % 6), static_cast<int>(random() % 128)});
-    c.stages = Scheduler(random, lanes).of(build(c).algorithm);
-    for (int i = 0; i < 3; i++)
+    for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++) c.steps.push_back(random_step(random));
+    if (random() % 4 == 0)
+        for (uint32_t i = 0, n = 1 + random() % 2; i < n; i++)
+            c.steps.insert(c.steps.begin() + static_cast<std::ptrdiff_t>(random() % (c.steps.size() + 1)),
+                           random_call(random, !target.is_gpu(), 0));
+    c.stages = Scheduler(random, target).of(build(c).algorithm);
+    for (int i = 0; i < 3; i++) {
         c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
+        for (const char *rounds : {"T", "U"}) c.shapes.back()[rounds] = extents[random() % 5];
+    }
     for (const char *dim : {"M", "N", "K"}) {
         const uint32_t how = random() % 6;
         if (how > 1) continue;
@@ -384,6 +680,7 @@ std::string to_cpp(const RandomCase &c) {
         auto extents = [&](const char *what, const Extents &e) {
             if (!e.empty()) t += at + what + " = " + text_of(e) + ";\n";
         };
+        if (k.call) t += at + "call = \"" + *k.call + "\";\n";
         extents("block", k.block), extents("k", k.k), extents("micro", k.micro), extents("vector", k.vector), extents("unroll", k.unroll);
         if (k.place && k.place->kind == Place::Kind::inlined) t += at + "place = Place{Place::Kind::inlined, \"\", \"\"};\n";
         if (k.place && (k.place->kind == Place::Kind::at || k.place->kind == Place::Kind::beside))
@@ -403,6 +700,26 @@ std::string to_cpp(const RandomCase &c) {
     return t;
 }
 
+// The steps with one thing less, for each thing.
+static std::vector<std::vector<Step>> smaller(const std::vector<Step> &steps) {
+    std::vector<std::vector<Step>> all;
+    for (size_t i = 0; i < steps.size(); i++) {
+        all.push_back(steps);
+        all.back().erase(all.back().begin() + static_cast<std::ptrdiff_t>(i));
+        auto changed = [&](auto change) {
+            all.push_back(steps);
+            change(all.back()[i]);
+        };
+        if (steps[i].kind % kinds != 22) continue;
+        for (int bit = 0; bit < 9; bit++)
+            if (steps[i].choice >> bit & 1) changed([&](Step &s) { s.choice &= ~(1 << bit); });
+        for (int at = 0; at < 30; at += 3)
+            if (steps[i].forms >> at & 7) changed([&](Step &s) { s.forms &= ~(7 << at); });
+        for (std::vector<Step> &callee : smaller(steps[i].callee)) changed([&](Step &s) { s.callee = std::move(callee); });
+    }
+    return all;
+}
+
 std::vector<RandomCase> smaller(const RandomCase &c) {
     std::vector<RandomCase> all;
     auto add = [&](auto change) {
@@ -420,10 +737,10 @@ std::vector<RandomCase> smaller(const RandomCase &c) {
         without(&Knobs::place), without(&Knobs::block), without(&Knobs::k), without(&Knobs::micro), without(&Knobs::vector),
             without(&Knobs::unroll);
         without(&Knobs::parallel), without(&Knobs::pack), without(&Knobs::layout), without(&Knobs::tail), without(&Knobs::split);
+        without(&Knobs::call);
     }
     for (const std::string &dim : c.known) add([&](RandomCase &r) { r.known.erase(dim); });
-    for (size_t i = 0; i < c.steps.size(); i++)
-        add([&](RandomCase &r) { r.steps.erase(r.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    for (std::vector<Step> &steps : smaller(c.steps)) add([&](RandomCase &r) { r.steps = std::move(steps); });
     for (size_t i = 0; i < c.shapes.size(); i++)
         for (auto &[d, n] : c.shapes[i]) {
             const std::string name = d;

@@ -12,6 +12,8 @@ namespace tessera::test {
 struct Step {
     int kind = 0;                  // see random_case.cpp
     int a = 0, b = 0, choice = 0;  // operands, counted from the last tile back, and what the kind makes of `choice`
+    int forms = 0;                 // of a call: what its tensors are of the caller, three bits for each
+    std::vector<Step> callee = {};
 };
 
 struct RandomCase {
@@ -22,7 +24,7 @@ struct RandomCase {
     std::set<std::string> known;  // dims of whose extents in `shapes` the program knows the range and what divides them
 };
 
-RandomCase random_case(const std::string &name, std::mt19937 &random, int64_t lanes);
+RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target);
 Case build(const RandomCase &c);
 // C++ that makes the algorithm, the schedule and the extents.
 std::string to_cpp(const RandomCase &c);

@@ -132,6 +132,20 @@ void RepeatCases::stacks() {
     add("recurrence", f.output("hs", made[0]).output("twices", made[1]).build(),
         shapes({"T", "N"}, {{0, 3}, {1, 1}, {2, L}, {5, 2 * L + 1}}));
 
+    // So many rounds as data says, whose stack is folded.
+    Builder c("counted_stack");
+    const Tile tries = c.input("tries", {}, DType::i32);
+    const Dim C = c.dim(counted_dim("C", tries.value(), Expr(5))), P = c.dim("N");
+    const Tile first = c.input("start", {P});
+    const Tile stack = c.repeat("rounds", step, {"C", {{"h", "next"}}, {"next", "twice"}}, {first, c.input("x", {P})})[1];
+    add("counted_stack", c.output("y", sum(stack, C)).build(), shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
+
+    // No argument has the dim of which another's size is made.
+    Builder w("derived_twice");
+    const Dim A = w.dim("N"), B = w.dim(derived_dim("B", extent("N") * 2 + 3)), D = w.dim(derived_dim("D", extent("B") * 3));
+    const Tile wide = w.input("wide", {D}), right = wide.at({{"D", extent("B") + variable("N")}}, {"N"});
+    add("derived_twice", w.output("y", w.call("step", step, {right, w.input("x", {A})})[0]).build(), shapes({"N"}, {{0}, {1}, {L + 1}}));
+
     Builder k("last_of");
     Dim at_least_one = symbolic_dim("T");
     at_least_one.min = 1;
