@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "algorithms/build/option.h"
+#include "algorithms/ir/algorithm.h"
 #include "algorithms/ir/extents.h"
 #include "schedules/target/target.h"
 
@@ -25,6 +27,7 @@ struct KernelOptions {
     std::vector<std::string> derive_for;  // "M=512": what a derived schedule is for
     bool family_only = false;             // of what matches, nothing that was tuned for a shape
     bool quiet = false;
+    std::shared_ptr<const Algorithm> given = {};  // the algorithm itself, in place of a name: a callee of a program
 };
 
 // "avx2=<schedule>": the schedule of one target of several, `named` as --target has them. UserError command.schedule-for: no '=', or a

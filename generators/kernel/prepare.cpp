@@ -30,6 +30,7 @@ static Algorithm algorithm_of_file(const KernelOptions &options, const Options &
 
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete) {
     const Options given = parse_options(options.options);
+    if (options.given) return *options.given;
     if (is_algorithm_file(options.algorithm)) return algorithm_of_file(options, given);
     const Options all = complete_options(options.algorithm, registry.find(options.algorithm).options, given);
     if (complete) *complete = all;
@@ -116,7 +117,8 @@ static PreparedKernel scheduled(PreparedKernel p, const Registry &registry, cons
     const std::vector<std::filesystem::path> folders = registry.schedule_folders(options.schedule_dirs);
     const Library library = registry.library(folders);
     if (options.schedule.empty()) {
-        if (is_algorithm_file(options.algorithm)) p.match = applying_match(p.declared, p.fixed, p.target, library, options.family_only);
+        if (options.given || is_algorithm_file(options.algorithm))
+            p.match = applying_match(p.declared, p.fixed, p.target, library, options.family_only);
         else if (options.family_only) p.match = family_match(p.declared, p.target, library);
         else p.match = best_match(p.declared, p.options, p.fixed, p.target, library);
         p.schedule = p.match.schedule;

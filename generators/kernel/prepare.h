@@ -29,8 +29,8 @@ struct PreparedKernel {
 };
 
 // Each step by itself.
-// The algorithm that the options name, of the registry or in a file (algorithm_file.h); `complete` gets a value for each of its options.
-// UserError as Registry::make and read_algorithm, command.numerics: others than a file's own.
+// The algorithm that the options give, or name: of the registry or in a file (algorithm_file.h); `complete` gets a value for each of its
+// options. UserError as Registry::make and read_algorithm, command.numerics: others than a file's own.
 Algorithm load_algorithm(const Registry &registry, const KernelOptions &options, Options *complete = nullptr);
 // A name, a file that ends in ".json", or "none". UserError as Library::find and read_schedule.
 std::optional<Schedule> named_schedule(const std::string &name, const Library &library);

@@ -7,10 +7,12 @@
 // All of a task but its algorithm may be left out: f32, no extents, host, one thread, weight 1, and the family's schedule to beat.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "algorithms/ir/algorithm.h"
 #include "schedules/artifact/library.h"
 #include "schedules/artifact/provenance.h"
 
@@ -20,6 +22,9 @@ struct CampaignEntry {
     KernelTask task;
     double weight = 1;     // how often the kernel runs, relative to the others
     std::string schedule;  // to beat; "" for the family's
+    // Of a program's callee: the algorithm, which no name leads to, and the scopes of its calls.
+    std::shared_ptr<const Algorithm> callee = {};
+    std::vector<std::string> scopes = {};
 };
 
 struct CampaignFile {

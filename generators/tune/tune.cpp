@@ -11,7 +11,7 @@
 #include "bench/measure/machine.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/tune/campaign_file.h"
-#include "generators/tune/tune_many.h"
+#include "generators/tune/tune_callees.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
 #include "generators/tune/tune_shapes.h"
@@ -26,10 +26,13 @@ namespace {
 struct Asked {
     TuneOptions tune;
     std::string campaign;
-    bool all = false;
+    bool all = false, callees = false;
     std::set<std::string> given;  // options that the command line has
 
     bool has(const std::string &option) const { return given.count(option) > 0; }
+    bool is_campaign() const { return all || !campaign.empty(); }
+    // The option that says which kernels are tuned together; "" for one kernel.
+    std::string together() const { return all ? "--all" : !campaign.empty() ? "--campaign" : callees ? "--callees" : ""; }
 };
 
 int tune_one(const Registry &registry, const TuneOptions &options) {
@@ -91,6 +94,46 @@ void check_dry_run(const Asked &asked) {
                             "tune: " + name + " is for a search; --dry-run only lists the decisions. Leave out the one or the other.");
 }
 
+void check_algorithm(const Asked &asked) {
+    if (asked.tune.kernel.algorithm.empty())
+        throw UserError("command.arguments", "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
+}
+
+// What several kernels that are tuned together do not take.
+void check_together(const Asked &asked) {
+    const TuneOptions &options = asked.tune;
+    const std::string together = asked.together();
+    if (asked.all && !asked.campaign.empty())
+        throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
+    if (asked.callees && asked.is_campaign())
+        throw UserError("command.arguments", fmt::format("tune: expected --callees or {}, got both. Choose one.", together));
+    if (options.campaign.goal.metric != Metric::latency && (!together.empty() || options.deterministic))
+        throw UserError("command.arguments",
+                        fmt::format("tune: --metric {} is for one kernel that is measured; leave out {}.",
+                                    name_of(options.campaign.goal.metric), together.empty() ? "--deterministic" : together));
+    if (together.empty()) return;
+    std::vector<std::pair<bool, std::string>> all = {{!options.name.empty(), "--name"},
+                                                     {!options.space.empty(), "--space"},
+                                                     {!options.prepack.empty(), "--prepack"},
+                                                     {options.dry_run, "--dry-run"},
+                                                     {!options.page.empty(), "--report"},
+                                                     {options.deterministic, "--deterministic"},
+                                                     {!options.kernel.schedule.empty(), "--schedule"}};
+    if (asked.callees) check_algorithm(asked);
+    else
+        all.insert(all.begin(), {{!options.kernel.algorithm.empty(), "an algorithm"},
+                                 {!options.extents.empty(), "--extents"},
+                                 {!options.kernel.shape.empty(), "--shape"},
+                                 {asked.has("--target"), "--target"},
+                                 {asked.has("--numerics"), "--numerics"},
+                                 {asked.has("--option"), "--option"},
+                                 {asked.has("--threads"), "--threads"}});
+    for (const auto &[given, name] : all)
+        if (given)
+            throw UserError("command.arguments",
+                            fmt::format("tune: {} is for one kernel; the tasks of {} say what is tuned. Leave it out.", name, together));
+}
+
 int tune(const Registry &registry, const Asked &asked) {
     const TuneOptions &options = asked.tune;
     check_deterministic(asked);
@@ -114,19 +157,9 @@ int tune(const Registry &registry, const Asked &asked) {
         throw UserError("command.arguments",
                         "tune: --cold-caches is for one caller; the callers of --metric throughput fill each other's caches all the time. "
                         "Leave out the one or the other.");
-    const bool many = asked.all || !asked.campaign.empty();
-    if (asked.all && !asked.campaign.empty())
-        throw UserError("command.arguments", "tune: expected --all or --campaign, got both. Choose one.");
-    if (options.campaign.goal.metric != Metric::latency && (many || options.deterministic))
-        throw UserError("command.arguments", fmt::format("tune: --metric {} is for one kernel that is measured; leave out {}.",
-                                                         name_of(options.campaign.goal.metric),
-                                                         asked.all ? "--all"
-                                                         : many    ? "--campaign"
-                                                                   : "--deterministic"));
-    if (!many) {
-        if (options.kernel.algorithm.empty())
-            throw UserError("command.arguments",
-                            "tune: expected an algorithm, --campaign or --all, got none; 'list' shows the algorithms.");
+    check_together(asked);
+    if (asked.together().empty()) {
+        check_algorithm(asked);
         if (options_by_shape(options).size() == 1) return tune_one(registry, options);
         for (const auto &[given, name] :
              {std::pair(options.deterministic, "--deterministic"), std::pair(!options.page.empty(), "--report")})
@@ -135,19 +168,11 @@ int tune(const Registry &registry, const Asked &asked) {
                                 std::string("tune: ") + name + " is for one shape; give each dim one extent, or leave it out.");
         return tune_shapes(registry, options);
     }
-    for (const auto &[given, name] :
-         {std::pair(!options.kernel.algorithm.empty(), "an algorithm"), std::pair(!options.name.empty(), "--name"),
-          std::pair(!options.extents.empty(), "--extents"), std::pair(!options.kernel.shape.empty(), "--shape"),
-          std::pair(!options.space.empty(), "--space"), std::pair(!options.prepack.empty(), "--prepack"),
-          std::pair(options.dry_run, "--dry-run"), std::pair(!options.page.empty(), "--report"),
-          std::pair(options.deterministic, "--deterministic"), std::pair(!options.kernel.schedule.empty(), "--schedule"),
-          std::pair(asked.has("--target"), "--target"), std::pair(asked.has("--numerics"), "--numerics"),
-          std::pair(asked.has("--option"), "--option"), std::pair(asked.has("--threads"), "--threads")})
-        if (given)
-            throw UserError("command.arguments", std::string("tune: ") + name + " is for one kernel; the tasks of " +
-                                                     (asked.all ? "--all" : "--campaign") + " say what is tuned. Leave it out.");
     CampaignFile campaign;
-    if (asked.all) {
+    std::optional<TunedProgram> program;
+    if (asked.callees) {
+        campaign = campaign_of_callees(registry, options), program = program_of(registry, options);
+    } else if (asked.all) {
         campaign.tasks = tasks_of(library_with_artifacts(registry, options));
         campaign.skips_foreign = true;
     } else {
@@ -155,7 +180,7 @@ int tune(const Registry &registry, const Asked &asked) {
     }
     if (asked.has("--trials")) campaign.trials = options.campaign.trials;
     if (asked.has("--budget-s")) campaign.seconds = options.campaign.seconds;
-    return tune_many(registry, options, campaign);
+    return tune_many(registry, options, campaign, program);
 }
 
 }  // namespace
@@ -175,6 +200,8 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
     line.option("--campaign", asked->campaign, "Tune the kernels that this file lists, with one budget (tessera-campaign.schema.json)")
         .takes("FILE");
     line.flag("--all", asked->all, "Tune again, with one budget, all that the artifacts in the schedule folders were tuned for");
+    line.flag("--callees", asked->callees,
+              "Of a program, tune each algorithm that it calls, at its shape, with one budget: an artifact for each");
     add_schedule_options(line, options->kernel);
     line.added("--schedule")
         .means(

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/text/hash.h"
 #include "autotune/search/trial_allocation.h"
 #include "compiler/rewrite/given_extents.h"
 #include "generators/commands/command.h"
@@ -30,7 +31,7 @@ TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
     one.kernel.schedule = entry.schedule;
     one.kernel.options = assignments(t.options), one.kernel.shape = assignments(t.fixed), one.extents = assignments(t.extents);
     one.threads = static_cast<int>(t.threads);
-    one.kernel.quiet = true;
+    one.kernel.given = entry.callee, one.kernel.quiet = true;
     return one;
 }
 
@@ -70,6 +71,13 @@ void note_progress(AllocatedTask &allocated, const Progress &p) {
     allocated.trials.push_back(p.trials);
 }
 
+// The program whose callees the tasks are.
+struct Whole {
+    std::string name;
+    double seconds = 0;   // of one run with the schedules to beat; 0 where it was not timed
+    std::string refusal;  // why it was not
+};
+
 class SharedSearch {
 public:
     SharedSearch(const Registry &registry, const TuneOptions &options, const CampaignFile &file)
@@ -88,6 +96,17 @@ public:
         for (SharedTask &part : parts_)
             if (is_stopped() && part.refusal.empty()) part.refusal = "it was stopped before", part.is_stopped = true;
             else if (part.refusal.empty()) begin(part);
+    }
+
+    void time_whole(const TunedProgram &program) {
+        whole_ = {program.name, 0, ""};
+        if (is_stopped()) {
+            whole_->refusal = "it was stopped before";
+            return;
+        }
+        try {
+            whole_->seconds = program.seconds();
+        } catch (const UserError &error) { whole_->refusal = error.what(); }
     }
 
     void search() {
@@ -128,6 +147,7 @@ public:
     }
 
     const std::vector<SharedTask> &parts() const { return parts_; }
+    const std::optional<Whole> &whole() const { return whole_; }
     bool ends_before() const { return ends_before_; }  // it was stopped before all trials were measured
     // All that the records have counts, be it more than was asked for.
     size_t budget() const {
@@ -143,6 +163,7 @@ private:
     double seconds_;
     Interruption interruption_;
     std::vector<SharedTask> parts_;
+    std::optional<Whole> whole_;
     Clock::time_point begin_ = Clock::now();
     bool ends_before_ = false;
 
@@ -150,7 +171,7 @@ private:
 
     void prepare_all(const Registry &registry, const CampaignFile &file) {
         size_t wrong = 0, foreign = 0;
-        std::set<std::string> told;  // ids
+        std::set<std::string> told, names;  // ids of errors; artifacts
         std::string all;
         for (const CampaignEntry &entry : file.tasks) {
             parts_.emplace_back().entry = entry;
@@ -159,6 +180,7 @@ private:
                 const TuneOptions options = options_for(entry, options_);
                 check_extents(registry, options, entry);
                 part.run = prepare_run(registry, options);
+                give_name(*part.run, names);
                 check_output(*part.run);
             } catch (const UserError &error) {
                 part.refusal = error.what();
@@ -172,6 +194,15 @@ private:
             throw UserError("campaign.tasks",
                             fmt::format("{} of {} tasks cannot be tuned, and nothing was measured:\n{}Correct or remove them.",
                                         wrong + foreign, parts_.size(), all));
+    }
+
+    // Two callees of one name may differ in more than their extents.
+    static void give_name(TuneRun &run, std::set<std::string> &taken) {
+        const std::string name = artifact_name(run.options, run.prepared, {run.extents});
+        if (taken.insert(name).second) return;
+        constexpr size_t digits = 8;
+        run.options.name = name + "_" + semantic_hash(run.prepared.declared).substr(std::string_view("sha256:").size(), digits);
+        taken.insert(run.options.name);
     }
 
     void begin(SharedTask &part) {
@@ -200,15 +231,54 @@ private:
 // How much faster the kernel is than the base from now on: where an existing artifact is kept, nobody knows.
 double speed_of(const SharedTask &part) { return part.result.improved && part.written.kept.empty() ? part.result.measurement.ratio : 1; }
 
-// What all calls take, each as often as its weight says, over what they took; 0 where nothing was measured.
-double weighted_ratio(const std::vector<SharedTask> &parts) {
+// What all calls took with the schedules to beat, and what they take, each as often as its weight says.
+struct Total {
     double before = 0, after = 0;
+};
+Total total_of(const std::vector<SharedTask> &parts) {
+    Total total;
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
-        before += part.entry.weight * r.base_seconds;
-        after += part.entry.weight * r.base_seconds / speed_of(part);
+        total.before += part.entry.weight * r.base_seconds;
+        total.after += part.entry.weight * r.base_seconds / speed_of(part);
     }
-    return after > 0 ? before / after : 0;
+    return total;
+}
+
+// 0 where nothing was measured.
+double weighted_ratio(const std::vector<SharedTask> &parts) {
+    const Total total = total_of(parts);
+    return total.after > 0 ? total.before / total.after : 0;
+}
+
+// Of the whole, where what is not in its callees stays as it is; 0 where that is not known.
+double predicted_speed(const SharedSearch &search) {
+    const auto &whole = search.whole();
+    const Total total = total_of(search.parts());
+    if (!whole || whole->seconds <= 0 || total.after <= 0) return 0;
+    const double rest = std::max(0.0, whole->seconds - total.before);
+    return (rest + total.before) / (rest + total.after);
+}
+
+// The artifact that a call of the callee may take, where there is one.
+std::optional<std::string> schedule_of(const SharedTask &part) {
+    if (!part.run || (part.written.file.empty() && part.written.kept.empty())) return std::nullopt;
+    return artifact_name(part.run->options, part.run->prepared, {part.run->extents});
+}
+
+std::string text_of(const Whole &whole, const SharedSearch &search) {
+    const double callees = total_of(search.parts()).before;
+    std::string text = whole.seconds > 0 ? fmt::format(
+                                               "{}: {}, of which its callees by themselves take {:.1f}%; predicted at {:.3f} of "
+                                               "its speed with what was found\n",
+                                               whole.name, time_text(whole.seconds), callees / whole.seconds * 100, predicted_speed(search))
+                                         : fmt::format("{} as a whole was not timed: {}\n", whole.name, whole.refusal);
+    std::string uses;
+    for (const SharedTask &part : search.parts())
+        if (const auto schedule = schedule_of(part))
+            for (const std::string &scope : part.entry.scopes) uses += fmt::format("  \"{}\": {{\"use\": \"{}\"}}\n", scope, *schedule);
+    if (uses.empty()) return text;
+    return text + "a call takes what was found where the schedule of its caller says nothing of it, or the program's names it:\n" + uses;
 }
 
 std::string outcome_of(const SharedTask &part) {
@@ -226,29 +296,46 @@ std::string report_of(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
     size_t width = 4, trials = 0;
     for (const SharedTask &part : parts) width = std::max(width, part.name().size()), trials += part.result.trials.size();
-    std::string text = fmt::format("{:{}}  {:>6}  {:>6}  {:>10}  {:>10}  {:>6}  {}\n", "task", width, "weight", "trials", "base", "tuned",
-                                   "speed", "artifact");
+    const auto &whole = search.whole();
+    const bool has_shares = whole && whole->seconds > 0;
+    std::string text = fmt::format("{:{}}  {:>6}  {}{:>6}  {:>10}  {:>10}  {:>6}  {}\n", "task", width, whole ? "runs" : "weight",
+                                   has_shares ? " share  " : "", "trials", "base", "tuned", "speed", "artifact");
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
         if (!part.refusal.empty()) {
             text += fmt::format("{:{}}  {}\n", part.name(), width, part.refusal);
             continue;
         }
-        text += fmt::format("{:{}}  {:>6g}  {:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, r.trials.size(),
-                            time_text(r.base_seconds), time_text(r.base_seconds / speed_of(part)), speed_of(part), outcome_of(part));
+        const std::string share = has_shares ? fmt::format("{:>5.1f}%  ", part.entry.weight * r.base_seconds / whole->seconds * 100) : "";
+        text += fmt::format("{:{}}  {:>6g}  {}{:>6}  {:>10}  {:>10}  {:>6.3f}  {}\n", part.name(), width, part.entry.weight, share,
+                            r.trials.size(), time_text(r.base_seconds), time_text(r.base_seconds / speed_of(part)), speed_of(part),
+                            outcome_of(part));
     }
     if (weighted_ratio(parts) <= 0) return text + "no task was tuned\n";
     if (search.ends_before()) text += stopped_text(trials, search.budget()) + "\n";
-    return text + fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials,
-                              search.since(), weighted_ratio(parts));
+    text += fmt::format("{} trials in {:.0f} s; all of them, by weight, at {:.3f} of the speed of their bases\n", trials, search.since(),
+                        weighted_ratio(parts));
+    return whole ? text + text_of(*whole, search) : text;
+}
+
+ordered_json json_of(const Whole &whole, const SharedSearch &search) {
+    ordered_json document = {{"name", whole.name}, {"seconds", nullptr}, {"predicted_speed", nullptr}};
+    if (whole.seconds > 0) document["seconds"] = whole.seconds;
+    if (const double speed = predicted_speed(search); speed > 0) document["predicted_speed"] = speed;
+    if (!whole.refusal.empty()) document["message"] = whole.refusal;
+    return document;
 }
 
 std::string shared_json(const SharedSearch &search) {
     const std::vector<SharedTask> &parts = search.parts();
+    const auto &whole = search.whole();
     ordered_json tasks = ordered_json::array();
     for (const SharedTask &part : parts) {
         const CampaignResult &r = part.result;
         ordered_json one = {{"task", part.name()}, {"weight", part.entry.weight}};
+        if (whole) one["scopes"] = part.entry.scopes, one["share"] = nullptr, one["schedule"] = nullptr;
+        if (whole && whole->seconds > 0) one["share"] = part.entry.weight * r.base_seconds / whole->seconds;
+        if (const auto schedule = schedule_of(part); whole && schedule) one["schedule"] = *schedule;
         one["trials"] = r.trials.size(), one["improved"] = r.improved;
         one.update(times_json(r));
         one["artifact"] = part.written.file.string(), one["kept"] = !part.written.kept.empty();
@@ -259,13 +346,16 @@ std::string shared_json(const SharedSearch &search) {
     ordered_json all = {{"format", "tessera-tune-many"}, {"version", 1},    {"stopped", search.ends_before()}, {"tasks", tasks},
                         {"seconds", search.since()},     {"speed", nullptr}};
     if (const double speed = weighted_ratio(parts); speed > 0) all["speed"] = speed;
+    if (whole) all["program"] = json_of(*whole, search);
     return document_text(all);
 }
 
 }  // namespace
 
-int tune_many(const Registry &registry, const TuneOptions &options, const CampaignFile &campaign) {
+int tune_many(const Registry &registry, const TuneOptions &options, const CampaignFile &campaign,
+              const std::optional<TunedProgram> &program) {
     SharedSearch shared(registry, options, campaign);
+    if (program) shared.time_whole(*program);
     shared.search();
     shared.finish();
     std::cout << (options.json ? shared_json(shared) : report_of(shared)) << std::flush;

@@ -1,8 +1,10 @@
 #include "generators/commands/bench.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/generators/harness.h"
+#include "tests/generators/programs.h"
 
 namespace tessera::test_bench {
 
@@ -40,7 +42,52 @@ TEST_CASE("bench with cold caches is slower, and says so") {
     CHECK(seconds({"--cold-caches"}) > seconds({}));
 }
 
+TEST_CASE("bench says where the time of a program goes, by callee") {
+    const std::vector<std::string> line = {"bench", "layered",   "--target", "avx2",      "--quiet", "--shape",  "L=3",
+                                           "D=8",   "--extents", "M=5",      "--seconds", "0.01",    "--callees"};
+    auto bench = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        const Outcome outcome = generator(more, program_registry());
+        INFO(outcome.err);
+        REQUIRE(outcome.code == 0);
+        return outcome.out;
+    };
+    const auto result = nlohmann::json::parse(bench({"--schedule", "layered/silent", "--json"}));
+    CHECK(result["format"] == "tessera-bench");
+    double seconds = 0, share = 0;
+    std::map<std::vector<std::string>, nlohmann::json> by_scopes;
+    for (const auto &callee : result["callees"]) {
+        seconds += callee["median_s"].get<double>() * callee["runs"].get<double>();
+        share += callee["share"].get<double>();
+        by_scopes[callee["scopes"]] = callee;
+    }
+    REQUIRE(by_scopes.size() == 3);
+    const auto &up = by_scopes.at({"layers.up"}), &norm = by_scopes.at({"layers.norm", "last"});
+    CHECK(up["callee"] == "product");
+    CHECK(up["extents"] == nlohmann::json({{"M", 5}, {"N", 16}, {"K", 8}}));
+    CHECK(up["schedule"] == "product/f32/avx2");
+    CHECK(up["schedule_is_own"] == true);
+    CHECK(up["gflops"].get<double>() == Approx(2 * 5 * 16 * 8 / up["median_s"].get<double>() * 1e-9));
+    CHECK(norm["runs"] == 4);
+    CHECK(norm["schedule"] == "none");
+    CHECK(result["uncounted"].empty());
+    const double whole = result["median_s"];
+    CHECK(share == Approx(seconds / whole));
+    CHECK(result["remainder_s"].get<double>() == Approx(whole - seconds).margin(1e-12));
+
+    CHECK_THAT(bench({"--schedule", "layered/silent"}),
+               Catch::StartsWith("layered on avx2, f32, schedule layered/silent, D=8 L=3 M=5, 1 thread\n  median ") &&
+                   Catch::Contains("\ncallee     shape         runs       us each   share   GFLOP/s  schedule\n") &&
+                   Catch::Contains("\nproduct    K=8 M=5 N=16     3  ") && Catch::Contains("\nproduct    K=16 M=5 N=8     3  ") &&
+                   Catch::Contains("\nnorm       M=5 N=8          4  ") && Catch::Contains("\nremainder  ") &&
+                   Catch::Contains("  product/f32/avx2\n"));
+    CHECK_THAT(bench({"--schedule", "layered/own"}), Catch::Contains("note: product: the program's schedule states its stages at "
+                                                                     "'layers.up' itself; it was timed with its best match\n"));
+}
+
 TEST_CASE("bench's errors") {
+    check_refused({"bench", "matmul", "--schedule", "none", "--extents", "M=1", "N=1", "K=1", "--callees"},
+                  {"error[callees.none]: matmul: --callees: expected a program, which calls other algorithms; it calls nothing."});
     check_refused({"bench", "matmul", "--schedule", "none"},
                   {"error[command.extents]: matmul: dim M has no extent; give one with --shape"});
     check_refused({"bench", "matmul", "--schedule", "none", "--extents", "M=1", "N=1", "K=1", "--threads", "0"},

@@ -7,6 +7,7 @@
 #include "algorithms/build/tile_functions.h"
 #include "schedules/target/target.h"
 #include "tests/generators/harness.h"
+#include "tests/generators/programs.h"
 
 namespace tessera::test_verify_kernel {
 
@@ -31,6 +32,34 @@ TEST_CASE("verify gives JSON, for one shape") {
     REQUIRE(result["shapes"].size() == 1);
     CHECK(result["shapes"][0]["extents"] == nlohmann::json({{"B", 3}, {"T", 8}}));
     CHECK(result["shapes"][0]["difference"] == "");
+}
+
+// The interpreter runs the same calls and rounds, so the whole is compared, callees and what is between them.
+TEST_CASE("verify compares a program with rounds whole, its callees emitted once or in their place") {
+    const Registry registry = program_registry();
+    for (const char *schedule : {"none", "layered/once"}) {
+        const Outcome outcome = generator(
+            {"verify", "layered", "--target", "avx2", "--quiet", "--schedule", schedule, "--shape", "D=9", "--extents", "L=3", "M=5"},
+            registry);
+        INFO(outcome.err);
+        CHECK(outcome.code == 0);
+        CHECK_THAT(outcome.out, Catch::StartsWith(std::string("layered on avx2, f32, schedule ") + schedule + ": 1 of 1 shapes right") &&
+                                    Catch::Contains("; equal to the tile program bit by bit; relative error at most "));
+    }
+    CHECK_THAT(generator({"show", "layered", "--target", "avx2", "--quiet", "--schedule", "layered/once", "--what", "tiles"}, registry).out,
+               Catch::Contains("for layers.L < |L| - 2\n") && Catch::Contains("invoke layer(") && Catch::Contains("invoke norm("));
+    // As a file, without rounds and with an even number of them.
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layered.json").string();
+    write_file(file, generator({"show", "layered", "--json"}, registry).out);
+    for (const char *rounds : {"L=0", "L=4"}) {
+        const Outcome outcome = generator(
+            {"verify", file, "--target", "avx2", "--quiet", "--schedule", "layered/once", "--extents", rounds, "M=7", "D=9", "--json"},
+            registry);
+        INFO(outcome.err);
+        REQUIRE(outcome.code == 0);
+        CHECK(nlohmann::json::parse(outcome.out)["shapes"][0]["difference"] == "");
+    }
 }
 
 TEST_CASE("a variant of one extent takes what is packed for all") {

@@ -1,0 +1,132 @@
+#include "generators/kernel/kernel_time.h"
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/measure/evict.h"
+#include "bench/measure/work.h"
+#include "generators/kernel/loaded_kernel.h"
+#include "support/files/json_text.h"
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// Memory aligned to 64 bytes, since its alignment shows in the time.
+class Aligned {
+public:
+    explicit Aligned(size_t bytes) : memory_(bytes + 64) {
+        void *at = memory_.data();
+        size_t space = memory_.size();
+        data_ = std::align(64, bytes, at, space);
+    }
+    void *data() const { return data_; }
+
+private:
+    std::vector<std::byte> memory_;
+    void *data_;
+};
+
+// Seconds for one call, sorted; each from as many calls as take a tenth of a millisecond or, with cold caches, from one.
+std::vector<double> times(const std::function<void()> &call, double seconds, bool cold) {
+    using Clock = std::chrono::steady_clock;
+    auto run = [&](int64_t calls) {
+        const auto start = Clock::now();
+        for (int64_t i = 0; i < calls; i++) call();
+        return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    int64_t calls = 1;
+    while (!cold && run(calls) < 1e-4) calls *= 2;
+    std::vector<double> all;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    while (all.size() < 5 || Clock::now() < end) {
+        if (cold && evict_caches() != 0)
+            throw UserError("bench.memory",
+                            "--cold-caches: expected memory of twice the size of the largest cache, got none. Leave it out.");
+        all.push_back(run(calls) / static_cast<double>(calls));
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
+    const LoadedKernel &kernel = loaded.kernel;
+    const TileProgram &program = variant_for(p.kernel, extents).program;
+    const Inputs inputs = random_inputs(program, extents, 1);
+    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(timing.threads > 1 ? tess_pool_create(timing.threads) : nullptr,
+                                                                       tess_pool_destroy);
+    TessContext context = tess_context();
+    context.threads = timing.threads, context.pool = pool.get();
+    auto check = [&](int status) {
+        if (status != TESS_OK) throw InternalError(p.kernel.name + " refuses its arguments: " + kernel.message(status));
+    };
+    std::list<Aligned> memory;
+    std::list<std::vector<int64_t>> shapes;
+    std::list<uint64_t> sizes;
+    auto tensor = [&](const Tensor &t, bool read) {
+        const std::vector<int64_t> &shape = shapes.emplace_back(shape_of(t, extents));
+        const Array array = read ? inputs.tensors.at(t.name) : Array(t.dtype, shape);
+        memory.emplace_back(array.data.size());
+        std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory.back().data()));
+        return descriptor_of(t.dtype, shape, memory.back().data());
+    };
+    std::vector<TessTensor> arguments;
+    auto packing = loaded.packings.begin();
+    for (const Argument &a : program.arguments) {
+        if (!a.packed) {
+            arguments.push_back(tensor(a.tensor, a.read));
+            continue;
+        }
+        uint64_t &bytes = sizes.emplace_back(0);
+        std::vector<TessTensor> operand = {tensor(a.packed->operand, true), tess_packed(nullptr, &bytes)};
+        check(packing->size(operand, context, bytes));
+        memory.emplace_back(bytes);
+        operand.back() = tess_packed(memory.back().data(), &bytes);
+        check((packing++)->run(operand, {}, context));
+        arguments.push_back(operand.back());
+    }
+    check(kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes));
+    const Aligned workspace(context.workspace_bytes);
+    context.workspace = context.workspace_bytes ? workspace.data() : nullptr;
+    const std::vector<double> all = times([&] { check(kernel.run(arguments, inputs.parameters, context)); }, timing.seconds, timing.cold);
+    const Work work = work_of(p.bound, program, extents);
+    return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
+}
+
+// From the process that measures.
+std::string text_of(const KernelTime &t) {
+    ordered_json document = {{"samples", t.samples}, {"median_s", t.median_s}, {"min_s", t.min_s}, {"bytes", t.bytes}};
+    if (t.operations) document["operations"] = *t.operations;
+    return json_text(document);
+}
+
+KernelTime read_time(const std::string &text) {
+    const ordered_json document = from_json_text(text);
+    KernelTime t{document["samples"], document["median_s"], document["min_s"], {}, document["bytes"]};
+    if (document.contains("operations")) t.operations = document["operations"].get<double>();
+    return t;
+}
+
+}  // namespace
+
+KernelTime time_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
+    const Extents extents = all_extents(p.bound, symbolic);
+    const TemporaryFolder folder;
+    const std::filesystem::path object = link_kernel(p, timing.compile, folder);
+    const OutputFolder out(folder.path());
+    const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape", "--run-limit-s"};
+    run_limited(running, timing.run, [&] {
+        const LoadedKernels kernels(object, p);
+        out.write("result.json", text_of(measured(p, kernels, extents, timing)));
+    });
+    return read_time(out.read("result.json"));
+}
+
+}  // namespace tessera

@@ -1,0 +1,28 @@
+// How long a compiled kernel runs on this machine.
+#pragma once
+#include <optional>
+
+#include "generators/kernel/prepare.h"
+#include "support/processes/limited_process.h"
+
+namespace tessera {
+
+struct Timing {
+    double seconds = 1;   // how long to measure
+    int32_t threads = 1;  // that the kernel may use
+    bool cold = false;    // calls find nothing of their data in the caches
+    Limits compile, run{300};
+};
+
+struct KernelTime {
+    size_t samples = 0;
+    double median_s = 0, min_s = 0;    // of one call
+    std::optional<double> operations;  // nothing where a dim's extent depends on data
+    double bytes = 0;                  // of the arguments
+};
+
+// Compiles the kernel and times it in a process of its own, with random inputs. `symbolic` are the extents of the dims that it leaves
+// dynamic. UserError bench.limit, bench.memory (no memory to evict caches with), those of all_extents and of link_kernel.
+KernelTime time_of(const PreparedKernel &prepared, const Extents &symbolic, const Timing &timing);
+
+}  // namespace tessera
