@@ -78,13 +78,12 @@ Algorithm encoder_layer(const Numerics &n, const Options &o) {
     // Token m is that of sentence m / T, and column c that of head c / E.
     const Expr m = variable("M"), c = variable("D");
     auto digit = [&](const Expr &e, const Dim &dim) { return bounded(e, Expr(0), extent(dim.name)); };
-    const Tile merged = attended
-                            .at({{"B", digit(m / extent("T"), d.B)},
-                                 {"H", digit(c / extent("E"), d.H)},
-                                 {"S", digit(m % extent("T"), d.T)},
-                                 {"V", digit(c % extent("E"), E)}},
-                                {"M", "D"})
-                            .named("merged");
+    const Tile tokens = attended.at({{"B", digit(m / extent("T"), d.B)},
+                                     {"H", digit(c / extent("E"), d.H)},
+                                     {"S", digit(m % extent("T"), d.T)},
+                                     {"V", digit(c % extent("E"), E)}},
+                                    {"M", "D"});
+    const Tile merged = cast(n.storage, tokens).named("merged");
     const Tile out = f.call("out", linear(n), {merged, w[2], w[3]})[0].at({{"O", c}}, {"M", "D"});
     const Tile hidden = f.call("norm", residual_layernorm(n), {out, x, w[4], w[5]})[0];  // (M, D)
     return f.output("y", f.call("ffn", feed_forward(n), {hidden, w[6], w[7], w[8], w[9], w[10], w[11]})[0]).build();

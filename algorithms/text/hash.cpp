@@ -174,7 +174,7 @@ private:
         std::string text;
         switch (x.kind) {
         case ExprKind::constant: text = typed_literal(x.value); break;
-        case ExprKind::variable: text = "variable " + dim(x.name); break;
+        case ExprKind::variable: text = x.name[0] == '%' ? "axis " + x.name.substr(1) : "variable " + dim(x.name); break;
         case ExprKind::extent: text = "extent " + dim(x.name); break;
         case ExprKind::parameter: text = std::string("parameter ") + name_of(x.type) + " " + parameter_position(x.name); break;
         case ExprKind::load: text = std::string(x.guarded ? "load_or " : "load ") + name_of(x.type) + " " + tensor(x.name, versions); break;
