@@ -33,6 +33,7 @@
 #endif
 #pragma GCC diagnostic ignored "-Wunused-variable" /* storage that the program has and does not need */
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Warray-bounds" /* a masked load may begin past an end, where its mask is empty */
 
 #if defined(__x86_64__) && !defined(TESS_PORTABLE)
 #include <immintrin.h>

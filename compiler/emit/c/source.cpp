@@ -52,6 +52,7 @@ static std::string preamble(const Target &target) {
 #endif
 #pragma GCC diagnostic ignored "-Wunused-variable" /* storage that the program has and does not need */
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Warray-bounds" /* a masked load may begin past an end, where its mask is empty */
 
 )";
     if (target.arch == Arch::x86_64)
