@@ -328,6 +328,36 @@ void Builder::update(const std::string &name, const Tile &state, const std::vect
     algorithm_.updates_state = true;
 }
 
+Builder &Builder::output_in_place(const Tile &donated, const Tile &value) {
+    Expr whole = donated.value();
+    if (whole.kind() == ExprKind::cast) whole = whole->args[0];
+    auto tensor = std::find_if(algorithm_.tensors.begin(), algorithm_.tensors.end(), [&](const Tensor &t) {
+        return t.role == Role::input && whole.kind() == ExprKind::load && t.name == whole->name && t.dims == donated.dims();
+    });
+    if (tensor == algorithm_.tensors.end())
+        throw UserError("algorithm.donate",
+                        algorithm_.name + ": " + donated.describe() + " is no input as a whole; expected a tile that input() gave.");
+    std::vector<std::string> dims = value.dims(), wanted = tensor->dims;
+    std::sort(dims.begin(), dims.end()), std::sort(wanted.begin(), wanted.end());
+    if (dims != wanted)
+        throw UserError("algorithm.donate", algorithm_.name + ": the memory of '" + tensor->name + "' was to become " + value.describe() +
+                                                "; expected a value over its dims " + join(tensor->dims) + ".");
+    tensor->role = Role::state;
+    std::vector<Tile> own;
+    std::vector<Expr> index;
+    for (const std::string &d : tensor->dims) own.push_back(this->index(dim_named(d))), index.push_back(variable(d));
+    // A value that reads other elements is finished before the first one is written.
+    bool reads_others = false;
+    walk(value.value(), [&](const Expr &e) {
+        reads_others |= e.kind() == ExprKind::load && e->name == tensor->name &&
+                        !std::equal(e->args.begin(), e->args.end(), index.begin(), index.end(),
+                                    [](const Expr &a, const Expr &b) { return equal(a, b); });
+    });
+    const std::string name = tensor->name;
+    update(name + ".in_place", donated, own, reads_others ? make_stage(name + ".next", value) : value);
+    return *this;
+}
+
 // What a callee's tensor is where it is bound to the tile; the index of `round` is left as it is. Nothing where it is no view.
 static std::optional<View> view_of(const Tile &tile, const std::vector<std::string> &dims) {
     Expr v = tile.value();

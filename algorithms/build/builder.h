@@ -94,6 +94,11 @@ public:
     // the update, it reads what the update wrote. One that was `named` before the update keeps what it read.
     void update(const std::string &name, const Tile &state, const std::vector<Tile> &index, const Tile &value);
 
+    // Donates an input: its memory becomes the result, and the kernel has one argument for both, which it reads and writes (a state). `donated`
+    // is the tile of a whole input, `value` has its dims; it is rounded to the input's type. An unnamed tile of the
+    // input is only an expression, which reads what it became where it is used later, as with update(). UserError algorithm.donate.
+    Builder &output_in_place(const Tile &donated, const Tile &value);
+
     // Calls another algorithm and gives its outputs. `arguments` are in the order in which it declares inputs and states;
     // `parameters` are tiles without dims. Stages of the callee are named scope.stage. A tile that reads a tensor at affine indices,
     // adjacent elements along its last dim, is a view of it (a slice, a head of a joined axis); any other becomes a stage.

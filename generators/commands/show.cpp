@@ -10,9 +10,11 @@
 #include "algorithms/text/print.h"
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/lower/lower.h"
+#include "compiler/rewrite/given_extents.h"
 #include "generators/commands/generate.h"
 #include "generators/commands/kernel_line.h"
 #include "generators/commands/lowering_text.h"
+#include "generators/commands/memory_text.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/emitted.h"
 #include "schedules/artifact/merge.h"
@@ -55,11 +57,15 @@ static std::string analysed(const Registry::Extension<Registry::Analyse> &analys
 }
 
 static std::string text(const Registry &registry, const KernelOptions &options, const std::string &what, bool as_json,
-                        const Limits &limits) {
+                        const std::vector<std::string> &extents, const Limits &limits) {
     if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
     if (what == "tiles") return tiles_text(library_of({prepare(registry, options)}));
+    if (what == "memory") {
+        const PreparedKernel p = prepare(registry, options);
+        return memory_text(p, given_extents(p.bound, parse_shape(extents, "--extents")));
+    }
     if (what == "c") return c_text_of(prepare(registry, options));
     if (what == "assembly") return assembly_text(prepare(registry, options), limits);
     const Algorithm bound = bind_extents(load_algorithm(registry, options), parse_shape(options.shape));
@@ -73,9 +79,10 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "memory", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
+    only_for("--extents", {"memory"});
     only_for("--compile-limit-s", {"assembly"});
     only_for("--json", {"algorithm"});
 }
@@ -85,6 +92,7 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         KernelOptions kernel;
         std::string what = "algorithm";
         bool json = false;
+        std::vector<std::string> extents;
         Limits limits;
     };
     auto options = std::make_shared<Options>();
@@ -93,7 +101,9 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     std::string meaning =
-        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, c or assembly (of a GPU: the "
+        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, memory (which buffers share the "
+        "workspace, and "
+        "when each lives), c or assembly (of a GPU: the "
         "kernels' source)";
     std::vector<std::string> all = views();
     for (const auto &analyser : registry.analysers()) {
@@ -101,13 +111,14 @@ Command show_command(ProgramLine &program, const Registry &registry) {
         all.push_back(analyser.name);
     }
     line.option("--what", options->what, meaning).one_of(all).shows_default();
+    line.option("--extents", options->extents, "Extents of dynamic dims at which --what memory counts; others are 256").takes("DIM=EXTENT");
     line.flag("--json", options->json, "The algorithm as JSON, which every command takes in place of an algorithm's name");
     line.seconds("--compile-limit-s", options->limits.seconds, "Most seconds that compiling may take");
     return {line, [=, &registry] {
                 targets_named(options->kernel.target,
                               [&](const std::string &named) { return registry.target(named); });  // or refused first
                 check_effects(line, options->what, registry);
-                std::cout << text(registry, options->kernel, options->what, options->json, options->limits);
+                std::cout << text(registry, options->kernel, options->what, options->json, options->extents, options->limits);
                 return exit_ok;
             }};
 }

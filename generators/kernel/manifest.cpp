@@ -9,7 +9,9 @@
 
 #include "algorithms/text/hash.h"
 #include "compiler/abi/archive.h"
+#include "compiler/abi/memory_plan.h"
 #include "compiler/abi/object_file.h"
+#include "compiler/abi/workspace.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/installed_program.h"
@@ -52,12 +54,13 @@ struct Contents {
         const std::string &object = members.at(member);
         return is_object(object) ? ordered_json(loaded_bytes(object)) : ordered_json(nullptr);
     }
-    // Of a target's object, those of further variants, and those of what its bodies invoke.
+    // Of a target's object, those of further variants, those of parts, and those of what its bodies invoke.
     ordered_json loaded_with_others(const std::string &member) const {
         const std::string stem = member.substr(0, member.rfind('.'));
         ordered_json bytes = loaded(member);
         for (const auto &[name, object] : members) {
-            const bool of_target = name.starts_with(stem + ".callee") || name.starts_with(stem + ".variant");
+            const bool of_target =
+                name.starts_with(stem + ".callee") || name.starts_with(stem + ".variant") || name.starts_with(stem + ".part");
             if (of_target && bytes.is_number()) bytes = bytes.get<uint64_t>() + loaded_bytes(object);
         }
         return bytes;
@@ -67,7 +70,7 @@ struct Contents {
         const std::string stem = member.substr(0, member.rfind('.'));
         uint64_t bytes = 0;
         for (const auto &[name, object] : members) {
-            if (name != member && !name.starts_with(stem + ".variant")) continue;
+            if (name != member && !name.starts_with(stem + ".variant") && !name.starts_with(stem + ".part")) continue;
             for (const ObjectSymbol &s : symbols_of(object))
                 if (s.function && s.defined && s.name.starts_with(prefix + ".")) bytes += s.bytes;
         }
@@ -89,13 +92,26 @@ struct Contents {
 
 }  // namespace
 
+// Where the buffers of the workspace lie: each behind the furthest of those that it names.
+static ordered_json memory_json(const TileProgram &program) {
+    const MemoryPlan plan = plan_memory(program);
+    ordered_json buffers = ordered_json::array();
+    for (const PlannedBuffer &b : plan.buffers) {
+        ordered_json behind = ordered_json::array();
+        for (size_t other : b.behind) behind.push_back(plan.buffers[other].buffer.name);
+        buffers.push_back(
+            {{"buffer", b.buffer.name}, {"bytes", to_string(workspace_bytes(b.buffer))}, {"parts", {b.first, b.last}}, {"behind", behind}});
+    }
+    return buffers;
+}
+
 static ordered_json variants_json(const PreparedKernel &p, const Kernel &kernel, const Contents *contents, const std::string &member) {
     ordered_json variants = ordered_json::array();
     for (size_t v = 0; v < kernel.variants.size(); v++) {
         const KernelVariant &variant = kernel.variants[v];
         ordered_json when = ordered_json::array();
         for (const Condition &c : variant.when) when.push_back(to_string(c));
-        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}});
+        variants.push_back({{"when", when}, {"resolved", resolved_hash(variant.program)}, {"workspace", memory_json(variant.program)}});
         if (contents) variants.back()["bytes"] = contents->code(member, symbol_prefix(kernel, p.target, v));
     }
     return variants;

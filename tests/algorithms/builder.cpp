@@ -92,6 +92,47 @@ TEST_CASE("builder: an update is seen by what is not named before") {
     CHECK(result.at("old").values() == std::vector<double>{6});
 }
 
+TEST_CASE("builder: a donated input becomes the result in place") {
+    Builder f("f");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N});
+    f.output_in_place(x, softmax(x, N));
+    const Algorithm a = f.build();
+    REQUIRE(a.tensors.size() == 1);
+    CHECK(a.tensors[0].role == Role::state);
+    CHECK(a.outputs.empty());
+    Builder g("g");
+    const Tile u = g.input("u", {g.dim("M"), g.dim("N")});
+    g.output("y", softmax(u, g.dim_named("N")));
+    const Array data(DType::f32, {2, 3}, {1, 2, 3, 5, 8, 13});
+    CHECK(evaluate(a, {{"x", data}}, {}).at("x") == evaluate(g.build(), {{"u", data}}, {}).at("y"));
+}
+
+TEST_CASE("builder: what reads other elements of a donated input is finished before the first is written") {
+    Builder f("f");
+    const Dim M = f.dim("M");
+    const Tile x = f.input("x", {M});
+    const Tile before = x * 2.0;
+    f.output_in_place(x, x.at({{"M", extent("M") - 1 - variable("M")}}, {"M"}) + x);
+    f.output("after", x), f.output("doubled", before);  // an expression of x, read where it is used
+    const std::map<std::string, Array> result = evaluate(f.build(), {{"x", Array(DType::f32, {3}, {1, 2, 5})}}, {});
+    CHECK(result.at("x").values() == std::vector<double>{6, 4, 6});
+    CHECK(result.at("after").values() == std::vector<double>{6, 4, 6});
+    CHECK(result.at("doubled").values() == std::vector<double>{12, 8, 12});
+}
+
+TEST_CASE("builder: what cannot be donated is said") {
+    Builder f("f");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M}), w = f.input("w", {M, N});
+    CHECK(words([&] { f.output_in_place(x + 1.0, x); }) ==
+          "error[algorithm.donate]: f: x[M] + 1.0[M] is no input as a whole; expected a tile that input() gave.");
+    CHECK(words([&] { f.output_in_place(x, w); }) ==
+          "error[algorithm.donate]: f: the memory of 'x' was to become w[M, N]; expected a value over its dims M.");
+    f.output_in_place(x, x + 1.0);
+    CHECK_THAT(words([&] { f.output_in_place(x, x); }), Catch::Contains("x[M] is no input as a whole"));
+}
+
 // What a tile means is its expression and its dims, whether it is an output, has got a name, or is given to a call.
 TEST_CASE("builder: a tile that is read at other indices keeps them when it gets a name, is an output or goes to a call") {
     Builder copy("copy");

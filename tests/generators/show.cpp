@@ -54,6 +54,20 @@ TEST_CASE("show prints what each step of the lowering changes") {
     CHECK_THAT(changed.out, Catch::Contains("\n- ") && Catch::Contains("\n+ ") && Catch::Contains("\n  …\n"));
 }
 
+TEST_CASE("show prints where the buffers of the workspace lie") {
+    const Outcome layer =
+        stock_generator("show encoder_layer --shape D=384 F=1536 --target avx2 --what memory --extents B=8 T=128 --quiet");
+    INFO(layer.err);
+    CHECK_THAT(layer.out,
+               Catch::Contains("encoder_layer: 9437184 bytes of workspace for buffers of 18874368 bytes; 9437184 at most live at a time") &&
+                   Catch::Contains("ffn.up.y[|B|*|T|, 1536]: f32") && Catch::Contains("ffn.down.y  <- peak") &&
+                   Catch::Contains("\ncallee attention_kept: "));
+    CHECK_THAT(stock_generator("show softmax --target avx2 --what memory --quiet").out, Catch::Contains("softmax: 0 bytes of workspace"));
+    const Outcome idle = stock_generator("show matmul --what tiles --extents M=3");
+    CHECK(idle.code == 2);
+    CHECK_THAT(idle.err, Catch::Contains("--extents changes nothing of what --what tiles shows; it is for --what memory"));
+}
+
 TEST_CASE("show merges a schedule's ancestors and separates its variants") {
     Registry registry = sample_registry();
     registry.add_schedule([] { return Schedule("matmul/base").stage("y", block({{"M", 4}})); });

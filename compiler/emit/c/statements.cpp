@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/abi/memory_plan.h"
 #include "compiler/abi/workspace.h"
 #include "compiler/emit/c/storage.h"
 #include "compiler/emit/c/writer.h"
@@ -51,12 +52,12 @@ public:
     using Callees = std::map<std::string, Callee>;
 
     Program(const TileProgram &p, const std::string &stem, Operations &operations, const Callees &callees)
-        : program_(p), stem_(stem), operations_(operations), callees_(callees), writer_(p, stem, operations) {}
+        : program_(p), stem_(stem), operations_(operations), callees_(callees), writer_(p, stem, operations), memory_(plan_memory(p)) {}
 
     std::string text() {
         const std::string body = this->body("");
         const std::string before = constants() + layout();
-        return before + plan() + tasks_ + body;
+        return before + plan() + tasks_ + parts_ + body;
     }
 
     // As one that is invoked. After inlining, the names of the callee and of its caller for one buffer would be taken for two buffers.
@@ -64,7 +65,7 @@ public:
         is_callee_ = true;
         const std::string body = this->body("__attribute__((noinline)) ");
         const std::string before = constants() + layout();
-        return before + tasks_ + body;
+        return before + tasks_ + parts_ + body;
     }
 
 private:
@@ -74,7 +75,12 @@ private:
     const Callees &callees_;
     bool is_callee_ = false;
     Writer writer_;
-    std::string tasks_;
+    const MemoryPlan memory_;
+    struct Planned {
+        std::string begin, end;  // fields
+    };
+    std::vector<Planned> planned_;  // where buffers share: in the plan's order
+    std::string tasks_, parts_;
     int task_count_ = 0;
     struct Allocated {
         std::string field;
@@ -87,12 +93,75 @@ private:
     Identifiers field_names_;
 
     std::string body(const std::string &attribute) {
+        if (memory_.shares) write_parts();
         writer_.begin();
-        emit(program_.body, {}, true);
+        if (memory_.shares) call_parts();
+        else emit(program_.body, {}, true);
         return writer_.finish("static " + attribute + "TESS_MACHINE int32_t " + stem_ + "_body(void *call, int64_t *frame)").text;
     }
 
-    bool has_layout() const { return is_callee_ || !allocated_.empty() || !invoked_.empty(); }
+    std::string part_name(size_t part) const { return fmt::format("{}_part{}", stem_, part); }
+
+    // Where buffers share bytes, the parts that touch them are functions that are not inlined: in one function, two of these buffers' names
+    // would be taken for two memories.
+    void write_parts() {
+        for (const PlannedBuffer &b : memory_.buffers)
+            planned_.push_back({field_names_.take(b.buffer.name), field_names_.take(b.buffer.name + "_end")});
+        for (size_t part = 0; part < memory_.parts.size(); part++) {
+            if (!touches_memory(*memory_.parts[part])) continue;
+            writer_.begin();
+            {
+                const Writer::Block block(writer_);
+                declare_planned(buffers_used({memory_.parts[part]}));
+                emit(TileBody{memory_.parts[part]}, {}, true);
+            }
+            parts_ +=
+                writer_.finish("static __attribute__((noinline)) TESS_MACHINE int32_t " + part_name(part) + "(void *call, int64_t *frame)")
+                    .text;
+        }
+    }
+
+    void call_parts() {
+        std::set<std::string> used;
+        for (const auto &part : memory_.parts)
+            if (!touches_memory(*part)) used.merge(buffers_used({part}));
+        declare_planned(used);
+        const std::string status = writer_.take("part_status");
+        writer_.use_call();
+        writer_.line(fmt::format("int32_t {} = 0;", status));
+        for (size_t part = 0; part < memory_.parts.size(); part++) {
+            if (!touches_memory(*memory_.parts[part])) {
+                emit(TileBody{memory_.parts[part]}, {}, false);
+                continue;
+            }
+            writer_.line(fmt::format("{} = {}(call, frame);", status, part_name(part)));
+            writer_.line(fmt::format("if ({0}) return {0};", status));
+        }
+    }
+
+    void declare_planned(const std::set<std::string> &used) {
+        for (size_t b = 0; b < memory_.buffers.size(); b++)
+            if (used.count(memory_.buffers[b].buffer.name)) declare_in_workspace(memory_.buffers[b].buffer, false, planned_[b].begin);
+    }
+
+    // Where each begins: behind those with which it may not share.
+    std::string planned_layout(std::string &fields) {
+        std::string lines;
+        for (size_t b = 0; b < memory_.buffers.size(); b++) {
+            const auto &[begin, end] = planned_[b];
+            auto at_least = [&](const std::string &field, const std::string &least) {
+                lines += fmt::format("    if (layout.{1} > layout.{0}) layout.{0} = layout.{1};\n", field, least);
+            };
+            for (size_t other : memory_.buffers[b].behind) at_least(begin, planned_[other].end);
+            lines += fmt::format("    layout.{} = layout.{} + {}({});\n", end, begin, operations_.round_up(),
+                                 writer_.scalar(workspace_bytes(memory_.buffers[b].buffer)));
+            at_least("shared_bytes", end);
+            fields += fmt::format("    int64_t {}, {};\n", begin, end);
+        }
+        return lines;
+    }
+
+    bool has_layout() const { return is_callee_ || memory_.shares || !allocated_.empty() || !invoked_.empty(); }
 
     std::string constants() {
         std::string text;
@@ -114,6 +183,7 @@ private:
         if (!has_layout()) return "";
         std::string fields, lines;
         writer_.begin();
+        if (memory_.shares) lines += planned_layout(fields);
         for (const Allocated &a : allocated_) {
             const char *sum = a.of_worker ? "worker" : "shared";
             lines += fmt::format("    layout.{0} = layout.{1}_bytes, layout.{1}_bytes += {2}({3});\n", a.field, sum, operations_.round_up(),
@@ -384,13 +454,17 @@ private:
                 fields_[&n] = field_names_.take(b.name);
                 allocated_.push_back({fields_[&n], of_worker, workspace_bytes(b)});
             }
-            writer_.use_workspace(of_worker);
-            writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", element,
-                                     writer_.declare_pointer(b), of_worker ? "worker" : "shared", fields_[&n]));
+            declare_in_workspace(b, of_worker, fields_[&n]);
         } else {
             throw UserError("emit.cpu", program_.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
         }
         emit(n.body, known, true);
+    }
+
+    void declare_in_workspace(const Buffer &b, bool of_worker, const std::string &field) {
+        writer_.use_workspace(of_worker);
+        writer_.line(fmt::format("{0} *const restrict {1} = ({0} *)({2}_memory + (uintptr_t)layout.{3});", operations_.stored_type(b.dtype),
+                                 writer_.declare_pointer(b), of_worker ? "worker" : "shared", field));
     }
 
     // One variable for each vector or element, numbered by its indices: y_acc_2_1.

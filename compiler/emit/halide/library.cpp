@@ -6,6 +6,7 @@
 
 #include "compiler/abi/archive.h"
 #include "compiler/abi/c_names.h"
+#include "compiler/abi/memory_plan.h"
 #include "compiler/abi/object_file.h"
 #include "compiler/emit/emit_library.h"
 #include "compiler/emit/halide/exact_fma.h"
@@ -219,10 +220,11 @@ class Constants {
 public:
     explicit Constants(H::Module &m) : module(m) {}
 
-    // The module's buffer for each constant of `program`.
-    std::map<std::string, std::string> add(const TileProgram &program) {
+    // The module's buffer for each constant of `program` that is among `used`.
+    std::map<std::string, std::string> add(const TileProgram &program, const std::set<std::string> &used) {
         std::map<std::string, std::string> buffers;
         for (const Tensor &t : program.constants) {
+            if (!used.count(t.name)) continue;
             const std::string bytes = constant_bytes(t);
             auto [it, fresh] = known.emplace(std::pair(t.dtype, bytes), "constant." + std::to_string(known.size()));
             if (fresh) append(it->second, t.dtype, bytes);
@@ -405,9 +407,30 @@ private:
 
     EmittedBody add(Part &part, const std::string &symbol, const TileProgram &program,
                     const std::map<std::string, Surroundings::Invoked> &invoked) {
-        EmittedBody body = emit_body(program, {part.constants.add(program), invoked});
+        const MemoryPlan plan = plan_memory(program);
+        EmittedBody body = plan.shares ? add_parts(part, symbol, program, invoked, plan)
+                                       : emit_body(program, {part.constants.add(program, buffers_used(program.body)), invoked});
         append(part.module, symbol, {handle("__user_context"), handle("frame")}, body.body, LinkageType::External, target);
         return body;
+    }
+
+    // The functions of the parts that touch memory, each in an object of its own, and what calls them.
+    EmittedBody add_parts(Part &part, const std::string &symbol, const TileProgram &program,
+                          const std::map<std::string, Surroundings::Invoked> &invoked, const MemoryPlan &plan) {
+        const std::vector<HExpr> arguments = {Variable::make(H::Handle(), "__user_context"), Variable::make(H::Handle(), "frame")};
+        HExpr shared = make_const(H::Int(64), 0), of_worker = shared;
+        std::vector<Stmt> steps;
+        for (size_t number = 0; number < plan.parts.size(); number++) {
+            const TileBody step = {plan.parts[number]};
+            const bool apart = touches_memory(*plan.parts[number]);
+            Part &where = apart ? add_module(stem + ".part" + std::to_string(parts.size())) : part;
+            const EmittedBody one = emit_part(program, {where.constants.add(program, buffers_used(step)), invoked}, plan, number);
+            shared = H::max(shared, one.shared_bytes), of_worker = H::max(of_worker, one.worker_bytes);
+            const std::string own = symbol + ".part" + std::to_string(number);
+            if (apart) append(where.module, own, {handle("__user_context"), handle("frame")}, one.body, LinkageType::External, target);
+            steps.push_back(apart ? returning(Call::make(H::Int(32), own, arguments, Call::Extern)) : one.body);
+        }
+        return {Block::make(steps), whole_bytes(program, plan, shared), of_worker};
     }
 
     // The body of a program that is invoked; it is emitted the first time.

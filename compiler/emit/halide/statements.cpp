@@ -28,6 +28,13 @@ static HExpr load_word(const std::string &array, H::Type type, const HExpr &inde
 
 HExpr frame_word(int64_t index) { return load_word("frame", H::Int(64), make_const(H::Int(32), index)); }
 
+static HExpr rounded(const HExpr &bytes) {
+    return (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
+}
+
+// Where a planned buffer begins in the workspace.
+static std::string begin_name(const Buffer &buffer) { return "begin." + buffer.name; }
+
 static HExpr pointer(const HExpr &word) { return H::reinterpret(H::Handle(), Cast::make(H::UInt(64), word)); }
 
 // Halide gives what it shares a name of a letter and a number, such as t2, and does not look whether we have one of that name.
@@ -70,9 +77,27 @@ public:
 
     EmittedBody run() {
         keep_names_from_halide(program);
-        Stmt body = emit(program.body);
-        for (const Tensor &t : program.constants) body = LetStmt::make(t.name, module_data(around.constants.at(t.name)), body);
-        return {bind_frame(program, body, false), shared.most, of_worker.most};
+        return bound(emit(program.body));
+    }
+
+    // The part in the place that the plan gives its buffers. Its bytes are over begin_name(buffer) too.
+    EmittedBody run_part(const MemoryPlan &plan, size_t part) {
+        keep_names_from_halide(program);
+        for (const PlannedBuffer &b : plan.buffers) addresses.declare(b.buffer), dense[b.buffer.name] = b.buffer;
+        for (size_t live : plan.live_in(part)) shared.begin_behind(end_of(plan.buffers[live].buffer));
+        Stmt body = emit(TileBody{plan.parts[part]});
+        const HExpr workspace = frame_word(tess_frame_workspace(spec.data()));
+        for (const PlannedBuffer &b : plan.buffers) body = LetStmt::make(b.buffer.name, pointer(workspace + begin_of(b.buffer)), body);
+        const std::vector<HExpr> begins = begins_of(plan);
+        for (size_t b = begins.size(); b-- > 0;) body = LetStmt::make(begin_name(plan.buffers[b].buffer), begins[b], body);
+        return bound(body);
+    }
+
+    HExpr whole_bytes(const MemoryPlan &plan, HExpr most) {
+        for (const PlannedBuffer &b : plan.buffers) most = H::max(most, end_of(b.buffer));
+        const std::vector<HExpr> begins = begins_of(plan);
+        for (size_t b = begins.size(); b-- > 0;) most = Halide::Internal::Let::make(begin_name(plan.buffers[b].buffer), begins[b], most);
+        return most;
     }
 
 private:
@@ -99,11 +124,33 @@ private:
             back_to(before);
         }
         void back_to(const HExpr &before) { held = before, was_less = true; }
+        // Before anything is held.
+        void begin_behind(const HExpr &end) { held = most = H::max(held, end); }
 
     private:
         bool was_less = false;  // than the most, since something was let go
     };
     Room shared, of_worker;
+
+    EmittedBody bound(Stmt body) const {
+        for (const Tensor &t : program.constants)
+            if (auto data = around.constants.find(t.name); data != around.constants.end())
+                body = LetStmt::make(t.name, module_data(data->second), body);
+        return {bind_frame(program, body, false), shared.most, of_worker.most};
+    }
+
+    static HExpr begin_of(const Buffer &buffer) { return Variable::make(H::Int(64), begin_name(buffer)); }
+    HExpr end_of(const Buffer &buffer) { return begin_of(buffer) + rounded(values.size(workspace_bytes(buffer))); }
+    // In the plan's order, each over those before it.
+    std::vector<HExpr> begins_of(const MemoryPlan &plan) {
+        std::vector<HExpr> begins;
+        for (const PlannedBuffer &b : plan.buffers) {
+            HExpr begin = make_const(H::Int(64), 0);
+            for (size_t other : b.behind) begin = H::max(begin, end_of(plan.buffers[other].buffer));
+            begins.push_back(begin);
+        }
+        return begins;
+    }
 
     Stmt emit(const TileBody &body) {
         std::vector<Stmt> all;
@@ -284,7 +331,7 @@ private:
     }
 
     // Two buffers of one function never share workspace, even of different lifetimes: LLVM is told that buffers of different names do not
-    // alias.
+    // alias. Those that share are of different functions (memory_plan.h).
     Stmt emit(const Alloc &alloc) {
         const Buffer &b = alloc.buffer;
         addresses.declare(b);
@@ -301,23 +348,29 @@ private:
         }
         if (b.space != Space::workspace)
             throw UserError("emit.cpu", program.name + ": " + name_of(b.space) + " memory is not for a CPU target.");
-        HExpr bytes = values.size(workspace_bytes(b));
-        HExpr rounded =
-            (bytes + make_const(H::Int(64), alignment - 1)) / make_const(H::Int(64), alignment) * make_const(H::Int(64), alignment);
+        const HExpr bytes = rounded(values.size(workspace_bytes(b)));
         HExpr base = frame_word(tess_frame_workspace(spec.data()));
         HExpr offset;
         if (in_task) {
             offset = of_this_worker();
-            of_worker.hold(rounded);
+            of_worker.hold(bytes);
         } else {
             offset = shared.held;
-            shared.hold(rounded);
+            shared.hold(bytes);
         }
         return LetStmt::make(b.name, pointer(base + offset), emit(alloc.body));
     }
 };
 
 EmittedBody emit_body(const TileProgram &program, const Surroundings &around) { return Statements(program, around).run(); }
+
+EmittedBody emit_part(const TileProgram &program, const Surroundings &around, const MemoryPlan &plan, size_t part) {
+    return Statements(program, around).run_part(plan, part);
+}
+
+HExpr whole_bytes(const TileProgram &program, const MemoryPlan &plan, const HExpr &most_of_parts) {
+    return Statements(program, {}).whole_bytes(plan, most_of_parts);
+}
 
 Stmt returning(const HExpr &status) {
     std::string name = unique_name("status");

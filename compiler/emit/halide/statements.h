@@ -1,5 +1,6 @@
 // The nodes of a tile program as Halide statements, and the memory that they need.
 #pragma once
+#include "compiler/abi/memory_plan.h"
 #include "compiler/emit/halide/values.h"
 
 namespace tessera::emit {
@@ -12,7 +13,7 @@ struct EmittedBody {
 
 // What is in the module, or beside it, that a body refers to.
 struct Surroundings {
-    std::map<std::string, std::string> constants;  // of the program -> buffers of the module
+    std::map<std::string, std::string> constants;  // of those of the program that the body uses -> buffers of the module
     struct Invoked {
         const TileProgram *program;
         std::string symbol;
@@ -22,6 +23,11 @@ struct Surroundings {
 };
 
 EmittedBody emit_body(const TileProgram &program, const Surroundings &around);
+
+// One part of a program whose buffers share bytes, as a body of its own over the same frame. Its bytes are over where the plan's buffers
+// begin; `whole_bytes` makes those of the program out of the most that any part needs.
+EmittedBody emit_part(const TileProgram &program, const Surroundings &around, const MemoryPlan &plan, size_t part);
+Halide::Expr whole_bytes(const TileProgram &program, const MemoryPlan &plan, const Halide::Expr &most_of_parts);
 // The first element of a buffer that a module holds.
 Halide::Expr module_data(const std::string &buffer);
 
