@@ -23,13 +23,13 @@ struct BenchOptions {
     KernelOptions kernel;
     std::vector<std::string> extents;
     Timing timing;
-    bool json = false, callees = false;
+    bool json = false, callees = false, instructions = false;
 };
 
 std::string schedule_of(const PreparedKernel &p) { return p.schedule ? p.schedule->name() : "none"; }
 
 void print_json(const PreparedKernel &p, const Extents &shape, const BenchOptions &options, const KernelTime &time,
-                const std::optional<CalleeTimes> &callees) {
+                const std::optional<CalleeTimes> &callees, const std::optional<uint64_t> &instructions) {
     ordered_json whole = {{"format", "tessera-bench"},
                           {"version", 1},
                           {"kernel", p.kernel.name},
@@ -42,6 +42,7 @@ void print_json(const PreparedKernel &p, const Extents &shape, const BenchOption
     whole["samples"] = time.samples, whole["median_s"] = time.median_s, whole["min_s"] = time.min_s;
     if (time.operations) whole["operations"] = *time.operations, whole["gflops"] = *gflops_of(time);
     whole["bytes"] = time.bytes, whole["gbytes_per_s"] = time.bytes / time.median_s * 1e-9;
+    if (instructions) whole["instructions"] = *instructions;
     if (callees) whole.update(json_of(*callees, time));
     std::cout << json_text(whole, 2) << "\n";
 }
@@ -54,10 +55,12 @@ int report(const Registry &registry, const BenchOptions &options) {
     const KernelTime time = time_of(p, symbolic, options.timing);
     std::optional<CalleeTimes> callees;
     if (options.callees) callees = times_of_callees(registry, options.kernel, p, symbolic, options.timing);
+    std::optional<uint64_t> instructions;
+    if (options.instructions) instructions = instructions_of(p, symbolic, options.timing);
     Extents shape = p.fixed;
     shape.insert(symbolic.begin(), symbolic.end());
     if (options.json) {
-        print_json(p, shape, options, time, callees);
+        print_json(p, shape, options, time, callees, instructions);
         return exit_ok;
     }
     const int32_t threads = options.timing.threads;
@@ -67,6 +70,7 @@ int report(const Registry &registry, const BenchOptions &options) {
     std::cout << fmt::format("  median {:.3f} us, min {:.3f} us of {} samples", time.median_s * 1e6, time.min_s * 1e6, time.samples);
     if (const auto gflops = gflops_of(time)) std::cout << fmt::format("; {:.1f} GFLOP/s", *gflops);
     std::cout << fmt::format("; {:.1f} GB/s of arguments\n", time.bytes / time.median_s * 1e-9);
+    if (instructions) std::cout << fmt::format("  {} instructions in a call, on one thread\n", *instructions);
     if (callees) std::cout << text_of(*callees, time);
     return exit_ok;
 }
@@ -86,6 +90,8 @@ Command bench_command(ProgramLine &program, const Registry &registry) {
     line.option("--threads", timing.threads, "Threads that the kernel may use").in_range(1, 4096).shows_default();
     line.flag("--callees", options->callees,
               "Also time each algorithm that a program calls, as a kernel by itself, and say what share of the time it has");
+    line.flag("--instructions", options->instructions,
+              "Also count the machine instructions of one call in the kernel's own code; each is stepped over, which takes microseconds");
     line.seconds("--compile-limit-s", timing.compile.seconds, "Most seconds that compiling may take");
     line.seconds("--run-limit-s", timing.run.seconds, "Most seconds that timing may take");
     line.flag("--json", options->json, "For programs");

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/evict.h"
+#include "bench/measure/instruction_count.h"
 #include "bench/measure/work.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "support/files/json_text.h"
@@ -56,47 +58,64 @@ std::vector<double> times(const std::function<void()> &call, double seconds, boo
     return all;
 }
 
-KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
-    const LoadedKernel &kernel = loaded.kernel;
-    const TileProgram &program = variant_for(p.kernel, extents).program;
-    const Inputs inputs = random_inputs(program, extents, 1);
-    const std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool(timing.threads > 1 ? tess_pool_create(timing.threads) : nullptr,
-                                                                       tess_pool_destroy);
-    TessContext context = tess_context();
-    context.threads = timing.threads, context.pool = pool.get();
-    auto check = [&](int status) {
-        if (status != TESS_OK) throw InternalError(p.kernel.name + " refuses its arguments: " + kernel.message(status));
-    };
-    std::list<Aligned> memory;
-    std::list<std::vector<int64_t>> shapes;
-    std::list<uint64_t> sizes;
-    auto tensor = [&](const Tensor &t, bool read) {
-        const std::vector<int64_t> &shape = shapes.emplace_back(shape_of(t, extents));
-        const Array array = read ? inputs.tensors.at(t.name) : Array(t.dtype, shape);
-        memory.emplace_back(array.data.size());
-        std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory.back().data()));
-        return descriptor_of(t.dtype, shape, memory.back().data());
-    };
-    std::vector<TessTensor> arguments;
-    auto packing = loaded.packings.begin();
-    for (const Argument &a : program.arguments) {
-        if (!a.packed) {
-            arguments.push_back(tensor(a.tensor, a.read));
-            continue;
+// A kernel with everything that a call of it needs.
+class ReadyCall {
+public:
+    ReadyCall(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, int32_t threads)
+        : kernel_(loaded.kernel),
+          name_(p.kernel.name),
+          inputs_(random_inputs(variant_for(p.kernel, extents).program, extents, 1)),
+          pool_(threads > 1 ? tess_pool_create(threads) : nullptr, tess_pool_destroy) {
+        const TileProgram &program = variant_for(p.kernel, extents).program;
+        context_.threads = threads, context_.pool = pool_.get();
+        auto packing = loaded.packings.begin();
+        for (const Argument &a : program.arguments) {
+            if (!a.packed) {
+                arguments_.push_back(tensor(a.tensor, a.read, extents));
+                continue;
+            }
+            uint64_t &bytes = sizes_.emplace_back(0);
+            std::vector<TessTensor> operand = {tensor(a.packed->operand, true, extents), tess_packed(nullptr, &bytes)};
+            check(packing->size(operand, context_, bytes));
+            memory_.emplace_back(bytes);
+            operand.back() = tess_packed(memory_.back().data(), &bytes);
+            check((packing++)->run(operand, {}, context_));
+            arguments_.push_back(operand.back());
         }
-        uint64_t &bytes = sizes.emplace_back(0);
-        std::vector<TessTensor> operand = {tensor(a.packed->operand, true), tess_packed(nullptr, &bytes)};
-        check(packing->size(operand, context, bytes));
-        memory.emplace_back(bytes);
-        operand.back() = tess_packed(memory.back().data(), &bytes);
-        check((packing++)->run(operand, {}, context));
-        arguments.push_back(operand.back());
+        check(kernel_.workspace(arguments_, inputs_.parameters, context_, context_.workspace_bytes));
+        memory_.emplace_back(context_.workspace_bytes);
+        context_.workspace = context_.workspace_bytes ? memory_.back().data() : nullptr;
     }
-    check(kernel.workspace(arguments, inputs.parameters, context, context.workspace_bytes));
-    const Aligned workspace(context.workspace_bytes);
-    context.workspace = context.workspace_bytes ? workspace.data() : nullptr;
-    const std::vector<double> all = times([&] { check(kernel.run(arguments, inputs.parameters, context)); }, timing.seconds, timing.cold);
-    const Work work = work_of(p.bound, program, extents);
+
+    void operator()() const { check(kernel_.run(arguments_, inputs_.parameters, context_)); }
+
+private:
+    const LoadedKernel &kernel_;
+    const std::string name_;
+    const Inputs inputs_;
+    std::unique_ptr<TessPool, decltype(&tess_pool_destroy)> pool_;
+    TessContext context_ = tess_context();
+    std::list<Aligned> memory_;
+    std::list<std::vector<int64_t>> shapes_;
+    std::list<uint64_t> sizes_;
+    std::vector<TessTensor> arguments_;
+
+    void check(int status) const {
+        if (status != TESS_OK) throw InternalError(name_ + " refuses its arguments: " + kernel_.message(status));
+    }
+    TessTensor tensor(const Tensor &t, bool read, const Extents &extents) {
+        const std::vector<int64_t> &shape = shapes_.emplace_back(shape_of(t, extents));
+        const Array array = read ? inputs_.tensors.at(t.name) : Array(t.dtype, shape);
+        memory_.emplace_back(array.data.size());
+        std::copy(array.data.begin(), array.data.end(), static_cast<std::byte *>(memory_.back().data()));
+        return descriptor_of(t.dtype, shape, memory_.back().data());
+    }
+};
+
+KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
+    const ReadyCall call(p, loaded, extents, timing.threads);
+    const std::vector<double> all = times(std::cref(call), timing.seconds, timing.cold);
+    const Work work = work_of(p.bound, variant_for(p.kernel, extents).program, extents);
     return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
 }
 
@@ -116,7 +135,9 @@ KernelTime read_time(const std::string &text) {
 
 }  // namespace
 
-KernelTime time_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
+// What `measure` writes of the kernel, in a process of its own.
+static std::string measured_apart(const PreparedKernel &p, const Extents &symbolic, const Timing &timing,
+                                  const std::function<std::string(const LoadedKernels &, const Extents &)> &measure) {
     const Extents extents = all_extents(p.bound, symbolic);
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, timing.compile, folder);
@@ -124,9 +145,23 @@ KernelTime time_of(const PreparedKernel &p, const Extents &symbolic, const Timin
     const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, timing.run, [&] {
         const LoadedKernels kernels(object, p);
-        out.write("result.json", text_of(measured(p, kernels, extents, timing)));
+        out.write("result.json", measure(kernels, extents));
     });
-    return read_time(out.read("result.json"));
+    return out.read("result.json");
+}
+
+KernelTime time_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
+    return read_time(measured_apart(p, symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
+        return text_of(measured(p, kernels, extents, timing));
+    }));
+}
+
+uint64_t instructions_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
+    constexpr uint64_t most = 20'000'000;
+    return std::stoull(measured_apart(p, symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
+        const ReadyCall call(p, kernels, extents, 1);
+        return std::to_string(count_instructions(kernels.kernel.code(), std::cref(call), most));
+    }));
 }
 
 }  // namespace tessera

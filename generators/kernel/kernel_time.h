@@ -1,4 +1,4 @@
-// How long a compiled kernel runs on this machine.
+// How long a compiled kernel runs on this machine, and how many instructions it takes.
 #pragma once
 #include <optional>
 
@@ -24,5 +24,9 @@ struct KernelTime {
 // Compiles the kernel and times it in a process of its own, with random inputs. `symbolic` are the extents of the dims that it leaves
 // dynamic. UserError bench.limit, bench.memory (no memory to evict caches with), those of all_extents and of link_kernel.
 KernelTime time_of(const PreparedKernel &prepared, const Extents &symbolic, const Timing &timing);
+
+// Compiles the kernel and counts the instructions of one call on one thread that lie in its own code (bench/measure/instruction_count.h);
+// what its arguments hold is random and always the same. UserError bench.instructions, and those of time_of.
+uint64_t instructions_of(const PreparedKernel &prepared, const Extents &symbolic, const Timing &timing);
 
 }  // namespace tessera

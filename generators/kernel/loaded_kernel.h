@@ -35,6 +35,8 @@ public:
     int size(const std::vector<TessTensor> &arguments, const TessContext &context, uint64_t &bytes) const;
     // Of the status that the last call gave.
     std::string message(int status) const;
+    // Somewhere in its object's code.
+    const void *code() const { return reinterpret_cast<const void *>(call_); }
 
 private:
     enum Query : int32_t { none, of_workspace, of_packed };

@@ -1,8 +1,15 @@
 #include "generators/commands/bench.h"
 
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
 #include <map>
+
 #include <nlohmann/json.hpp>
 
+#include "bench/measure/instruction_count.h"
+#include "support/text/error.h"
 #include "tests/generators/harness.h"
 #include "tests/generators/programs.h"
 
@@ -27,6 +34,41 @@ TEST_CASE("bench times a kernel and counts its rates") {
     const Outcome text = generator({"bench", "layernorm", "--schedule", "none", "--extents", "M=4", "N=4", "--seconds", "0.01"});
     CHECK_THAT(text.out, Catch::StartsWith("layernorm on ") && Catch::Contains(", f32, schedule none, M=4 N=4, 1 thread\n  median ") &&
                              Catch::Contains(" GFLOP/s; ") && Catch::EndsWith(" GB/s of arguments\n"));
+}
+
+TEST_CASE("bench counts the same instructions every time, and more for more work") {
+    auto counted = [](const std::string &rows) {
+        const Outcome outcome = generator({"bench", "matmul", "--schedule", "none", "--target", "avx2", "--extents", "M=" + rows, "N=8",
+                                           "K=8", "--seconds", "0.001", "--instructions", "--json"});
+        INFO(outcome.err);
+        REQUIRE(outcome.code == 0);
+        return nlohmann::json::parse(outcome.out)["instructions"].get<int64_t>();
+    };
+    const int64_t few = counted("2"), many = counted("10");
+    CHECK(few == counted("2"));
+    CHECK(many - few >= 8 * 8 * 8);       // a multiply-add of each point takes one at least
+    CHECK(many - few <= 20 * 8 * 8 * 8);  // and what is outside of the kernel does not count
+    const Outcome endless =
+        generator({"bench", "matmul", "--schedule", "none", "--extents", "M=2", "N=8", "K=8", "--seconds", "0.001", "--instructions"});
+    CHECK_THAT(endless.out, Catch::Contains(" instructions in a call, on one thread\n"));
+}
+
+static void here() {}  // in the code of this program
+
+TEST_CASE("counting is refused in words where a call takes too many instructions or does not come back") {
+    volatile int sink = 0;
+    auto loop = [&] {
+        for (int i = 0; i < 1000; i++) sink = sink + 1;
+    };
+    auto words = [&](const std::function<void()> &call, uint64_t most) -> std::string {
+        try {
+            count_instructions(reinterpret_cast<const void *>(&here), call, most);
+        } catch (const UserError &e) { return e.what(); }
+        return "";
+    };
+    CHECK_THAT(words(loop, 100), Catch::Contains("expected at most 100 in a call, got more"));
+    CHECK_THAT(words([] { _exit(3); }, 100000), Catch::Contains("the call ended its process"));
+    CHECK_THAT(words([] { std::raise(SIGFPE); }, 100000), Catch::Contains("got the signal"));
 }
 
 // To fetch the weights takes several times as long as to multiply them where they lie in a cache.
