@@ -51,6 +51,9 @@ int main(int argc, char **argv) {
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
         .add("histogram", "counts[V] = how many of ids[N] are v; ids outside are dropped", library::histogram)
         .add("embedding_gradient", "grad[V, D] = the sum of the rows of g[T, D] whose ids[T] are v", library::embedding_gradient)
+        .add("random_uniform", "y[N] = uniform numbers of 0 ..< 1, by Philox from seed and step", library::random_uniform)
+        .add("random_normal", "y[N] = normal numbers of mean 0 and variance 1, by Philox from seed and step", library::random_normal)
+        .add("dropout", "y[M, N] = x[M, N] / (1 - p) where a random number keeps it, 0 elsewhere", library::dropout)
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward)
         .add("encoder_layer", "y[M, D] = a layer of BERT on x[M, D], the T tokens of B sentences", library::encoder_options(),
              library::encoder_layer)

@@ -64,6 +64,11 @@ Algorithm adamw(const Numerics &n);
 Algorithm histogram(const Numerics &n);           // counts[V] = how many of ids[N] are v, in i32
 Algorithm embedding_gradient(const Numerics &n);  // grad[V, D] = the sum of the rows g[T, D] whose ids[T] are v
 
+// random.cpp, by Philox (random.h), with the parameters seed and step: i64
+Algorithm random_uniform(const Numerics &n);  // y[N] of 0 ..< 1
+Algorithm random_normal(const Numerics &n);   // y[N] of mean 0 and variance 1
+Algorithm dropout(const Numerics &n);         // y[M, N] = x[M, N] / (1 - p) where it is kept, with probability 1 - p; p: f32
+
 // encoder.cpp
 Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_gelu(x))), by calls of the three
 // A layer of BERT (Devlin et al. 2018): x[M, D] are the T tokens of B sentences, M = B T, and attention of a sentence sees those of which

@@ -1,0 +1,88 @@
+#include "algorithms/build/random.h"
+
+#include <numbers>
+
+#include "algorithms/build/tile_functions.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr double low_word = 0xffffffff;
+constexpr double unit = 0x1p-24;  // of uniform numbers: what f32 holds exactly
+
+Tile number_like(const Tile &a, double value) { return a.builder().scalar(a.dtype(), value); }
+Tile low(const Tile &a) { return a && number_like(a, low_word); }
+Tile high(const Tile &a) { return low(a >> number_like(a, 32)); }
+
+// Products of 32 bits by 32, of which the mask tells compilers: one instruction for each vector of them.
+struct Product {
+    Tile high, low;
+};
+Product multiply(double factor, const Tile &word) {
+    const Tile product = low(word) * factor;
+    return {high(product), low(product)};
+}
+
+// The words of a block as f32 of 24 bits, or 23 and a half.
+Tile fraction(const Tile &word) { return cast(DType::f32, cast(DType::i32, word >> number_like(word, 8))) * unit; }
+Tile open_fraction(const Tile &word) { return (cast(DType::f32, cast(DType::i32, word >> number_like(word, 9))) * 2.0 + 1.0) * unit; }
+
+Tile drawn(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return random_word(stream, element_number(f, dims)); }
+
+std::array<Tile, 4> block(const RandomStream &stream, const Tile &number) {
+    const Tile own = number_like(number, stream.number);
+    return philox4x32({low(number), high(number), stream.step, own}, {stream.seed, high(stream.seed)});
+}
+
+Tile one_of(const Tile &position, const std::array<Tile, 4> &words) {
+    return select(position < 2.0, select(position == 0.0, words[0], words[1]), select(position == 2.0, words[2], words[3]));
+}
+
+}  // namespace
+
+std::array<Tile, 4> philox4x32(const std::array<Tile, 4> &counter, const std::array<Tile, 2> &key) {
+    constexpr int rounds = 10;
+    constexpr double factor[2] = {0xD2511F53, 0xCD9E8D57}, weyl[2] = {0x9E3779B9, 0xBB67AE85};
+    std::array<Tile, 4> c;
+    for (size_t i = 0; i < 4; i++) c[i] = low(counter[i]);
+    for (int round = 0; round < rounds; round++) {
+        const Tile k0 = low(key[0] + round * weyl[0]), k1 = low(key[1] + round * weyl[1]);
+        const Product a = multiply(factor[0], c[0]), b = multiply(factor[1], c[2]);
+        c = {b.high ^ c[1] ^ k0, b.low, a.high ^ c[3] ^ k1, a.low};
+    }
+    return c;
+}
+
+Tile element_number(Builder &f, const std::vector<Dim> &dims) {
+    Tile number = f.scalar(DType::i64, 0);
+    for (const Dim &d : dims) number = number * cast(DType::i64, f.tile(extent(d.name), {})) + cast(DType::i64, f.index(d));
+    return number;
+}
+
+Tile random_word(const RandomStream &stream, const Tile &element) {
+    return one_of(element && number_like(element, 3), block(stream, element >> number_like(element, 2)));
+}
+
+Tile uniform(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return fraction(drawn(f, stream, dims)); }
+Tile uniform_open(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return open_fraction(drawn(f, stream, dims)); }
+
+Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) {
+    const Tile element = element_number(f, dims);
+    const std::array<Tile, 4> words = block(stream, element >> number_like(element, 2));
+    const Tile in_front = (element && number_like(element, 2)) == 0.0, even = (element && number_like(element, 1)) == 0.0;
+    const Tile radius = sqrt(log(open_fraction(select(in_front, words[0], words[2]))) * -2.0);
+    const Tile angle = fraction(select(in_front, words[1], words[3])) * (2 * std::numbers::pi);
+    return radius * select(even, cos(angle), sin(angle));
+}
+
+Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p) { return uniform(f, stream, dims) < p; }
+
+Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p) {
+    std::vector<Dim> dims;
+    for (const std::string &d : x.dims()) dims.push_back(f.dim_named(d));
+    const Tile keeps = !bernoulli(f, stream, dims, p);
+    return select(keeps, x * cast(x.dtype(), 1.0 / (1.0 - p)), number_like(x, 0));
+}
+
+}  // namespace tessera
