@@ -265,7 +265,7 @@ TEST_CASE("loops that store to a large tensor are one loop over pairs only where
     auto fused = [](Algorithm a) {
         KnobsByStage k;
         k["y"].parallel = {"B", "L"};
-        return to_text(lowered("gather", a, k, target_named("avx2"))).find("parallel B*L <") != std::string::npos;
+        return to_text(lowered("gather", a, k, target_named("avx2"))).find("parallel b*l <") != std::string::npos;
     };
     Algorithm a = gather();
     CHECK(fused(a));  // it only reads what is large
@@ -289,7 +289,7 @@ TEST_CASE("what is large is not packed ahead of time") {
     Algorithm a = library::matmul({});
     a.large = {"w"};
     KnobsByStage k;
-    k["y"].pack["w"] = {"ahead", {}};
+    k["y"].pack["w"] = {"prepack", {}};
     CHECK_THROWS_WITH(
         lowered("matmul", a, k, target_named("avx2")),
         Catch::Contains("error[schedule.prepack]") && Catch::Contains("it is declared large, and what is packed has positions of "
