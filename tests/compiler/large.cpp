@@ -8,6 +8,8 @@
 
 #include "algorithms/build/builder.h"
 #include "algorithms/library/library.h"
+#include "compiler/emit/emit_gpu.h"
+#include "compiler/emit/header.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/rewrite/bind_extents.h"
@@ -259,6 +261,14 @@ TEST_CASE("only what is declared large has positions of 64 bits") {
     CHECK_THAT(to_text(large), Catch::Contains("input pool[P, S, D]: f32, large\n") && Catch::Contains("input table[B, L]: i32\n"));
     CHECK(resolved_hash(large) != resolved_hash(small));
     CHECK(to_text(small).find("large") == std::string::npos);
+    for (const Target &device : {target, target_named("cuda-sm80")}) {
+        const std::string text = kernels_of({{"gather", {{{}, lowered("gather", gather(), {}, device)}}}}, device).kernels;
+        CHECK_THAT(text, Catch::Contains("const long pool_stride0 = pool_stride0_argument;") &&
+                             Catch::Contains("const int table_stride0 = (int)table_stride0_argument;"));
+    }
+    const Kernel kernel{"gather", {{{}, large}}};
+    const std::string header = header_of("gather", {{target_named("avx2"), {kernel}}});
+    CHECK_THAT(header, Catch::Contains(" *    pool: f32 [P, S, D], read, large\n") && Catch::Contains(" *    table: i32 [B, L], read\n"));
 }
 
 TEST_CASE("loops that store to a large tensor are one loop over pairs only where these can be counted") {
