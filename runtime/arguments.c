@@ -122,7 +122,17 @@ static int32_t check_constraints(TessBinding *b) {
     return TESS_OK;
 }
 
+static int64_t most_elements(const int64_t *record) {
+    return (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LARGE) != 0 ? TESS_MAX_LARGE_ELEMENTS : TESS_MAX_ELEMENTS;
+}
+
 static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* a * b, both at least 0, or more than `most` where it is. */
+static int64_t product(int64_t a, int64_t b, int64_t most) {
+    if ((a | b) >> 31 == 0) return a * b;
+    return b != 0 && a > most / b ? most + 1 : a * b;
+}
 
 /* Whether any two elements could share an address: ordered by stride, every axis must step over
  * all that the axes below it reach. Strides are in elements; axes of extent 1 do not count. */
@@ -154,6 +164,7 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
     const int64_t rank = record[TESS_SPEC_TENSOR_RANK], last = rank - 1;
     const uint64_t size = tess_dtype_size((int32_t)record[TESS_SPEC_TENSOR_DTYPE]);
     const int64_t *strides = arg->strides;
+    const int64_t most = most_elements(record);
     int64_t elements = 1, below = 0, above = 0, axis;
     for (axis = 0; axis < rank; ++axis) {
         if (arg->extents[axis] == 0) elements = 0;
@@ -165,25 +176,25 @@ static int32_t bind_strides(TessBinding *b, int64_t t) {
     if (strides == NULL) {
         for (axis = last; axis >= 0; --axis) {
             if (arg->extents[axis] > 1) slots[axis] = elements;
-            elements *= arg->extents[axis];
-            if (elements > TESS_MAX_ELEMENTS) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
+            elements = product(elements, arg->extents[axis], most);
+            if (elements > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
         }
         tensor->bytes = (uint64_t)elements * size;
         return TESS_OK;
     }
     for (axis = 0; axis < rank; ++axis) {
         const int64_t extent = arg->extents[axis], stride = strides[axis];
+        int64_t reach;
         if (extent == 1) continue;
         if (axis == last && stride != 1 && (record[TESS_SPEC_TENSOR_FLAGS] & TESS_FLAG_LAST_STRIDE_1) != 0)
             return tess_abi2_fault(b->fault, TESS_STRIDE_LAST, t, axis, 1, stride);
         if (axis == last && stride < 0) return tess_abi2_fault(b->fault, TESS_STRIDE_NEGATIVE, t, axis, 0, stride);
-        if (stride < -TESS_MAX_ELEMENTS || stride > TESS_MAX_ELEMENTS)
-            return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
-        elements *= extent;
-        if (stride < 0) below -= stride * (extent - 1);
-        if (stride > 0) above += stride * (extent - 1);
-        if (elements > TESS_MAX_ELEMENTS || below + above >= TESS_MAX_ELEMENTS)
-            return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, TESS_MAX_ELEMENTS, TESS_NO_NUMBER);
+        if (stride < -most || stride > most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
+        elements = product(elements, extent, most);
+        reach = product(magnitude(stride), extent - 1, most);
+        if (stride < 0) below += reach;
+        else above += reach;
+        if (elements > most || below + above >= most) return tess_abi2_fault(b->fault, TESS_TOO_LARGE, t, axis, most, TESS_NO_NUMBER);
         slots[axis] = stride;
     }
     if (tensor->written && overlaps_itself(rank, arg->extents, strides)) return tess_abi2_plain_fault(b->fault, TESS_SELF_OVERLAP, t);

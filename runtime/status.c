@@ -225,6 +225,14 @@ static int put_special(Text *text, int32_t kind, int32_t argument, const TessFau
         if (fault == NULL) return 0;
         put_dtype(text, fault);
         return 1;
+    case TESS_TOO_LARGE:
+        if (fault == NULL || fault->expected == TESS_NO_NUMBER) return 0;
+        put(text, "more than ");
+        put_int(text, fault->expected);
+        put(text, " elements, or as many from the lowest to the highest address");
+        if (fault->expected == TESS_MAX_ELEMENTS && fault->dimension >= 0 && fault->got == TESS_NO_NUMBER)
+            put(text, "; a kernel takes more of a tensor that is declared large");
+        return 1;
     case TESS_DEVICE:
         if (fault == NULL) return 0;
         put_device(text, fault);

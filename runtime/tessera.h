@@ -27,9 +27,12 @@ extern "C" {
 /** Most dimensions of a tensor. */
 #define TESS_MAX_RANK 8
 
-/** Most elements of an axis, and from the lowest to the highest address of a tensor: 2^31 - 1 less 2^16. Kernels count in
- *  32 bits, and a tile may end beyond the last element. */
+/** Most elements of an axis, and from the lowest to the highest address of a tensor that is not large: 2^31 - 1 less 2^16. Kernels
+ *  count in 32 bits, and a tile may end beyond the last element. */
 #define TESS_MAX_ELEMENTS 2147418111
+
+/** The same of a tensor that the kernel declares large (TESS_FLAG_LARGE), but for its axes. */
+#define TESS_MAX_LARGE_ELEMENTS 17592186044416
 
 /** Bytes to which a workspace must be aligned. */
 #define TESS_WORKSPACE_ALIGNMENT 64
@@ -290,7 +293,8 @@ typedef struct TessKernelInfo {
 enum { TESS_ROLE_INPUT = 0, TESS_ROLE_OUTPUT = 1, TESS_ROLE_INOUT = 2 };
 enum {
     TESS_FLAG_LAST_STRIDE_1 = 1, /**< the last stride must be 1 where the last extent is above 1 */
-    TESS_FLAG_PACKED = 2         /**< what is passed is the operand's packed form (tess_packed); the rest is said of the operand */
+    TESS_FLAG_PACKED = 2,        /**< what is passed is the operand's packed form (tess_packed); the rest is said of the operand */
+    TESS_FLAG_LARGE = 4          /**< up to TESS_MAX_LARGE_ELEMENTS elements, where others have up to TESS_MAX_ELEMENTS */
 };
 
 typedef struct TessTensorInfo {

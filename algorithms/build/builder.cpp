@@ -474,6 +474,11 @@ Builder &Builder::output(const std::string &name, const Tile &tile, std::optiona
     return *this;
 }
 
+Builder &Builder::large(const std::string &name) {
+    algorithm_.large.insert(algorithm_.find_tensor(name) ? name : scoped(name));
+    return *this;
+}
+
 Algorithm Builder::build() const {
     auto last_name = [&](std::string name) {
         for (auto it = renamed_.find(name); it != renamed_.end(); it = renamed_.find(name)) name = it->second;

@@ -112,6 +112,9 @@ public:
     // Declares an output, in the policy's storage type unless one is given. The whole of a call's result is that output itself; any
     // other tile becomes a stage.
     Builder &output(const std::string &name, const Tile &tile, std::optional<DType> dtype = {});
+    // Declares that an input, a state or an output, by its name, may have more elements than fit positions of 32 bits, end to end:
+    // f.large("pool"). Its positions then have 64 bits, which costs a little where data tells them.
+    Builder &large(const std::string &name);
     // The finished, verified algorithm.
     Algorithm build() const;
 

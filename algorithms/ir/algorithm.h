@@ -285,6 +285,9 @@ struct Algorithm {
     std::vector<std::string> outputs;
     Numerics numerics;
     bool updates_state = false;  // a write among its stages or those of its calls: the effect 'memory' of its text
+    // Inputs, states and outputs that may have more elements than positions of 32 bits reach (TESS_MAX_ELEMENTS of runtime/tessera.h). Each
+    // axis stays within them.
+    std::set<std::string> large = {};
 
     StepsOfKind<Stage, const std::vector<Step>> stages() const & { return StepsOfKind<Stage, const std::vector<Step>>(steps); }
     StepsOfKind<Stage, std::vector<Step>> stages() & { return StepsOfKind<Stage, std::vector<Step>>(steps); }

@@ -92,6 +92,7 @@ Algorithm renamed(const Call &call, const KeepsCall &keeps) {
         d.name = dim_names.at(d.name);
     }
     for (Tensor &t : callee.tensors) t.name = tensor_names.at(t.name), rename_dims(t.dims);
+    for (const std::string &name : std::exchange(callee.large, {})) callee.large.insert(tensor_names.at(name));
     for (Stage &stage : callee.stages()) {
         std::vector<std::string> results = names_of_results(stage);
         for (std::string &result : results)

@@ -50,9 +50,9 @@ public:
         for (const Parameter &p : a_.parameters) emit(std::string("parameter ") + name_of(p.dtype));
         for (Role role : {Role::input, Role::state})
             for (const Tensor &t : a_.tensors)
-                if (t.role == role) emit(std::string(name_of(role)) + " " + name_of(t.dtype) + dim_list(t.dims));
+                if (t.role == role) emit(std::string(name_of(role)) + " " + name_of(t.dtype) + dim_list(t.dims) + large(t.name));
         std::string results;
-        for (const std::string &output : a_.outputs) results += " " + tensor(output, final_);
+        for (const std::string &output : a_.outputs) results += " " + tensor(output, final_) + large(output);
         for (const Tensor &t : a_.tensors)
             if (t.role == Role::state) results += " " + tensor(t.name, final_);
         emit("results" + results);
@@ -104,6 +104,7 @@ private:
         return states;
     }
 
+    std::string large(const std::string &name) const { return a_.large.count(name) ? " large" : ""; }
     void emit(const std::string &line) { lines_ += line + "\n"; }
 
     // The number of `content` among the lines that open with `prefix`; a new content is written.

@@ -121,6 +121,7 @@ public:
                                                        }},
                                             s));
         if (a.updates_state) j["effects"] = {"memory"};
+        if (!a.large.empty()) j["large"] = a.large;
         return j;
     }
     const json &callees() const { return callees_; }
@@ -376,12 +377,14 @@ static Algorithm read_body(const JsonReader &r, const Callees &callees) {
             if (e.text() != "memory") e.fail("json.value", "there is no effect '" + e.quotable() + "'; expected 'memory'.");
             a.updates_state = true;
         }
+    if (auto large = r.find("large"))
+        for (const std::string &name : large->texts()) a.large.insert(name);
     return a;
 }
 
 Algorithm algorithm_from_json(const json &value) {
     JsonReader r(value, "algorithm");
-    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "steps", "outputs", "numerics", "effects"};
+    std::vector<std::string> fields = {"name", "dims", "parameters", "tensors", "steps", "outputs", "numerics", "effects", "large"};
     std::string got = r.at("format").text();
     if (got != format)
         r.at("format").fail("json.version", "expected the format \"" + std::string(format) + "\", got \"" + quotable(got) + "\".");

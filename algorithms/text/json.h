@@ -12,7 +12,7 @@
 //                "values": [{"value": e}, {"state": s, "index": [e], "value": e}]},
 //               {"call": {"scope": "ffn", "callee": 0, "dims": {…}, "tensors": {…}, "parameters": {…}}}],
 //     "callees": [{"name": …, …}],
-//     "outputs": ["y"], "numerics": {…}, "effects": ["memory"] }
+//     "outputs": ["y"], "numerics": {…}, "effects": ["memory"], "large": ["x"] }
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

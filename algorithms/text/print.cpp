@@ -152,6 +152,7 @@ public:
                 Overloaded{[&](const Stage &stage) { return stage_text(stage); }, [&](const Call &call) { return call_text(call); }}, step);
         text += "  outputs " + list(a.outputs) + "\n";
         if (a.updates_state) text += "  effects memory\n";
+        if (!a.large.empty()) text += "  large " + join({a.large.begin(), a.large.end()}) + "\n";
         for (const std::string &definition : monoids_) text += definition;
         return text;
     }

@@ -62,6 +62,7 @@ private:
     void check_callees() const;
     void check_steps();
     void check_outputs() const;
+    void check_large() const;
     void check_effects(const Algorithm &flat) const;
 
     const Algorithm &a_;
@@ -186,6 +187,17 @@ void Verifier::check_outputs() const {
     }
 }
 
+void Verifier::check_large() const {
+    std::vector<std::string> names = a_.outputs;
+    for (const Tensor &t : a_.tensors)
+        if (t.role != Role::constant) names.push_back(t.name);
+    for (const std::string &name : a_.large)
+        if (!std::count(names.begin(), names.end(), name))
+            scope_.fail(
+                "large", name,
+                "it is declared large and is no input, state or output; those are " + join(names) + "." + did_you_mean(name, names));
+}
+
 void Verifier::check_effects(const Algorithm &flat) const {
     const bool writes = std::ranges::any_of(flat.stages(), updates);
     if (writes && !a_.updates_state) scope_.fail("effects", "", "it updates a state and does not declare the effect 'memory'; add it.");
@@ -211,6 +223,7 @@ void Verifier::verify() {
     verify_sizes(scope_);
     check_steps();
     check_outputs();
+    check_large();
     check_effects(flat);
 }
 

@@ -21,9 +21,11 @@ private:
     void check_known() const;
     void check_written_once() const;
     void check_apart() const;
+    void check_reach(const std::string &own, const std::string &bound, bool is_along_last_axis) const;
     std::vector<std::string> rounds() const;
     std::string dim_of(const std::string &callees) const;
     void check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const;
+    void check_reach_of_results() const;
     void check_repeat() const;
     void check_carried(const Tensor *input, const std::string &name, const std::string &output) const;
     const Tensor *find_output(const std::string &name) const;
@@ -44,6 +46,7 @@ void CallChecker::check() const {
         if (t.role != Role::constant) check_tensor(t);
     check_written_once();
     check_apart();
+    check_reach_of_results();
     for (const Parameter &p : callee_.parameters) verify_expression(scope_, subject_, call_.parameters.at(p.name), rounds());
 }
 
@@ -85,6 +88,24 @@ void CallChecker::check_apart() const {
         for (const std::string &d : t.dims)
             if (std::count(t.dims.begin(), t.dims.end(), d) > 1)
                 fail("its result '" + t.name + "' has the dim '" + d + "' twice; bind the callee's to another dim of that extent.");
+}
+
+// Positions of 32 bits reach any element along the last axis, whose stride is 1; along others they may not.
+void CallChecker::check_reach(const std::string &own, const std::string &bound, bool is_along_last_axis) const {
+    if (!scope_.algorithm.large.count(bound) || callee_.large.count(own) || is_along_last_axis) return;
+    fail("'" + own + "' of " + callee_.name + " is bound to '" + bound +
+         "', which is large, and is not large itself; declare it large too, or bind a view that goes along the last axis only.");
+}
+
+void CallChecker::check_reach_of_results() const {
+    for (size_t i = 0; i < callee_.outputs.size() && i < results_.size(); i++) {
+        const std::string &output = callee_.outputs[i];
+        const bool stacked = call_.repeat && call_.repeat->stacked.count(output);
+        check_reach(output, results_[i].name, results_[i].dims.size() <= (stacked ? 2u : 1u));
+        if (!call_.repeat) continue;
+        for (const auto &[input, from] : call_.repeat->carried)
+            if (from == output) check_reach(input, results_[i].name, callee_.find_tensor(input)->dims.size() <= 1);
+    }
 }
 
 const Tensor *CallChecker::find_output(const std::string &name) const {
@@ -226,6 +247,7 @@ void CallChecker::check_tensor(const Tensor &wanted) const {
             fail(pair + "whose axis " + std::to_string(i) + " is '" + given.dims[i] + "' where '" + expected + "' is wanted, for '" +
                  wanted.dims[i] + "'; bind that to '" + given.dims[i] + "'.");
     }
+    check_reach(wanted.name, given.name, wanted.dims.size() <= 1);
 }
 
 void CallChecker::check_view(const Tensor &wanted, const View &view, const Tensor &given, const std::string &pair) const {
@@ -240,6 +262,7 @@ void CallChecker::check_view(const Tensor &wanted, const View &view, const Tenso
     for (const std::string &d : rounds()) loop(d, d);
     for (size_t i = 0; i < wanted.dims.size(); i++) loop(axis(i)->name, dim_of(wanted.dims[i]));
     std::vector<bool> moves(wanted.dims.size(), false);
+    bool is_along_last_axis = true;
     for (size_t i = 0; i < view.index.size(); i++) {
         const Expr &e = view.index[i];
         const std::string index = "index " + std::to_string(i) + ", " + (e.defined() ? brief(e) : "nothing") + ", ";
@@ -253,6 +276,7 @@ void CallChecker::check_view(const Tensor &wanted, const View &view, const Tenso
         if (!prove(Expr(0) <= e, facts)) fail(pair + "where " + index + "is not known to be at least 0.");
         if (!prove(e < extent(given.dims[i]), facts))
             fail(pair + "where " + index + "is not known to be below the extent of '" + given.dims[i] + "'.");
+        for (const Expr &step : parts->steps) is_along_last_axis &= i + 1 == view.index.size() || step.is_constant(0);
         if (wanted.role != Role::state) continue;
         // Every element is another one: each axis moves one of the tensor's, by more than those after it reach.
         Expr inner = Expr(0);
@@ -265,6 +289,7 @@ void CallChecker::check_view(const Tensor &wanted, const View &view, const Tenso
             inner = inner + step * (extent(dim_of(wanted.dims[a])) - 1);
         }
     }
+    check_reach(wanted.name, given.name, is_along_last_axis);
     if (wanted.role != Role::state) return;
     for (size_t a = 0; a < wanted.dims.size(); a++)
         if (!moves[a] && !prove(extent(dim_of(wanted.dims[a])) <= Expr(1), facts))

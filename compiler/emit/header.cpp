@@ -81,7 +81,7 @@ static std::string declaration(const std::vector<TargetKernels> &all, size_t num
         std::string form = shape(p, a.packed ? a.packed->operand : a.tensor);
         if (a.packed)
             form = fmt::format("bytes (tess_packed), '{}', {}, packed as {}", a.packed->operand.name, form, layouts(all, number, i));
-        doc += fmt::format(" *    {}: {}, {}\n", c_names[i], form, role);
+        doc += fmt::format(" *    {}: {}, {}{}\n", c_names[i], form, role, a.large ? ", large" : "");
         names += fmt::format("\"{}\", ", a.tensor.name);
     }
     std::string members, parameters;

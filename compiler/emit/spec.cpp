@@ -124,7 +124,7 @@ std::vector<int64_t> arguments_of(const TileProgram &program, Texts &texts) {
         limit(a.tensor.dims.size(), TESS_MAX_RANK, "axes in '" + a.tensor.name + "'");
         const std::vector<std::string> &axes = carried_dims(a);
         int64_t role = !a.written ? TESS_ROLE_INPUT : a.read ? TESS_ROLE_INOUT : TESS_ROLE_OUTPUT;
-        int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0);
+        int64_t flags = TESS_FLAG_LAST_STRIDE_1 | (a.packed ? TESS_FLAG_PACKED : 0) | (a.large ? TESS_FLAG_LARGE : 0);
         if (a.packed) spec[TESS_SPEC_N_PACKED]++;
         spec.insert(spec.end(),
                     {role, abi_dtype(a.tensor.dtype), static_cast<int64_t>(axes.size()), flags, texts.add(a.tensor.name), slot});

@@ -103,13 +103,13 @@ static Lowered lower_once(const Algorithm &algorithm, const KnobsByStage &knobs,
     RootStages roots = build_roots(lowering, r.kept, scope_of(lowering, program), lower_callee, program);
     program.body = roots.whole_body();
     show_step(observer, "build a nest for each stage at root", program.body);
-    for (const NestPass &pass : mapping->nest_passes(roots.names)) {
+    for (const NestPass &pass : mapping->nest_passes(roots.names, program)) {
         for (RootPart &part : roots.parts)
             if (part.stage) part.body = pass.run(*part.stage, part.body);
         program.body = roots.whole_body();
         show_step(observer, pass.name, program.body);
     }
-    for (const BodyPass &pass : mapping->body_passes(program.dims)) {
+    for (const BodyPass &pass : mapping->body_passes(program)) {
         program.body = pass.run(program.body);
         show_step(observer, pass.name, program.body);
     }

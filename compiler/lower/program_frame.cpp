@@ -50,6 +50,7 @@ TileProgram program_frame(const Algorithm &declared, const Algorithm &a, const K
         for (const Tensor &t : stage ? results_of(*stage) : a.tensors)
             if (t.name == name) program.arguments.push_back({t, true, false});
     }
+    for (Argument &argument : program.arguments) argument.large = a.large.count(argument.tensor.name) > 0;
     add_carried_dims(program, a);
     return program;
 }

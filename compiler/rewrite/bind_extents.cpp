@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/rewrite/given_extents.h"
+#include "runtime/tessera.h"
 #include "schedules/knobs/schedule.h"
 #include "support/text/error.h"
 
@@ -16,17 +17,18 @@ static void check_sizes(const Algorithm &algorithm) {
             for (const Tensor &t : results_of(stage))
                 if (t.name == output) tensors.push_back(t);
     for (const Tensor &t : tensors) {
+        const int64_t most = algorithm.large.count(t.name) ? TESS_MAX_LARGE_ELEMENTS : max_extent;
         int64_t elements = 1;
         std::string shape;
         for (const std::string &name : t.dims) {
             const Dim &d = algorithm.dim(name);
-            const int64_t extent = d.kind == DimKind::fixed ? d.value : 0;  // another may be 0 in a call
-            elements = std::min(elements * std::min(extent, max_extent + 1), max_extent + 1);
+            const int64_t extent = d.kind == DimKind::fixed ? d.value : 0;                 // another may be 0 in a call
+            elements = extent && elements > most / extent ? most + 1 : elements * extent;  // the product may have no type
             shape += (shape.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
         }
-        if (elements > max_extent)
+        if (elements > most)
             throw UserError("shape.too-large", algorithm.name + ": '" + t.name + "' of " + shape +
-                                                   " is too large: expected a tensor of at most " + std::to_string(max_extent) +
+                                                   " is too large: expected a tensor of at most " + std::to_string(most) +
                                                    " elements. Fix smaller extents, or leave dims open.");
     }
 }

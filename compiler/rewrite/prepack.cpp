@@ -81,6 +81,9 @@ PackedInput wanted_input(const Algorithm &a, const std::string &stage, const std
                        std::string(what) + ", and only inputs can be; the inputs are " + join(inputs) +
                            ". Pack it at a loop of the stage, or at root.");
     }
+    if (a.large.count(operand))
+        refuse_packing(stage, operand,
+                       "it is declared large, and what is packed has positions of 32 bits. Pack it at a loop of the stage.");
     return tessera::packed_input(a, stage, *tensor, complete(pack.layout, *tensor));
 }
 

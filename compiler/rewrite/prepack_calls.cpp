@@ -43,6 +43,9 @@ Algorithm prepack_calls(Algorithm algorithm, std::map<std::string, Callee> &call
             if (!input || input->role != Role::input)
                 refuse(callee, operand.name,
                        "what the call takes for it, '" + view.tensor + "', is no input of its caller, where it could be packed.");
+            if (algorithm.large.count(input->name))
+                refuse(callee, operand.name,
+                       "it is a part of '" + input->name + "', which is declared large, and what is packed has positions of 32 bits.");
             const auto sliced = sliced_axes(view, operand, *input);
             if (!sliced)
                 refuse(callee, operand.name, "the call takes a part of '" + view.tensor + "' that does not have whole inner axes.");

@@ -224,7 +224,7 @@ static std::string text_after_name(const TileProgram &p) {
     for (const Parameter &q : p.parameters) out += "  parameter " + q.name + ": " + name_of(q.dtype) + "\n";
     for (const Argument &a : p.arguments)
         out += std::string("  ") + (a.written ? (a.read ? "state " : "output ") : "input ") + a.tensor.name + brackets(a.tensor.dims) +
-               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + "\n";
+               ": " + name_of(a.tensor.dtype) + (a.packed ? ", " + to_string(*a.packed) : "") + (a.large ? ", large" : "") + "\n";
     for (const Tensor &t : p.constants)
         out += "  constant " + t.name + brackets(t.dims) + ": " + name_of(t.dtype) + " = " + values_text(t) + "\n";
     print(p.body, 1, out);

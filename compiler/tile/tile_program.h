@@ -134,6 +134,7 @@ struct Argument {
     // The tensor is what was packed: one axis for each of the layout, dense, and zero past the ends of the operand. In
     // memory a header stands before it (runtime/tessera.h).
     std::optional<Packing> packed = {};
+    bool large = false;  // an element's position may need more than 32 bits (Algorithm::large)
 };
 
 struct TileProgram {

@@ -208,9 +208,27 @@ static std::vector<std::byte> header_of(const Packing &packing, TessDType type, 
     return header;
 }
 
+// Rows of large arguments are so many elements apart, which 32 bits do not hold, or less where they are many. Any `page_elements` are whole
+// pages.
+static constexpr int64_t far_apart = (int64_t{1} << 31) + (1 << 20), many_rows = 512, page_elements = 1 << 16;
+
 // Memory with a page on either side that nobody may touch, and a pattern around the data.
 class Fenced {
 public:
+    // Rows that are `step` bytes apart, a multiple of a page, and pages that nobody may touch between them.
+    Fenced(size_t rows, size_t row, size_t step, size_t gap, bool at_end) : bytes((rows - 1) * step + row), rows_(rows), step_(step) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        inner_ = (row + gap + page - 1) / page * page;
+        total_ = (rows - 1) * step + inner_ + 2 * page;
+        base_ = static_cast<std::byte *>(mmap(nullptr, total_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        if (base_ == MAP_FAILED) throw std::runtime_error("no address space");
+        inside_ = base_ + page;
+        for (size_t i = 0; i < rows; i++) {
+            if (mprotect(inside_ + i * step, inner_, PROT_READ | PROT_WRITE)) throw std::runtime_error("no memory for a row");
+            std::memset(inside_ + i * step, canary, inner_);
+        }
+        data = at_end ? inside_ + inner_ - row - gap : inside_ + gap;
+    }
     Fenced(size_t bytes, size_t gap, bool at_end) : bytes(bytes) {
         size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         inner_ = (bytes + gap + page) / page * page;
@@ -226,11 +244,14 @@ public:
     ~Fenced() { munmap(base_, total_); }
     Fenced(const Fenced &) = delete;
 
-    // Around the data; `also_inside`: everywhere.
+    // Around the data; `also_inside`, and of rows that are apart: everywhere.
     bool intact(bool also_inside) const {
         auto clean = [](const std::byte *from, const std::byte *to) {
             return std::all_of(from, to, [](std::byte b) { return b == std::byte{canary}; });
         };
+        for (size_t i = 0; i < rows_ && step_; i++)
+            if (!clean(inside_ + i * step_, inside_ + i * step_ + inner_)) return false;
+        if (step_) return true;
         return clean(inside_, data) && clean(data + bytes, inside_ + inner_) && (!also_inside || clean(data, data + bytes));
     }
     std::byte *data = nullptr;
@@ -238,7 +259,7 @@ public:
     static constexpr uint8_t canary = 0xc3;
 
 private:
-    size_t inner_ = 0, total_ = 0;
+    size_t inner_ = 0, total_ = 0, rows_ = 0, step_ = 0;  // step: 0 where there are no rows apart
     std::byte *base_ = nullptr, *inside_ = nullptr;
 };
 
@@ -429,6 +450,18 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
     std::list<std::vector<int64_t>> arrays;
     std::list<uint64_t> sizes;
     std::vector<std::unique_ptr<Fenced>> memory;
+    auto is_apart = [&](size_t i) {
+        const Array &a = all.at(program.arguments[i].tensor.name);
+        if (foreign || names_gpu(program.target)) return false;  // where copies are made of what a tensor spans
+        return layout.apart && program.arguments[i].large && a.extents.size() > 1 && a.size() > 0;
+    };
+    // How many elements further a row begins than the one before it ends.
+    auto pitch = [&](size_t i) -> int64_t {
+        const Array &a = all.at(program.arguments[i].tensor.name);
+        if (!is_apart(i)) return a.extents.size() > 1 ? layout.pitch : 0;
+        const int64_t rows = a.size() / a.extents.back();
+        return (rows <= many_rows ? far_apart : many_rows * far_apart / rows / page_elements * page_elements) - a.extents.back();
+    };
     // Row by row: the pattern stays between rows that are apart.
     auto rows = [&](size_t i, const std::function<void(std::byte *, std::byte *, size_t)> &each) {
         Array &a = all.at(program.arguments[i].tensor.name);
@@ -437,8 +470,7 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
             return;
         }
         auto width = a.extents.empty() ? 1 : a.extents.back();
-        auto bytes = static_cast<size_t>(width * size_of(a.dtype)),
-             step = static_cast<size_t>((width + (a.extents.size() > 1 ? layout.pitch : 0)) * size_of(a.dtype));
+        auto bytes = static_cast<size_t>(width * size_of(a.dtype)), step = static_cast<size_t>((width + pitch(i)) * size_of(a.dtype));
         const int64_t all_rows = width ? a.size() / width : 0,
                       group = layout.backwards && a.extents.size() > 1 && all_rows ? all_rows / a.extents[0] : 0;
         for (int64_t row = 0; row < all_rows; row++) {
@@ -450,10 +482,10 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
         const Argument &argument = program.arguments[i];
         Array &a = all.at(argument.tensor.name);
         std::vector<int64_t> padded = a.extents;
-        if (padded.size() > 1) padded.back() += layout.pitch;
+        if (padded.size() > 1) padded.back() += pitch(i);
         int64_t count = 1, size = size_of(a.dtype);
         for (int64_t e : padded) count *= e;
-        if (padded.size() > 1 && a.size()) count -= layout.pitch;
+        if (padded.size() > 1 && a.size()) count -= pitch(i);
         if (!a.size()) count = 0;
         const TessDType type = static_cast<TessDType>(abi_dtype(a.dtype));
         if (argument.packed) {
@@ -466,13 +498,18 @@ Arrays Loaded::run(const TileProgram &program, const Extents &symbolic, const Ar
             if (argument.read) std::memcpy(memory.back()->data, header.data(), header.size());
             continue;
         }
-        memory.push_back(
-            std::make_unique<Fenced>(static_cast<size_t>(count * size), static_cast<size_t>(layout.gap * size), layout.at_end));
+        const auto gap = static_cast<size_t>(layout.gap * size);
+        if (is_apart(i)) {
+            const auto rows_of = static_cast<size_t>(a.size() / a.extents.back()), row = static_cast<size_t>(a.extents.back() * size);
+            memory.push_back(std::make_unique<Fenced>(rows_of, row, static_cast<size_t>(padded.back() * size), gap, layout.at_end));
+        } else {
+            memory.push_back(std::make_unique<Fenced>(static_cast<size_t>(count * size), gap, layout.at_end));
+        }
         // With strides and a byte offset, or neither where the rows follow each other.
         std::vector<int64_t> &strides = arrays.emplace_back(padded.size(), 1);
         for (size_t d = padded.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(1, padded[d]);
         descriptors[i] = tess_dense(memory[i]->data, type, static_cast<int32_t>(padded.size()), arrays.emplace_back(a.extents).data());
-        if (layout.pitch || layout.backwards || i % 2) descriptors[i].strides = strides.data();
+        if (layout.pitch || layout.backwards || is_apart(i) || i % 2) descriptors[i].strides = strides.data();
         if (layout.backwards && padded.size() > 1 && a.size()) {
             descriptors[i].byte_offset = static_cast<uint64_t>((a.extents[0] - 1) * strides[0] * size);
             strides[0] = -strides[0];

@@ -51,6 +51,7 @@ struct Layout {
     int threads = 1;
     uint64_t features_off = 0;
     bool backwards = false;  // the first axis of several has a negative stride
+    bool apart = false;      // rows of large arguments are more than 2^31 elements apart, with nothing that may be touched between them
 };
 
 // How tile programs become machine code: by the back end, or as C by a compiler with options.
@@ -85,6 +86,9 @@ public:
     Room workspace(const TileProgram &program, const Extents &symbolic) const;
     Arrays run(const TileProgram &program, const Extents &symbolic, const Arrays &inputs, const Parameters &parameters,
                const Layout &layout) const;
+    // The status of a call on tensors in memory of the test's own.
+    int call(const TileProgram &program, const std::vector<TessTensor> &tensors, const std::vector<int64_t> &parameters,
+             const Layout &layout) const;
 
 private:
     std::filesystem::path folder;
@@ -92,8 +96,6 @@ private:
     std::unique_ptr<Foreign> foreign;
     std::vector<std::string> names;
     mutable TessFault fault = tess_fault();  // of the last call
-    int call(const TileProgram &program, const std::vector<TessTensor> &tensors, const std::vector<int64_t> &parameters,
-             const Layout &layout) const;
     void check_size(const TileProgram &program, const std::vector<TessTensor> &tensors, const Layout &layout) const;
 };
 

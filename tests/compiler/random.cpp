@@ -53,7 +53,7 @@ static std::string check_program(const Case &c, const Target &target) {
 static std::string check_code(const Loaded &library, const Case &c, const TileProgram &program) {
     uint32_t seed = 0;
     for (const Extents &shape : c.shapes)
-        for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 1, 3, 2}}) try {
+        for (const Layout &layout : {Layout{true, 0, 0, 1}, Layout{false, 1, 3, 2, 0, false, true}}) try {
                 seed++;
                 Arrays inputs = make_inputs(c.algorithm, shape, seed, seed % 2 == 0);
                 std::string wrong =

@@ -17,7 +17,8 @@ constexpr int kinds_of_stages = 22, kinds = 24;
 // Makes the algorithm and the text that makes it side by side.
 class Maker {
 public:
-    explicit Maker(const RandomCase &c) : Maker(c.name, {{"x", {"M", "N"}}, {"w", {"N", "K"}}, {"b", {"N"}}, {"z", {"M", "N"}}}, 0) {
+    explicit Maker(const RandomCase &c)
+        : Maker(c.name, {{"x", {"M", "N"}}, {"w", {"N", "K"}}, {"b", {"N"}}, {"z", {"M", "N"}}}, 0, c.large) {
         for (const Step &s : c.steps) step(s);
         finish();
     }
@@ -38,6 +39,7 @@ private:
     };
 
     int depth;        // of calls
+    uint32_t large;   // as a case has it
     int unnamed = 0;  // steps that may leave no tile
     std::vector<Tile> tiles;
     std::map<std::string, Names> outputs;  // with their dims
@@ -46,7 +48,8 @@ private:
     bool has_factor = false;  // a parameter
     std::optional<Dim> triangle;
 
-    Maker(const std::string &name, const std::vector<Given> &given, int depth_of_calls) : f(name), depth(depth_of_calls) {
+    Maker(const std::string &name, const std::vector<Given> &given, int depth_of_calls, uint32_t are_large)
+        : f(name), depth(depth_of_calls), large(are_large) {
         text = "Builder f(\"" + name + "\");\n";
         for (const Given &g : given) {
             std::vector<Dim> dims;
@@ -57,7 +60,18 @@ private:
 
     void finish() {
         output("y", tiles.back(), "t" + std::to_string(tiles.size() - 1));
+        declare_large();
         text += "Algorithm a = f.build();\n";
+    }
+
+    void declare_large() {
+        uint32_t bit = 0;
+        auto declare = [&](const std::string &name) {
+            if (large >> (bit++ % 16) & 1) f.large(name), text += "f.large(\"" + name + "\");\n";
+        };
+        for (const Tensor &t : f.algorithm().tensors)
+            if (t.role != Role::constant) declare(t.name);
+        for (const std::string &output : f.algorithm().outputs) declare(output);
     }
 
     // What data counts is folded: the caller makes room for outputs before.
@@ -415,7 +429,7 @@ private:
                 if (known == callers.end()) callers.push_back(d), dims[all[at]] = d;
                 given[which].dims.push_back(all[at]);
             }
-        Maker callee(f.algorithm().name + "_" + scope, given, depth + 1);
+        Maker callee(f.algorithm().name + "_" + scope, given, depth + 1, large ? 0xffff : 0);
         for (const Step &inside : s.callee) callee.step(inside);
         const Tile last = callee.tiles.back();
         const bool until = !round.empty() && bits(6, 1);
@@ -670,6 +684,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, const Targ
         c.known.insert(dim);
         if (how == 1) c.shapes[1][dim] = c.shapes[2][dim] = c.shapes[0][dim];
     }
+    if (random() % 4 == 0) c.large = random() % (1 << 16);
     return c;
 }
 
@@ -740,6 +755,8 @@ std::vector<RandomCase> smaller(const RandomCase &c) {
         without(&Knobs::call);
     }
     for (const std::string &dim : c.known) add([&](RandomCase &r) { r.known.erase(dim); });
+    for (int bit = 0; bit < 16; bit++)
+        if (c.large >> bit & 1) add([&](RandomCase &r) { r.large &= ~(uint32_t{1} << bit); });
     for (std::vector<Step> &steps : smaller(c.steps)) add([&](RandomCase &r) { r.steps = std::move(steps); });
     for (size_t i = 0; i < c.shapes.size(); i++)
         for (auto &[d, n] : c.shapes[i]) {

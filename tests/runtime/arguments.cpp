@@ -207,7 +207,30 @@ TEST_CASE("whatever does not fit 31 bits with room for a tile is too large") {
     CHECK(too_large(strided(x, {2, 2, 2}, {-most / 2 - 1, most / 2 + 1, 1}, TESS_I8)));
     CHECK(words(check_one(strided(x, {2, 2}, {most, 1}, TESS_I8))) ==
           "argument 0, dimension 0: more than 2147418111 elements, or as many from the lowest to "
-          "the highest address");
+          "the highest address; a kernel takes more of a tensor that is declared large");
+}
+
+TEST_CASE("a tensor that is declared large may span more, and its axes may not") {
+    const int64_t most = TESS_MAX_LARGE_ELEMENTS, axis = TESS_MAX_ELEMENTS;
+    const auto status = [](const Tensor &arg, int64_t role = TESS_ROLE_INPUT) { return check_one(arg, role, TESS_FLAG_LARGE); };
+    const auto too_large = [&](const Tensor &arg) { return tess_status_code(status(arg)) == TESS_TOO_LARGE; };
+    CHECK(status(dense(x, {1 << 20, 16, 256})) == TESS_OK);
+    CHECK(status(dense(x, {1 << 22, 1 << 22}, TESS_F64)) == TESS_OK);
+    CHECK(too_large(dense(x, {1 << 22, (1 << 22) + 1}, TESS_F64)));
+    CHECK(too_large(dense(x, {axis, axis, axis, axis, axis, axis, axis, axis}, TESS_F64)));
+    CHECK(too_large(dense(x, {axis + 1, 0}, TESS_I8)));
+    CHECK(status(strided(x, {2, 1}, {most - 1, 1}, TESS_I8)) == TESS_OK);
+    CHECK(too_large(strided(x, {2, 1}, {most, 1}, TESS_I8)));
+    CHECK(too_large(strided(x, {2, 1}, {huge, 1}, TESS_I8)));
+    CHECK(too_large(strided(x, {axis, 1}, {most, 1}, TESS_I8)));
+    CHECK(too_large(strided(x, {2, 2, 1}, {-most / 2 - 1, most / 2 + 1, 1}, TESS_I8)));
+    CHECK(too_large(strided(x, {2, 2}, {std::numeric_limits<int64_t>::min(), 1}, TESS_I8)));
+    CHECK(too_large(strided(x, {axis, axis, 2}, {0, 0, 1}, TESS_I8)));
+    const int64_t far = int64_t{1} << 32;
+    CHECK(status(strided(x, {3, 4}, {-far, 1}), TESS_ROLE_OUTPUT) == TESS_OK);
+    CHECK(tess_status_code(status(strided(x, {3, 2, 4}, {far, 2 * far, 1}), TESS_ROLE_OUTPUT)) == TESS_SELF_OVERLAP);
+    CHECK(words(status(strided(x, {2, 2}, {most, 1}, TESS_I8))) ==
+          "argument 0, dimension 0: more than 17592186044416 elements, or as many from the lowest to the highest address");
 }
 
 TEST_CASE("which arguments may share memory") {

@@ -11,8 +11,9 @@ using namespace tessera::test;
 
 namespace {
 
-const std::vector<int64_t> spec = toy_spec(
-    {{768}, {-1, 1, 4096, 16, 0}}, {{TESS_ROLE_INPUT, {0, 1}, TESS_BF16, TESS_FLAG_LAST_STRIDE_1}, {TESS_ROLE_INOUT, {}, TESS_F64}}, 3, 5);
+const std::vector<int64_t> spec =
+    toy_spec({{768}, {-1, 1, 4096, 16, 0}},
+             {{TESS_ROLE_INPUT, {0, 1}, TESS_BF16, TESS_FLAG_LAST_STRIDE_1 | TESS_FLAG_LARGE}, {TESS_ROLE_INOUT, {}, TESS_F64}}, 3, 5);
 
 }  // namespace
 
@@ -30,9 +31,10 @@ TEST_CASE("a kernel says what it is") {
     REQUIRE(tess_kernel_tensor(&kernel, 0, &tensor) == TESS_OK);
     CHECK(std::string(tensor.name) == "t0");
     CHECK((tensor.rank == 2 && tensor.role == TESS_ROLE_INPUT && tensor.type.code == 4 && tensor.type.bits == 16));
-    CHECK((tensor.dims[0] == 0 && tensor.dims[1] == 1 && tensor.dims[2] == -1 && tensor.flags == TESS_FLAG_LAST_STRIDE_1));
+    CHECK((tensor.dims[0] == 0 && tensor.dims[1] == 1 && tensor.dims[2] == -1 &&
+           tensor.flags == (TESS_FLAG_LAST_STRIDE_1 | TESS_FLAG_LARGE)));
     REQUIRE(tess_kernel_tensor(&kernel, 1, &tensor) == TESS_OK);
-    CHECK((tensor.rank == 0 && tensor.role == TESS_ROLE_INOUT && tensor.type.bits == 64));
+    CHECK((tensor.rank == 0 && tensor.role == TESS_ROLE_INOUT && tensor.type.bits == 64 && tensor.flags == 0));
     TessDimInfo dim;
     dim.size = sizeof dim;
     REQUIRE(tess_kernel_dim(&kernel, 0, &dim) == TESS_OK);

@@ -258,8 +258,8 @@ private:
             line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
         for (const Argument &a : program_.arguments)
             for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++)
-                line(fmt::format("const int {} = (int){};", names_.of("stride", stride(a.tensor.name, axis)),
-                                 passed("stride", stride(a.tensor.name, axis))));
+                line(fmt::format("const {} {} = {}{};", a.large ? "long" : "int", names_.of("stride", stride(a.tensor.name, axis)),
+                                 a.large ? "" : "(int)", passed("stride", stride(a.tensor.name, axis))));
         for (const Parameter &q : program_.parameters)
             line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
         for (const Argument &a : program_.arguments)

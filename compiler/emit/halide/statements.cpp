@@ -64,7 +64,7 @@ public:
         for (const Argument &a : p.arguments) {
             Buffer b{a.tensor.name, a.tensor.dtype, {}, Space::argument};
             if (a.packed) b.extents = packed_extents(*a.packed, p.dims), dense[b.name] = b;
-            addresses.declare(b);
+            addresses.declare(b, a.large);
             if (a.written) written.insert(b.name);
         }
         for (const Tensor &t : p.constants) {
@@ -229,18 +229,19 @@ private:
     // takes what is coming: 1 for a store, and 3 to keep the line in every cache. Halide finds it declared, by its own.
     Stmt emit(const Prefetch &n) {
         HExpr base = H::reinterpret(H::Int(64), Variable::make(H::Handle(), n.buffer));
-        HExpr line =
-            base + Cast::make(H::Int(64), values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
+        HExpr line = base + in_64_bits(values.position(n.buffer, n.index)) * make_const(H::Int(64), size_of(addresses.dtype(n.buffer)));
         auto word = [](int value) { return make_const(H::Int(32), value); };
         return Evaluate::make(
             Call::make(H::Int(32), "llvm.prefetch.p0", {pointer(line), word(written.count(n.buffer)), word(3), word(1)}, Call::Extern));
     }
 
+    static HExpr in_64_bits(const HExpr &v) { return v.type() == H::Int(64) ? v : Cast::make(H::Int(64), v); }
+
     HExpr stride(const std::string &buffer, size_t axis, size_t rank) {
         auto it = dense.find(buffer);
         if (it == dense.end())
             return axis + 1 == rank ? make_const(H::Int(64), 1)
-                                    : Cast::make(H::Int(64), Variable::make(H::Int(32), stride_name(buffer, axis)));
+                                    : in_64_bits(Variable::make(addresses.position_type(buffer), stride_name(buffer, axis)));
         HExpr product = make_const(H::Int(64), 1);
         for (size_t inner = axis + 1; inner < rank; inner++)
             product = product * Cast::make(H::Int(64), values.emit(it->second.extents[inner]));
@@ -397,10 +398,11 @@ Stmt bind_frame(const TileProgram &program, const Stmt &inside, bool extents_onl
         for (size_t t = program.arguments.size(); t-- > 0;) {
             const Tensor &tensor = program.arguments[t].tensor;
             int64_t n = static_cast<int64_t>(t);
-            for (size_t axis = program.arguments[t].packed ? 0 : tensor.dims.size(); axis-- > 0;)
+            for (size_t axis = program.arguments[t].packed ? 0 : tensor.dims.size(); axis-- > 0;) {
+                const HExpr word = frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)));
                 body =
-                    LetStmt::make(stride_name(tensor.name, axis),
-                                  Cast::make(H::Int(32), frame_word(tess_frame_stride(spec.data(), n, static_cast<int64_t>(axis)))), body);
+                    LetStmt::make(stride_name(tensor.name, axis), program.arguments[t].large ? word : Cast::make(H::Int(32), word), body);
+            }
             body = LetStmt::make(tensor.name, pointer(frame_word(tess_frame_data(spec.data(), n))), body);
         }
         for (size_t p = program.parameters.size(); p-- > 0;)

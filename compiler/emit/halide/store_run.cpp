@@ -101,7 +101,7 @@ private:
 
     int lanes() const { return static_cast<int>(stores[0].lanes); }
     static HExpr number(int64_t n) { return make_const(H::Int(32), n); }
-    static HExpr ramp(const HExpr &first, int count) { return Ramp::make(first, make_one(H::Int(32)), count); }
+    static HExpr ramp(const HExpr &first, int count) { return Ramp::make(first, make_one(first.type()), count); }
     static Stmt put(const std::string &to, const HExpr &at, const HExpr &value, const Halide::Parameter &origin = {}) {
         return Store::make(to, value, at, origin, const_true(value.type().lanes()), ModulusRemainder());
     }
@@ -201,7 +201,7 @@ private:
         for (size_t g = 0; g < groups.size(); g++) {
             const int64_t least = groups[g].loads.begin()->first, most = groups[g].loads.rbegin()->first;
             if (static_cast<int64_t>(groups[g].loads.size()) != strides[g] || most - least != strides[g] - 1) continue;
-            groups[g].first = simplify(groups[g].first + make_const(H::Int(32), least));
+            groups[g].first = simplify(groups[g].first + make_const(groups[g].first.type(), least));
             whole.push_back(groups[g]);
         }
         return whole;

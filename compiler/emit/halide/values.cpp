@@ -13,6 +13,8 @@ using namespace Halide::Internal;
 namespace H = Halide;
 using HExpr = Halide::Expr;
 
+static const H::Type narrow = H::Int(32), wide = H::Int(64);
+
 H::Type stored_type(DType type) {
     switch (type) {
     case DType::f32: return H::Float(32);
@@ -35,8 +37,9 @@ std::string stride_name(const std::string &buffer, size_t axis) { return buffer 
 std::string extent_name(const std::string &dim) { return "extent." + dim; }
 std::string parameter_name(const std::string &parameter) { return "parameter." + parameter; }
 
-void Addresses::declare(const Buffer &buffer) {
+void Addresses::declare(const Buffer &buffer, bool is_large) {
     buffers[buffer.name] = buffer;
+    if (is_large) large.insert(buffer.name);
     if (buffer.space == Space::argument) origins[buffer.name] = Halide::Parameter(stored_type(buffer.dtype), true, 1, buffer.name);
 }
 
@@ -46,13 +49,14 @@ Halide::Parameter Addresses::origin(const std::string &buffer) const {
 }
 
 DType Addresses::dtype(const std::string &buffer) const { return buffers.at(buffer).dtype; }
+H::Type Addresses::position_type(const std::string &buffer) const { return large.count(buffer) ? wide : narrow; }
 
 HExpr Addresses::flat(const std::string &name, const std::vector<HExpr> &index) const {
     const Buffer &b = buffers.at(name);
-    HExpr position = 0;
+    HExpr position = make_zero(position_type(name));
     if (b.space == Space::argument && b.extents.empty()) {
         // The last stride is 1: the runtime checked it.
-        for (size_t i = 0; i + 1 < index.size(); i++) position += index[i] * Variable::make(H::Int(32), stride_name(name, i));
+        for (size_t i = 0; i + 1 < index.size(); i++) position += index[i] * Variable::make(position_type(name), stride_name(name, i));
         if (!index.empty()) position += index.back();
         return position;
     }
@@ -80,10 +84,11 @@ Expr Addresses::simply_flat(const std::string &name, const std::vector<Expr> &in
     return simplify(position, Bounds());
 }
 
-HExpr Values::position(const std::string &buffer, const std::vector<Expr> &index) {
-    if (Expr flat = addresses.simply_flat(buffer, index); flat.defined()) return position(flat);
+HExpr Values::position(const std::string &buffer, const std::vector<Expr> &at) {
+    const H::Type type = addresses.position_type(buffer);
+    if (Expr flat = addresses.simply_flat(buffer, at); flat.defined()) return index(flat, type);
     std::vector<HExpr> axes;
-    for (const Expr &e : index) axes.push_back(position(e));
+    for (const Expr &e : at) axes.push_back(index(e, type));
     return addresses.flat(buffer, axes);
 }
 
@@ -225,8 +230,6 @@ HExpr Values::emit_load(const Expr &e) {
     return Call::make(value.type(), Call::if_then_else, {common, value, otherwise}, Call::PureIntrinsic);
 }
 
-static const H::Type narrow = H::Int(32), wide = H::Int(64);
-
 HExpr Values::widened(const Expr &e) {
     if (e.is_constant()) return make_const(wide, e->value.integer);
     HExpr v = emit(e);
@@ -241,20 +244,20 @@ static void add_terms(const Expr &e, bool negative, std::vector<std::pair<Expr, 
 }
 
 // What is the same for all lanes is added up in 64 bits and the rest in 32, where Halide sees which lanes are contiguous.
-HExpr Values::position(const Expr &e) {
+HExpr Values::index(const Expr &e, const H::Type &type) {
     const HExpr whole = emit(e);
-    if (whole.type() == narrow) return whole;
-    if (!varies(whole)) return Cast::make(narrow, whole);
+    const HExpr as_it_is = whole.type() == type ? whole : Cast::make(type, whole);
+    if (!varies(whole) || (whole.type() == narrow && type == narrow)) return as_it_is;
     std::vector<std::pair<Expr, bool>> terms;
     add_terms(e, false, terms);
     HExpr base = make_zero(wide), rest = make_zero(narrow);
     for (auto &[term, negative] : terms) {
         HExpr v = emit(term);
-        if (varies(v) && v.type() == wide) return Cast::make(narrow, whole);
+        if (varies(v) && v.type() == wide) return as_it_is;
         if (varies(v)) rest = negative ? rest - v : rest + v;
         else base = negative ? base - widened(term) : base + widened(term);
     }
-    return Cast::make(narrow, base) + rest;
+    return type == narrow ? Cast::make(narrow, base) + rest : base + Cast::make(wide, rest);
 }
 
 HExpr Values::count(const Expr &e) {

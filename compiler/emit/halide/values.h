@@ -1,6 +1,7 @@
 // Expressions of a tile program as Halide expressions that LLVM may not reassociate, contract or assume away.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 
 #include "algorithms/expr/expr.h"
@@ -28,17 +29,20 @@ Halide::Type value_type(DType type);
 class Addresses {
 public:
     // Row-major where it has extents; arguments without by the run-time strides that stride_name names.
-    void declare(const Buffer &buffer);
+    // Positions in a large one have 64 bits.
+    void declare(const Buffer &buffer, bool is_large = false);
     Halide::Expr flat(const std::string &buffer, const std::vector<Halide::Expr> &index) const;
     // The same as one expression where that says it more simply: quotients and remainders by which axes are taken apart go
     // away where the axes have constant extents. Otherwise undefined.
     Expr simply_flat(const std::string &buffer, const std::vector<Expr> &index) const;
     DType dtype(const std::string &buffer) const;
+    Halide::Type position_type(const std::string &buffer) const;
     // Tells Halide that an argument may start at any element; it takes other memory to be aligned to a vector.
     Halide::Parameter origin(const std::string &buffer) const;
 
 private:
     std::map<std::string, Buffer> buffers;
+    std::set<std::string> large;
     std::map<std::string, Halide::Parameter> origins;
 };
 
@@ -50,11 +54,9 @@ class Values {
 public:
     // With `has_f16c` the processor widens an f16, which is exact.
     explicit Values(const Addresses &addresses, bool has_f16c = false) : addresses(addresses), has_f16c(has_f16c) {}
-    // Positions have 32 bits, and 64 where they are sums of data.
+    // Indices have 32 bits, and 64 where they are sums of data.
     Halide::Expr emit(const Expr &e);
-    // A position inside some buffer, or one that nobody looks at: 32 bits.
-    Halide::Expr position(const Expr &e);
-    // The position of an element.
+    // The position of an element: 32 bits, and 64 in what is large.
     Halide::Expr position(const std::string &buffer, const std::vector<Expr> &index);
     // How often a loop runs, at most 2^31 - 1 times.
     Halide::Expr count(const Expr &e);
@@ -90,6 +92,8 @@ private:
     Halide::Expr emit_cast(const Expr &e);
     Halide::Expr emit_load(const Expr &e);
     Halide::Expr emit_bounded(const Expr &e);
+    // An index inside some buffer, or one that nobody looks at.
+    Halide::Expr index(const Expr &e, const Halide::Type &type);
     bool varies(const Halide::Expr &e) const;  // from lane to lane
     Halide::Expr in_lanes(const Halide::Expr &v) const;
     Halide::Expr in_some_lane(const Halide::Expr &condition) const;

@@ -59,7 +59,7 @@ public:
                 rows.back() = Select::make(at(inside, u), rows.back(), Broadcast::make(values.emit(value->args.back()), lanes));
         }
         int all = static_cast<int>(count) * lanes;
-        return Store::make(buffer, Shuffle::make_interleave(rows), Ramp::make(first, make_one(H::Int(32)), all), addresses.origin(buffer),
+        return Store::make(buffer, Shuffle::make_interleave(rows), Ramp::make(first, make_one(first.type()), all), addresses.origin(buffer),
                            const_true(all), ModulusRemainder());
     }
 
@@ -121,7 +121,7 @@ private:
 
     HExpr contiguous(const HExpr &position) {
         if (!position.defined() || !apart_by(at_lane(position, 0), at_lane(position, 1), 1)) return {};
-        return Ramp::make(at_lane(position, 0), make_one(H::Int(32)), lanes);
+        return Ramp::make(at_lane(position, 0), make_one(position.type()), lanes);
     }
 
     HExpr vector_load(const Expr &e, const HExpr &index, HExpr predicate = {}) {
@@ -144,7 +144,7 @@ private:
             HExpr other = flat(elements[i]);
             if (!other.defined() || elements[i]->name != elements[0]->name || !apart_by(first, other, i)) return {};
         }
-        HExpr base = at_lane(first, 0), one = make_one(H::Int(32));
+        HExpr base = at_lane(first, 0), one = make_one(first.type());
         if (apart_by(base, at_lane(first, 1), 0)) return Broadcast::make(vector_load(elements[0], Ramp::make(base, one, size)), lanes);
         if (!apart_by(base, at_lane(first, 1), size)) return {};
         return vector_load(elements[0], Ramp::make(base, one, size * lanes));

@@ -68,9 +68,9 @@ public:
     virtual Space near_space(const Buffer &buffer) const = 0;
 
     // What is done to the nest of each root stage, when all are built, and then to the body of the whole program, pass by pass.
-    // `names`: all that were made, in their order.
-    virtual std::vector<NestPass> nest_passes(const std::vector<std::string> &names) const = 0;
-    virtual std::vector<BodyPass> body_passes(const std::vector<Dim> &dims) const = 0;
+    // `names`: all that were made, in their order. `frame`: the program, whose body may change.
+    virtual std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const = 0;
+    virtual std::vector<BodyPass> body_passes(const TileProgram &frame) const = 0;
 };
 
 std::shared_ptr<const Mapping> cpu_mapping(const Target &target);

@@ -48,10 +48,10 @@ public:
     Space register_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::registers : Space::workspace; }
     Space near_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::stack : Space::workspace; }
 
-    std::vector<NestPass> nest_passes(const std::vector<std::string> &) const override { return {}; }
-    std::vector<BodyPass> body_passes(const std::vector<Dim> &) const override {
+    std::vector<NestPass> nest_passes(const std::vector<std::string> &, const TileProgram &) const override { return {}; }
+    std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
         return {{"bind constants", without_trivial_lets},
-                {"fuse parallel loops", [](const TileBody &body) { return fuse_parallel(body, LoopKind::parallel); }}};
+                {"fuse parallel loops", [&frame](const TileBody &body) { return fuse_parallel(body, LoopKind::parallel, frame); }}};
     }
 
 private:

@@ -50,9 +50,9 @@ public:
     Space register_space(const Buffer &) const override { return Space::registers; }
     Space near_space(const Buffer &) const override { return Space::shared; }
 
-    std::vector<NestPass> nest_passes(const std::vector<std::string> &names) const override;
-    std::vector<BodyPass> body_passes(const std::vector<Dim> &dims) const override {
-        return {{"add barriers", [dims](const TileBody &body) { return with_barriers(body, dims); }}};
+    std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const override;
+    std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
+        return {{"add barriers", [&frame](const TileBody &body) { return with_barriers(body, frame.dims); }}};
     }
 
 private:
@@ -114,12 +114,12 @@ static TileBody in_blocks(const Stage &stage, const TileBody &nest) {
     return in_loop(stage.name + ".block", Expr(1), LoopKind::block, serial_within(nest, LoopKind::block));
 }
 
-std::vector<NestPass> GpuMapping::nest_passes(const std::vector<std::string> &names) const {
+std::vector<NestPass> GpuMapping::nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const {
     return {
         {"place buffers in shared memory",
          [names, bytes = target_.shared_bytes](const Stage &, const TileBody &nest) { return with_shared_memory(nest, names, bytes); }},
         {"bind constants", [](const Stage &, const TileBody &nest) { return without_trivial_lets(nest); }},
-        {"fuse loops of blocks", [](const Stage &, const TileBody &nest) { return fuse_parallel(nest, LoopKind::block); }},
+        {"fuse loops of blocks", [&frame](const Stage &, const TileBody &nest) { return fuse_parallel(nest, LoopKind::block, frame); }},
         {"run in one block what has none", in_blocks},
     };
 }
