@@ -50,6 +50,10 @@ public:
     Space register_space(const Buffer &) const override { return Space::registers; }
     Space near_space(const Buffer &) const override { return Space::shared; }
 
+    bool is_led_by_host() const override { return true; }
+    Space space_between_calls() const override { return Space::workspace; }
+    TileBody over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const override;
+
     std::vector<NestPass> nest_passes(const std::vector<std::string> &names) const override;
     std::vector<BodyPass> body_passes(const std::vector<Dim> &dims) const override {
         return {{"add barriers", [dims](const TileBody &body) { return with_barriers(body, dims); }}};
@@ -61,8 +65,7 @@ private:
 
 void GpuMapping::check_before_rewrites(const KnobsByStage &stages) const {
     for (auto &[name, k] : stages) {
-        if (k.call && *k.call != "inline")
-            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+        if (!k.parallel.empty()) check(name, k);  // at the scope of a call it is no stage's
         for (auto &[operand, pack] : k.pack)
             if (pack.is_ahead())
                 throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target_.name +
@@ -102,6 +105,23 @@ int64_t GpuMapping::storage_unit(const Knobs &k, const std::string &dim, const P
     for (const Extents *tiles : {&k.block, &k.micro, &k.vector})
         if (auto it = tiles->find(dim); it != tiles->end()) return it->second;
     return 1;
+}
+
+// Blocks go along the last axis in strips, of which each thread stores one point.
+TileBody GpuMapping::over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const {
+    if (box.empty()) {
+        const std::string &name = store_of(store)->buffer;
+        return in_loop(name + ".block", Expr(1), LoopKind::block, in_loop(name + ".thread", Expr(1), LoopKind::thread, {tile_node(store)}));
+    }
+    constexpr int64_t strip = 64;
+    const auto &[last, count] = box.back();
+    const std::string block = last + ".block", thread = last + ".thread";
+    const std::map<std::string, Expr> point = {{last, variable(block) * strip + variable(thread)}};
+    const TileNode there = map_expressions(store, [&](const Expr &e) { return substitute(e, point); });
+    TileBody body = in_loop(thread, Expr(strip), LoopKind::thread, in_guard(point.at(last) < count, {tile_node(there)}));
+    body = in_loop(block, (count + (strip - 1)) / Expr(strip), LoopKind::block, std::move(body));
+    for (size_t i = box.size() - 1; i-- > 0;) body = in_loop(box[i].first, box[i].second, LoopKind::block, std::move(body));
+    return fuse_parallel(body, LoopKind::block);
 }
 
 // One stage at root: nothing but loops of blocks.

@@ -25,10 +25,8 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     for (size_t i = 0; i < tensor.dims.size(); i++) {  // there is room before data tells how much is needed
         Expr &extent = stored.buffer.extents[i];
         if (!has_load(extent)) continue;
-        const Expr size = lowering.algorithm.dim(tensor.dims[i]).size;  // as counted_dim makes it
-        if (size.is_operation(Op::max) && size->args[0].is_operation(Op::min))
-            extent = resolve(lowering, scope, max(size->args[0]->args[1], Expr(0)));
-        if (has_load(extent))
+        extent = extent_limit(lowering, scope, tensor.dims[i]);
+        if (!extent.defined())
             throw UserError("schedule.call", "the call's result '" + tensor.name + "' has the dim '" + tensor.dims[i] +
                                                  "', whose extent is data without a bound; declare it by counted_dim, which has one.");
     }
