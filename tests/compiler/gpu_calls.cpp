@@ -154,6 +154,15 @@ TEST_CASE("calls that GPUs do not take: the words") {
                     {"error[schedule.call]: c: the call is emitted once, and how often it repeats is data without a bound (",
                      "); declare 'T' by counted_dim, which has one."});
     }
+    {
+        Builder f("f");
+        const Dim T = f.dim(derived_dim("T", max(cast(DType::index, f.input("tries", {}, DType::i32).value()), Expr(0))));
+        const Tile steps = cast(DType::f32, f.index(T)).named("steps");
+        const Algorithm a = f.output("y", sum(steps, T)).build();
+        check_words([&] { lower(a, {}, target_named("opencl")); },
+                    {"error[schedule.place]: steps: how much of dim 'T' there is to store is data without a bound, which a host that "
+                     "launches kernels does not see; declare the dim by counted_dim, which has one."});
+    }
 }
 
 // By way of programs that lowering does not make.

@@ -6,6 +6,7 @@
 #include "compiler/check/barriers.h"
 #include "compiler/lower/context/assign_threads.h"
 #include "compiler/lower/context/built.h"
+#include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/lower/passes/shared_memory.h"
@@ -124,6 +125,18 @@ TileBody GpuMapping::over_box(const std::vector<std::pair<std::string, Expr>> &b
     return fuse_parallel(body, LoopKind::block);
 }
 
+// The host counts blocks and sees no data: a loop that data counts is run by one block, with all loops in it.
+static TileBody blocks_without_data(const TileBody &body) {
+    TileBody result;
+    for (const auto &node : body) {
+        const auto *loop = std::get_if<Loop>(node.get());
+        if (!loop || loop->kind != LoopKind::block || !is_data(loop->count))
+            result.push_back(tile_node(map_bodies(*node, blocks_without_data)));
+        else append(result, serial_within({node}, LoopKind::block));
+    }
+    return result;
+}
+
 // One stage at root: nothing but loops of blocks.
 static TileBody in_blocks(const Stage &stage, const TileBody &nest) {
     const bool only_blocks = std::all_of(nest.begin(), nest.end(), [](const auto &n) {
@@ -139,6 +152,7 @@ std::vector<NestPass> GpuMapping::nest_passes(const std::vector<std::string> &na
         {"place buffers in shared memory",
          [names, bytes = target_.shared_bytes](const Stage &, const TileBody &nest) { return with_shared_memory(nest, names, bytes); }},
         {"bind constants", [](const Stage &, const TileBody &nest) { return without_trivial_lets(nest); }},
+        {"count blocks without data", [](const Stage &, const TileBody &nest) { return blocks_without_data(nest); }},
         {"fuse loops of blocks", [](const Stage &, const TileBody &nest) { return fuse_parallel(nest, LoopKind::block); }},
         {"run in one block what has none", in_blocks},
     };

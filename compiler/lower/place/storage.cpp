@@ -76,6 +76,13 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
                             stage.name + ": how much of dim '" + d +
                                 "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
+        if (lowering.mapping->is_led_by_host() && is_data(p.max_size)) {  // the host sets storage aside, and sees no data
+            p.max_size = extent_limit(lowering, scope, d);
+            if (!p.max_size.defined())
+                throw UserError("schedule.place", stage.name + ": how much of dim '" + d +
+                                                      "' there is to store is data without a bound, which a host that launches kernels "
+                                                      "does not see; declare the dim by counted_dim, which has one.");
+        }
         stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
         if (p.whole) stored.whole.insert(d);
         const int64_t unit = lowering.mapping->storage_unit(k, d, p);
