@@ -82,8 +82,8 @@ public:
     // As many as "<stem>_rooms" writes, or a launch hands over.
     size_t numbers() const { return launched() + (calls_ ? 1 : 0); }
 
-    // Where each room is in the workspace from `at` on, where the parts of blocks begin and the bytes of one, and at the end of the numbers,
-    // where there are callees, what is left for them; its end.
+    // Where each room is in the workspace from `at` on, where the parts of blocks begin and the bytes of one, and last, where there are
+    // callees, what is left for them; its end.
     std::string rooms() const {
         Function f(p_);
         f.line("int64_t part = 0;");
