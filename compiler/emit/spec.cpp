@@ -149,11 +149,22 @@ void check_told(const TileProgram &program) {
                                             "', and its extent is taken from a tensor; give it to an input, or fix it.");
 }
 
+void put_on_device(std::vector<int64_t> &spec, const Target &target) {
+    spec[TESS_SPEC_DEVICE] = device_of(target);
+    if (spec[TESS_SPEC_DEVICE] == TESS_OPENCL) spec[TESS_SPEC_FRAME_WORDS] += spec[TESS_SPEC_N_TENSORS];
+}
+
 }  // namespace
 
 std::vector<int64_t> spec_of(const TileProgram &program) {
     Texts texts;
     return arguments_of(program, texts);
+}
+
+std::vector<int64_t> spec_of(const TileProgram &program, const Target &target) {
+    std::vector<int64_t> spec = spec_of(program);
+    put_on_device(spec, target);
+    return spec;
 }
 
 std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t number) {
@@ -165,8 +176,7 @@ std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t n
     std::vector<int64_t> spec = arguments_of(program, texts), layouts;
     spec[TESS_SPEC_NAME] = name;
     spec[TESS_SPEC_CPU_FEATURES] = static_cast<int64_t>(feature_mask(targets.back().target.features));
-    spec[TESS_SPEC_DEVICE] = device_of(targets.back().target);
-    if (spec[TESS_SPEC_DEVICE] == TESS_OPENCL) spec[TESS_SPEC_FRAME_WORDS] += spec[TESS_SPEC_N_TENSORS];
+    put_on_device(spec, targets.back().target);
     for (const TargetKernels &of : targets)
         for (const KernelVariant &v : of.kernels.at(number).variants) {
             spec[TESS_SPEC_N_CODE]++;

@@ -24,5 +24,7 @@ ParameterLayout parameter_layout(const TileProgram &program);
 std::vector<int64_t> spec_of(const std::vector<TargetKernels> &targets, size_t kernel);
 // As much of it as a program's own code needs: the slots of its frame.
 std::vector<int64_t> spec_of(const TileProgram &program);
+// The same where it runs on the target's device.
+std::vector<int64_t> spec_of(const TileProgram &program, const Target &target);
 
 }  // namespace tessera

@@ -55,10 +55,6 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "the algorithm", algorithm);
     mapping.check_before_rewrites(stages);
     r.kept = keep_calls(algorithm, stages);
-    if (!r.kept.callees.empty() && names_gpu(target.name))
-        throw UserError("schedule.gpu", algorithm.name + ": expected all calls inlined, got '" + r.kept.callees.begin()->first +
-                                            "', which is emitted once or repeats; " + target.name +
-                                            " has no calls between programs. Leave out the knob 'call'; calls that repeat are for CPUs.");
     show_step(observer, "inline calls", r.kept.algorithm);
     stages = without_trees(stages, r.kept.algorithm);
     a = narrow_positions(r.kept.algorithm);

@@ -24,10 +24,16 @@ public:
     TileBody body() {
         if (!callee_.repeat) return {invoke(Expr(), {})};
         rounds_ = extent_of(lowering_, scope_, callee_.repeat->dim);
+        if (lowering_.mapping->is_led_by_host() && is_data(rounds_)) {
+            most_ = extent_limit(lowering_, scope_, callee_.repeat->dim);
+            if (!most_.defined())
+                refuse("how often it repeats is data without a bound (" + brief(rounds_) + "); declare '" + callee_.repeat->dim +
+                       "' by counted_dim, which has one.");
+        }
         for (const auto &[input, output] : callee_.repeat->carried)
             if (!callee_.repeat->stacked.count(output)) carried_.insert(output);
-        if (!callee_.repeat->until.empty()) return until();
-        return carried_.empty() ? in_place() : alternating();
+        if (carried_.empty() && callee_.repeat->until.empty()) return in_place();
+        return callee_.repeat->until.empty() && !most_.defined() ? alternating() : kept_at_last();
     }
 
 private:
@@ -41,6 +47,7 @@ private:
     const Scope &scope_;
     Names &names_;
     Expr rounds_;
+    Expr most_;                      // of them, where their number is data that the host which starts them does not see; else undefined
     std::set<std::string> carried_;  // outputs that are not stacked
 
     [[noreturn]] void refuse(const std::string &what) const {
@@ -61,17 +68,23 @@ private:
             refuse("takes '" + of.tensor + "', which is not stored in full before it; place it at root" + remedy());
         if (!where->layout.empty()) refuse("takes '" + of.tensor + "', which has a layout; delete the layout (null)" + remedy());
         if (of.index.empty()) return {where->buffer.name};
+        auto known = [&](const Expr &e) {
+            if (lowering_.mapping->is_led_by_host() && is_data(e))
+                refuse("takes a view of '" + of.tensor + "' that lies where data says (" + brief(e) +
+                       "), which the host that launches kernels does not see; make a stage of it" + remedy());
+            return e;
+        };
         BufferView result(where->buffer.name, {}, std::vector<BufferView::Axis>(rank, {0, Expr(0)}));
         for (size_t i = 0; i < of.index.size(); i++) {
             const auto parts = affine(of.index[i], rank);
             require(parts.has_value(), "a view is affine");
-            result.first.push_back(at_round(parts->first, round));
+            result.first.push_back(known(at_round(parts->first, round)));
             for (size_t a = 0; a < rank; a++) {
                 if (parts->steps[a].is_constant(0)) continue;
                 if (!result.axes[a].step.is_constant(0))
                     refuse("takes a view of '" + of.tensor + "' whose axis " + std::to_string(a) +
                            " moves two of its axes; make a stage of it" + remedy());
-                result.axes[a] = {i, at_round(parts->steps[a], round)};
+                result.axes[a] = {i, known(at_round(parts->steps[a], round))};
             }
         }
         result.first = locate(*where, result.first, scope_.facts);
@@ -152,6 +165,17 @@ private:
         const std::string variable = names_.unique(callee_.scope + "." + callee_.repeat->dim);
         return tile_node(Loop{variable, count, kind, inside(tessera::variable(variable))});
     }
+    // Over all rounds but the first ones, where also `more` holds, if anything is given; a host that does not see how many there are goes
+    // over as many as there may be.
+    std::shared_ptr<const TileNode> loop_after(int64_t first, LoopKind kind, const Expr &more,
+                                               const std::function<TileBody(const Expr &index)> &inside) {
+        return loop((most_.defined() ? most_ : rounds_) - first, kind, [&](const Expr &l) -> TileBody {
+            Expr condition = more;
+            if (most_.defined()) condition = more.defined() ? l + first < rounds_ && more : l + first < rounds_;
+            if (!condition.defined()) return inside(l);
+            return {tile_node(Guard{condition, inside(l), {}})};
+        });
+    }
 
     bool holds(const Expr &condition) const { return prove(condition, scope_.facts); }
     // The first where `condition` holds; it is not tested where that is known.
@@ -166,12 +190,12 @@ private:
     // Every round reads and writes what it is bound to, and what earlier ones stacked.
     TileBody in_place() {
         if (callee_.repeat->carried.empty())
-            return {loop(rounds_, callee_.in_parallel ? LoopKind::parallel : LoopKind::serial,
-                         [&](const Expr &l) -> TileBody { return {round(l, Carried::given, {}, {})}; })};
+            return {loop_after(0, callee_.in_parallel ? LoopKind::parallel : LoopKind::serial, {},
+                               [&](const Expr &l) -> TileBody { return {round(l, Carried::given, {}, {})}; })};
         return either(
             Expr(1) <= rounds_,
             [&]() -> TileBody {
-                return {round(Expr(0), Carried::given, {}, {}), loop(rounds_ - 1, LoopKind::serial, [&](const Expr &l) -> TileBody {
+                return {round(Expr(0), Carried::given, {}, {}), loop_after(1, LoopKind::serial, {}, [&](const Expr &l) -> TileBody {
                             return {round(l + 1, Carried::kept, {}, {})};
                         })};
             },
@@ -191,26 +215,32 @@ private:
                                            [&] { return either(Expr(1) <= rounds_, one, [&] { return copies_of_given(); }); }));
     }
 
-    // Of which round is the last, `last` keeps where it left what is carried.
-    TileBody until() {
-        const Buffer last{names_.unique(callee_.scope + ".last"), DType::i32, {Expr(1)}, Space::stack};
+    // Where data tells which round is the last: `last` keeps where it left what is carried.
+    TileBody kept_at_last() {
+        const Buffer last{names_.unique(callee_.scope + ".last"), DType::i32, {Expr(1)}, lowering_.mapping->space_between_calls()};
         const std::vector<Expr> only = {Expr(0)};
-        auto left = [&](const Expr &place) { return tile_node(Compute{last.name, only, cast(DType::i32, place), {}}); };
-        const std::string flag = scope_.at(callee_.tensors.at(callee_.repeat->until).tensor).buffer.name;
-        const Expr ended = load(flag, DType::boolean, {});
+        auto store = [&](const TileNode &node) { return lowering_.mapping->over_box({}, node); };
+        auto left = [&](const Expr &place) { return store(Compute{last.name, only, cast(DType::i32, place), {}}); };
+        std::string flag;
+        if (!callee_.repeat->until.empty()) flag = scope_.at(callee_.tensors.at(callee_.repeat->until).tensor).buffer.name;
+        const Expr goes_on = flag.empty() ? Expr() : !load(flag, DType::boolean, {});
         auto some = [&] {
-            TileBody body = {left(Expr(0)), round(Expr(0), Carried::given, {}, Expr(0)),
-                             loop(rounds_ - 1, LoopKind::serial, [&](const Expr &l) -> TileBody {
-                                 const Expr next = Expr(1) - l % Expr(2);
-                                 return {tile_node(Guard{!ended, {round(l + 1, Carried::kept, l % Expr(2), next), left(next)}, {}})};
-                             })};
+            TileBody body = left(Expr(0));
+            body.push_back(round(Expr(0), Carried::given, {}, Expr(0)));
+            body.push_back(loop_after(1, LoopKind::serial, goes_on, [&](const Expr &l) {
+                const Expr next = Expr(1) - l % Expr(2);
+                TileBody one = {round(l + 1, Carried::kept, l % Expr(2), next)};
+                append(one, left(next));
+                return one;
+            }));
             const Expr place = bounded(load(last.name, DType::i32, only), Expr(0), Expr(2));
-            for (const std::string &output : carried_) body.push_back(copy(carry(output, place), output));
+            for (const std::string &output : carried_) append(body, copy(carry(output, place), output));
             return body;
         };
         return in_allocs(carries(), in_allocs({last}, either(Expr(1) <= rounds_, some, [&] {
                                                   TileBody body = copies_of_given();
-                                                  body.push_back(tile_node(Compute{flag, {}, constant_int(DType::boolean, 0), {}}));
+                                                  if (!flag.empty())
+                                                      append(body, store(Compute{flag, {}, constant_int(DType::boolean, 0), {}}));
                                                   return body;
                                               })));
     }
@@ -222,26 +252,23 @@ private:
             BufferView from = view(callee_.tensors.at(input), argument(input).dims.size(), {});
             if (from.is_whole() && !argument(input).dims.empty())
                 for (size_t i = 0; i < argument(input).dims.size(); i++) from.first.emplace_back(0), from.axes.push_back({i, Expr(1)});
-            if (carried_.count(output)) body.push_back(copy(from, output));
+            if (carried_.count(output)) append(body, copy(from, output));
         }
         return body;
     }
 
     // The result of a carried output from where it lies.
-    std::shared_ptr<const TileNode> copy(const BufferView &from, const std::string &output) {
+    TileBody copy(const BufferView &from, const std::string &output) {
         const Tensor &t = argument(output);
         std::vector<Expr> index = from.first, to;
-        std::vector<std::string> variables;
+        std::vector<std::pair<std::string, Expr>> box;
         for (size_t i = 0; i < t.dims.size(); i++) {
-            variables.push_back(names_.unique(callee_.scope + "." + t.dims[i]));
-            to.push_back(variable(variables.back()));
+            box.emplace_back(names_.unique(callee_.scope + "." + t.dims[i]), extent_in_caller(t.dims[i]));
+            to.push_back(variable(box.back().first));
             Expr &moved = index[from.axes[i].of];
-            moved = moved + from.axes[i].step * variable(variables.back());
+            moved = moved + from.axes[i].step * to.back();
         }
-        auto node = tile_node(Copy{callee_.tensors.at(output).tensor, to, load(from.buffer, t.dtype, index), {}});
-        for (size_t i = t.dims.size(); i-- > 0;)
-            node = tile_node(Loop{variables[i], extent_in_caller(t.dims[i]), LoopKind::serial, {node}});
-        return node;
+        return lowering_.mapping->over_box(box, Copy{callee_.tensors.at(output).tensor, to, load(from.buffer, t.dtype, index), {}});
     }
 };
 

@@ -8,6 +8,8 @@
 //   invoke layer(carry[(n - 2) % 2] -> y)              the last one writes the result
 //
 // Where data decides which round is the last, the result is copied at the end. A stacked output that is carried is read where it lies.
+// Where a host that sees no data starts each nest, rounds that data counts are all those that there may be, each under the condition that
+// it is one.
 #pragma once
 #include "compiler/lower/context/lowering.h"
 #include "compiler/lower/context/names.h"

@@ -200,9 +200,6 @@ TEST_CASE("what a call that repeats cannot be") {
         change(stages);
         check_words([&] { lower(c.algorithm, stages, target_named(target)); }, {words});
     };
-    auto nothing = [](Stages &) {};
-    refused("layers_repeated", "opencl", nothing,
-            "error[schedule.gpu]: layers: expected all calls inlined, got 'layers', which is emitted once or repeats; opencl has no calls");
     refused(
         "layers_repeated", "avx2", [](Stages &s) { s["layers"].call = "inline"; },
         "error[schedule.call]: layers: it repeats its callee, which is emitted once; expected 'once', or nothing, got 'inline'.");

@@ -521,7 +521,7 @@ std::vector<Case> library_cases(int64_t lanes) { return Cases(lanes).all; }
 
 KnobsByStage for_gpu(KnobsByStage stages) {
     for (auto &[stage, knobs] : stages) {
-        knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear(), knobs.levels.clear(), knobs.call.reset();
+        knobs.parallel.clear(), knobs.loops.clear(), knobs.directives.clear(), knobs.levels.clear();
         auto outside = [](std::string &loop) {
             if (loop.starts_with("micro")) loop = "block";
         };

@@ -509,7 +509,7 @@ std::string text_of(const std::vector<LayoutAxis> &layout) {
 
 class Scheduler {
 public:
-    Scheduler(std::mt19937 &r, const Target &target) : random(r), L(target.vector_bytes / 4), is_gpu(target.is_gpu()) {}
+    Scheduler(std::mt19937 &r, const Target &target) : random(r), L(target.vector_bytes / 4) {}
 
     KnobsByStage of(const Algorithm &a) {
         KnobsByStage all;
@@ -523,7 +523,6 @@ public:
 private:
     std::mt19937 &random;
     int64_t L;
-    bool is_gpu;
 
     uint32_t below(uint32_t n) { return random() % n; }
     const auto &any(const auto &list) { return list[below(static_cast<uint32_t>(list.size()))]; }
@@ -533,7 +532,7 @@ private:
         auto named = [&](const std::string &d) { return dims.count(d) ? dims.at(d) : prefix + d; };
         for (const Call &call : a.calls()) {
             const std::string scope = prefix + call.scope;
-            if (below(2) && !is_gpu) all[scope].call = "once";
+            if (below(2)) all[scope].call = "once";
             const Repeat repeat = call.repeat.value_or(Repeat{});
             const bool apart = repeat.carried.empty() && repeat.stacked.size() == call.callee->outputs.size();
             if (apart && below(2)) all[scope].parallel = {named(repeat.dim)};
@@ -651,16 +650,15 @@ static Step random_step(std::mt19937 &random) {
             static_cast<int>(random() % 128)};
 }
 
-static Step random_call(std::mt19937 &random, bool may_repeat, int depth) {
+static Step random_call(std::mt19937 &random, int depth) {
     Step s{22, static_cast<int>(random() % 4), static_cast<int>(random() % 4), static_cast<int>(random() % 512)};
     if (random() % 4) s.choice &= ~256;
-    if (!may_repeat) s.choice &= ~1;
     s.forms = static_cast<int>(random() & random() & ((1 << 30) - 1));
     for (uint32_t i = 0, n = random() % 4; i < n; i++) s.callee.push_back(random_step(random));
     if (random() % 3 == 0) s.callee.push_back({23, 0, 0, 0});
     if (depth == 0 && random() % 4 == 0)
         s.callee.insert(s.callee.begin() + static_cast<std::ptrdiff_t>(random() % (s.callee.size() + 1)),
-                        random_call(random, may_repeat, depth + 1));
+                        random_call(random, depth + 1));
     return s;
 }
 
@@ -672,7 +670,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, const Targ
     if (random() % 4 == 0)
         for (uint32_t i = 0, n = 1 + random() % 2; i < n; i++)
             c.steps.insert(c.steps.begin() + static_cast<std::ptrdiff_t>(random() % (c.steps.size() + 1)),
-                           random_call(random, !target.is_gpu(), 0));
+                           random_call(random, 0));
     c.stages = Scheduler(random, target).of(build(c).algorithm);
     for (int i = 0; i < 3; i++) {
         c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});

@@ -138,7 +138,8 @@ void RepeatCases::stacks() {
     const Dim C = c.dim(counted_dim("C", tries.value(), Expr(5))), P = c.dim("N");
     const Tile first = c.input("start", {P});
     const Tile stack = c.repeat("rounds", step, {"C", {{"h", "next"}}, {"next", "twice"}}, {first, c.input("x", {P})})[1];
-    add("counted_stack", c.output("y", sum(stack, C)).build(), shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
+    const Tile halves = (stack * 0.5).named("halves");  // whose outermost loop data counts
+    add("counted_stack", c.output("y", sum(stack, C)).output("z", sum(halves, C)).build(), shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
 
     // No argument has the dim of which another's size is made.
     Builder w("derived_twice");

@@ -11,7 +11,7 @@ namespace tessera::emit_gpu {
 
 class Constants {
 public:
-    // The tables of all variants of the kernels, equal ones once. UserError emit.constant where one has no values.
+    // The tables of all variants of the kernels and of what they invoke, equal ones once. UserError emit.constant where one has no values.
     explicit Constants(const std::vector<Kernel> &kernels);
 
     // Where a table begins, in bytes; a multiple of 64.
@@ -21,6 +21,7 @@ public:
     std::string definition(const std::string &name) const;
 
 private:
+    void add(const TileProgram &program, const std::string &kernel);
     std::string bytes_;
     std::map<std::string, int64_t> where_;  // by the bytes of a table
 };

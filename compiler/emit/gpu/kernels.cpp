@@ -14,9 +14,19 @@ namespace {
 
 class Kernels {
 public:
-    Kernels(const TileProgram &p, const std::string &stem, const Constants &constants, bool cuda)
-        : program_(p), stem_(stem), constants_(constants), cuda_(cuda), facts_(p.dims), expressions_(names_, names_) {
+    Kernels(const TileProgram &p, const std::string &stem, const Constants &constants, const Callees &callees, Called called, bool cuda)
+        : program_(p),
+          stem_(stem),
+          constants_(constants),
+          is_callee_(called == Called::by_program),
+          cuda_(cuda),
+          facts_(p.dims),
+          expressions_(names_, names_) {
+        result_.plan = launches_of(p, callees);
+        result_.in_calls = is_callee_ || !p.programs.empty();
         for (const char *own : {"thread_id", "constants", "block_parts", "block_bytes"}) names_.take(own);
+        if (result_.in_calls)
+            for (const char *own : {"choice_at", "parameters_at"}) names_.take(own);
         for (const Argument &a : p.arguments) {
             declare({a.tensor.name, a.tensor.dtype, {}, Space::argument}, a.tensor.dims.size());
             names_.bind("memory", a.tensor.name + ".memory");
@@ -27,8 +37,17 @@ public:
         for (const Parameter &q : p.parameters) pass("parameter", q.name);
         expressions_.element = [this](const std::string &buffer, const std::vector<std::string> &index) { return element(buffer, index); };
         expressions_.not_negative = [this](const Expr &e) { return prove(Expr(0) <= e, facts_); };
-        find_rooms(p.body, false);
-        top(p.body);
+        for (const auto &[variable, count] : result_.plan.variables) {
+            pass("variable", variable);
+            if (count.defined()) facts_.set(variable, Expr(0), count - 1);
+        }
+        for (const Buffer &b : result_.plan.buffers) declare(b, b.extents.size()), add_room(b, false);
+        for (const PlannedKernel &kernel : result_.plan.kernels)
+            walk(kernel.blocks.body, [&](const TileNode &n) {
+                if (const auto *alloc = std::get_if<Alloc>(&n); alloc && alloc->buffer.space == Space::workspace)
+                    add_room(alloc->buffer, true);
+            });
+        for (const PlannedKernel &kernel : result_.plan.kernels) function(kernel);
         result_.uses_double = expressions_.uses_double || uses_double();
     }
 
@@ -43,7 +62,7 @@ private:
     const TileProgram &program_;
     std::string stem_;
     const Constants &constants_;
-    bool cuda_;
+    bool is_callee_, cuda_;
     Bounds facts_;
     Names names_;
     Expressions expressions_;
@@ -131,39 +150,9 @@ private:
         return c + "[" + (position.empty() ? "0" : position) + "]";
     }
 
-    void find_rooms(const TileBody &body, bool in_block) {
-        for (const auto &node : body)
-            std::visit(Overloaded{
-                           [&](const Loop &n) { find_rooms(n.body, in_block || n.kind == LoopKind::block); },
-                           [&](const Guard &n) { find_rooms(n.then, in_block), find_rooms(n.otherwise, in_block); },
-                           [&](const Let &n) { find_rooms(n.body, in_block); },
-                           [&](const Alloc &n) {
-                               if (n.buffer.space == Space::workspace) {
-                                   result_.rooms.push_back({n.buffer.name, workspace_bytes(n.buffer), in_block});
-                                   names_.bind("room", n.buffer.name + ".at");
-                               }
-                               find_rooms(n.body, in_block);
-                           },
-                           [](const LeafNode auto &) {},
-                       },
-                       *node);
-    }
-
-    // The stages at root: one function for each loop of blocks.
-    void top(const TileBody &body) {
-        auto require_storage = [](bool is) { require(is, "outside of blocks there is only storage"); };
-        for (const auto &node : body)
-            std::visit(Overloaded{
-                           [&](const Loop &n) { require_storage(n.kind == LoopKind::block), function(n); },
-                           [&](const Alloc &n) {
-                               declare(n.buffer, n.buffer.extents.size());
-                               top(n.body);
-                           },
-                           [&](const Guard &) { require_storage(false); },
-                           [&](const Let &) { require_storage(false); },
-                           [&](const LeafNode auto &) { require_storage(false); },
-                       },
-                       *node);
+    void add_room(const Buffer &b, bool per_block) {
+        result_.rooms.push_back({b.name, workspace_bytes(b), per_block});
+        names_.bind("room", b.name + ".at");
     }
 
     std::string space(bool constant) const { return std::string(cuda_ ? "" : "__global ") + (constant ? "const " : ""); }
@@ -180,13 +169,20 @@ private:
         for (const Argument &a : program_.arguments)
             for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++) number(passed("stride", stride(a.tensor.name, axis)));
         for (const Argument &a : program_.arguments) number(names_.of("first", a.tensor.name + ".first"));
-        for (const Parameter &q : program_.parameters) number(passed("parameter", q.name));
+        for (const Parameter &q : program_.parameters)
+            if (!is_callee_) number(passed("parameter", q.name));
         for (const Room &r : result_.rooms) number(names_.of("room", r.buffer + ".at"));
-        return text + ", const long block_parts, const long block_bytes";
+        number("block_parts"), number("block_bytes");
+        if (result_.in_calls) number("choice_at"), number("parameters_at");
+        for (const auto &[variable, count] : result_.plan.variables) number(passed("variable", variable));
+        return text;
     }
 
-    std::string parameter(const Parameter &q) const {
-        std::string bits = passed("parameter", q.name);
+    // A caller writes parameters to the workspace.
+    std::string parameter(size_t i) const {
+        const Parameter &q = program_.parameters[i];
+        const std::string bits = is_callee_ ? fmt::format("((const {}long *)(workspace + parameters_at))[{}]", cuda_ ? "" : "__global ", i)
+                                            : passed("parameter", q.name);
         switch (q.dtype) {
         case DType::f32: return "as_float((int)" + bits + ")";
         case DType::f64: return "as_double(" + bits + ")";
@@ -222,7 +218,16 @@ private:
         return fmt::format("{0}const {1} = ({0})(constants + {2});", type, names_.of("buffer", t.name), constants_.at(t));
     }
 
-    void function(const Loop &blocks) {
+    // Whether the choices around the kernel let it run: the host puts it into the stream whatever they are.
+    void choose(bool decides) {
+        const std::string &launched = names_.bind("variable", launched_variable);
+        line(fmt::format("const int {} = choice_at < 0 || *(const {}int *)(workspace + choice_at) != 0;", launched,
+                         cuda_ ? "" : "__global "));
+        if (!decides) line("if (!" + launched + ") return;");
+    }
+
+    void function(const PlannedKernel &kernel) {
+        const Loop &blocks = kernel.blocks;
         KernelFunction f{stem_ + "_" + std::to_string(result_.functions.size()), blocks.count, 1, false};
         std::vector<Buffer> shared;
         std::map<std::string, Buffer> own;
@@ -254,14 +259,19 @@ private:
         parted_ = false;
         body_.clear();
         depth_ = 1;
+        if (result_.in_calls) choose(kernel.decides);
         for (const Dim &d : spec_dims(program_))
             line(fmt::format("const int {} = (int){};", names_.of("extent", d.name), passed("extent", d.name)));
+        for (const auto &[variable, count] : result_.plan.variables)
+            line(fmt::format("const int {} = (int){};", names_.of("variable", variable), passed("variable", variable)));
         for (const Argument &a : program_.arguments)
             for (size_t axis = 0; axis + 1 < a.tensor.dims.size(); axis++)
                 line(fmt::format("const {} {} = {}{};", a.large ? "long" : "int", names_.of("stride", stride(a.tensor.name, axis)),
                                  a.large ? "" : "(int)", passed("stride", stride(a.tensor.name, axis))));
-        for (const Parameter &q : program_.parameters)
-            line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(q)));
+        for (size_t i = 0; i < program_.parameters.size(); i++) {
+            const Parameter &q = program_.parameters[i];
+            line(fmt::format("const {} {} = {};", value_type(q.dtype), names_.of("parameter", q.name), parameter(i)));
+        }
         for (const Argument &a : program_.arguments)
             if (used.count(a.tensor.name)) line(pointer(a));
         for (const Buffer &b : shared) {
@@ -435,7 +445,8 @@ private:
     void emit(const Compute &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Copy &n) { store(n.buffer, n.index, n.value, n.guard); }
     void emit(const Invoke &) {
-        throw UserError("emit.gpu", program_.name + ": calls of other programs are not for " + program_.target + ".");
+        throw UserError("emit.gpu", program_.name + ": calls inside of blocks are not for " + program_.target +
+                                        "; expected them around kernels, where the host makes them.");
     }
 
     void store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard) {
@@ -458,8 +469,9 @@ private:
 
 }  // namespace
 
-KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda) {
-    return Kernels(program, stem, constants, cuda).result();
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, const Callees &callees,
+                         Called called, bool cuda) {
+    return Kernels(program, stem, constants, callees, called, cuda).result();
 }
 
 }  // namespace tessera::emit_gpu

@@ -3,6 +3,7 @@
 #include "compiler/emit/emit_gpu.h"
 #include "compiler/emit/gpu/constants.h"
 #include "compiler/emit/gpu/expressions.h"
+#include "compiler/emit/gpu/launches.h"
 
 namespace tessera::emit_gpu {
 
@@ -24,16 +25,25 @@ struct KernelFunction {
 };
 
 // The functions of one program take, in order: its arguments' data, the workspace, the constants where there are any, the extents of
-// spec_dims, the strides of every argument but the last of each, the parameters' bits, and the offset of each room in the workspace,
-// those of a block's within its part; then where these parts begin and the bytes of one.
+// spec_dims, the strides of every argument but the last of each, where each begins, the parameters' bits, and the offset of each room in
+// the workspace, those of a block's within its part; then where these parts begin and the bytes of one. Those of a program that is invoked
+// have no parameters' bits. Those of one that calls or is called end with where the choice is written by which they run, or -1, where the
+// parameters are, and the host's variables.
 struct KernelProgram {
     std::string text;
-    std::vector<KernelFunction> functions;
+    LaunchPlan plan;
+    std::vector<KernelFunction> functions;  // of the plan's kernels
     std::vector<Room> rooms;
+    bool in_calls = false;  // it calls or is called
     bool uses_double = false;
+    // How many numbers follow the offsets of the rooms.
+    size_t numbers_after_rooms() const { return 2 + (in_calls ? 2 + plan.variables.size() : 0); }
 };
 
-// `constants` are those of the whole file.
-KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, bool cuda);
+enum class Called : uint8_t { by_host, by_program };
+
+// `constants` and `callees` are those of the whole file.
+KernelProgram kernels_of(const TileProgram &program, const std::string &stem, const Constants &constants, const Callees &callees,
+                         Called called, bool cuda);
 
 }  // namespace tessera::emit_gpu

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/abi/c_names.h"
-#include "compiler/emit/gpu/kernels.h"
+#include "compiler/emit/gpu/host.h"
 #include "compiler/emit/header.h"
 #include "compiler/emit/spec.h"
 #include "runtime/gpu.h"
@@ -52,86 +52,6 @@ static std::string definitions_for(std::string text) {
         all = definition + all;
     }
     return all.empty() ? "" : all + "\n";
-}
-
-// Extents by name, and expressions over them, in functions that have the frame.
-class Host {
-public:
-    explicit Host(const TileProgram &p) : expressions_(names_, names_) {
-        expressions_.position_type = "int64_t";
-        for (const char *own : {"frame", "rooms", "at", "part", "call", "status", "run"}) names_.take(own);
-        size_t slot = 0;
-        for (const Dim &d : spec_dims(p))
-            before_.push_back(fmt::format("const int64_t {} = frame[{}];", names_.bind("extent", d.name), slot++));
-        for (const Dim &d : spec_dims(p)) before_.push_back(fmt::format("(void){};", names_.of("extent", d.name)));
-    }
-    std::string text(const Expr &e) { return expressions_.text(e, before_); }
-    // Definitions of what the texts so far use.
-    std::string before() const {
-        std::string all;
-        for (const std::string &line : before_) all += "    " + line + "\n";
-        return all;
-    }
-
-private:
-    Names names_;
-    Expressions expressions_;
-    std::vector<std::string> before_;
-};
-
-static std::string round_up(const std::string &bytes) { return fmt::format("(({}) + 63) / 64 * 64", bytes); }
-
-// Where each room is in the workspace, and its bytes in all.
-static std::string rooms_function(const TileProgram &p, const KernelProgram &k, const std::string &stem) {
-    Host host(p);
-    std::string body = "    int64_t at = 0, part = 0;\n";
-    for (size_t i = 0; i < k.rooms.size(); i++) {
-        const char *counter = k.rooms[i].per_block ? "part" : "at";
-        body += fmt::format("    rooms[{}] = {}; /* {} */\n    {} += {};\n", i, counter, k.rooms[i].buffer, counter,
-                            round_up(host.text(k.rooms[i].bytes)));
-    }
-    body += fmt::format("    rooms[{}] = at;\n    rooms[{}] = part;\n    return at + {} * part;\n", k.rooms.size(), k.rooms.size() + 1,
-                        resident_blocks);
-    return fmt::format("static int64_t {}_rooms(const int64_t *frame, int64_t *rooms) {{\n{}{}}}\n\n", stem, host.before(), body);
-}
-
-static std::string plan_function(const TileProgram &p, const KernelProgram &k, const std::string &stem) {
-    Host host(p);
-    const std::vector<int64_t> spec = spec_of(p);
-    std::string checks;
-    std::vector<Dim> dims = spec_dims(p);
-    for (size_t d = 0; d < dims.size(); d++) {
-        if (dims[d].kind != DimKind::derived) continue;
-        int argument = -1, axis = -1;
-        for (size_t a = 0; a < p.arguments.size() && argument < 0; a++)
-            for (size_t x = 0; x < p.arguments[a].tensor.dims.size() && argument < 0; x++)
-                if (p.arguments[a].tensor.dims[x] == dims[d].name) argument = static_cast<int>(a), axis = static_cast<int>(x);
-        const std::string size = host.text(dims[d].size);
-        checks += fmt::format("    frame[{}] = {}, frame[{}] = {};\n", tess_frame_dimension(spec.data()), axis,
-                              tess_frame_expected(spec.data()), size);
-        checks += fmt::format("    if (frame[{}] != {}) return tess_abi2_status(TESS_EXTENT_FIXED, {});\n", d, size, argument);
-    }
-    return fmt::format(
-        "static int32_t {}_plan(int64_t *frame) {{\n    int64_t rooms[{}];\n{}{}    frame[{}] = {}_rooms(frame, rooms);\n    return "
-        "TESS_OK;\n}}\n\n",
-        stem, k.rooms.size() + 2, host.before(), checks, tess_frame_shared_bytes(spec.data()), stem);
-}
-
-static std::string body_function(const TileProgram &p, const KernelProgram &k, const std::string &stem, const std::string &kernel,
-                                 const char *device) {
-    Host host(p);
-    std::string launches;
-    for (const KernelFunction &f : k.functions) {
-        std::string blocks = host.text(f.blocks);
-        if (f.in_turns) blocks = fmt::format("min_i64({}, {})", blocks, resident_blocks);
-        launches += fmt::format("    if (status == TESS_OK) status = tess_{}2_launch(&run, \"{}\", {}, {}, rooms, {});\n", device, f.name,
-                                blocks, f.threads, k.rooms.size() + 2);
-    }
-    return fmt::format(
-        "static int32_t {0}_body(void *call, int64_t *frame) {{\n{1}    int64_t rooms[{2}];\n    TessGpuRun run;\n    int32_t status = "
-        "tess_{3}2_begin(&run, &program, {4}_spec, frame, call);\n"
-        "    {0}_rooms(frame, rooms);\n{5}    return tess_{3}2_end(&run, status);\n}}\n\n",
-        stem, host.before(), k.rooms.size() + 2, device, kernel, launches);
 }
 
 static std::string table(const Kernel &kernel, const Target &target) {
@@ -187,7 +107,7 @@ static std::string entry_points(const Kernel &kernel) {
 
 // What a launch hands over: memory, the constants, and numbers.
 static void check_launch(const TileProgram &p, const KernelProgram &k) {
-    size_t count = spec_dims(p).size() + 3 * p.arguments.size() + p.parameters.size() + k.rooms.size() + 4;
+    size_t count = spec_dims(p).size() + 3 * p.arguments.size() + p.parameters.size() + k.rooms.size() + k.numbers_after_rooms() + 2;
     for (const Argument &a : p.arguments) count += a.tensor.dims.size();
     if (count > TESS_GPU_MAX_LAUNCH)
         throw UserError("emit.abi", fmt::format("{}: a launch would hand over {} numbers and addresses; expected at most {}. Split the "
@@ -217,14 +137,17 @@ static std::string as_string(const std::string &text) {
 GpuSource kernels_of(const std::vector<Kernel> &kernels, const Target &target) {
     using namespace emit_gpu;
     const Constants constants(kernels);
+    const Callees callees(kernels);
     GpuSource source;
     std::string functions;
+    auto add = [&](const TileProgram &program, const std::string &stem, Called called) {
+        const KernelProgram k = kernels_of(program, stem, constants, callees, called, is_cuda(target));
+        functions += k.text;
+        source.uses_double |= k.uses_double;
+    };
+    for (const Callees::Callee &callee : callees.all()) add(*callee.program, callee.stem, Called::by_program);
     for (const Kernel &kernel : kernels)
-        for (size_t v = 0; v < kernel.variants.size(); v++) {
-            KernelProgram k = kernels_of(kernel.variants[v].program, stem_of(kernel, v), constants, is_cuda(target));
-            functions += k.text;
-            source.uses_double |= k.uses_double;
-        }
+        for (size_t v = 0; v < kernel.variants.size(); v++) add(kernel.variants[v].program, stem_of(kernel, v), Called::by_host);
     source.kernels = fmt::format("/* Generated by Tessera for {}. No option that changes floating point may be used{}. */\n", target.name,
                                  is_cuda(target) ? ", and -fmad=false must be" : "") +
                      definitions(is_cuda(target), source.uses_double) + functions;
@@ -242,11 +165,18 @@ std::string host_of(const std::vector<Kernel> &kernels, const Target &target, co
         "\"runtime/gpu.h\"\n\n",
         target.name, device, is_cuda(target) ? "libcuda" : "libOpenCL");
     const Constants constants(kernels);
+    const Callees callees(kernels);
     text += fmt::format("static const char image[] =\n{};\n\n", as_string(image));
     if (!constants.empty()) text += constants.definition("constants") + "\n";
     text += fmt::format("static TessGpuProgram program = {{image, {}, {}, {}, {{{{NULL, NULL, NULL, NULL}}}}}};\n\n", uses_double ? 1 : 0,
                         constants.empty() ? "NULL" : "constants", constants.empty() ? "0" : "sizeof constants");
+    const Host host{target, constants, callees};
     std::string functions;
+    for (const Callees::Callee &callee : callees.all()) {
+        const KernelProgram k = kernels_of(*callee.program, callee.stem, constants, callees, Called::by_program, is_cuda(target));
+        check_launch(*callee.program, k);
+        functions += host.functions_of_callee(*callee.program, k, callee.stem);
+    }
     for (const Kernel &kernel : kernels) {
         check_c_name(kernel.name);
         for (const char *own : {"image", "constants", "program"})
@@ -256,10 +186,9 @@ std::string host_of(const std::vector<Kernel> &kernels, const Target &target, co
         functions += table(kernel, target);
         for (size_t v = 0; v < kernel.variants.size(); v++) {
             const TileProgram &p = kernel.variants[v].program;
-            KernelProgram k = kernels_of(p, stem_of(kernel, v), constants, is_cuda(target));
+            const KernelProgram k = kernels_of(p, stem_of(kernel, v), constants, callees, Called::by_host, is_cuda(target));
             check_launch(p, k);
-            functions += rooms_function(p, k, stem_of(kernel, v)) + plan_function(p, k, stem_of(kernel, v)) +
-                         body_function(p, k, stem_of(kernel, v), kernel.name, device);
+            functions += host.functions_of(p, k, stem_of(kernel, v), kernel.name);
         }
         if (kernel.variants.size() > 1) functions += dispatch(kernel);
         functions += entry_points(kernel);

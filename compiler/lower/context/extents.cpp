@@ -22,6 +22,21 @@ Expr extent_of(const Lowering &lowering, const Scope &scope, const std::string &
     return resolve(lowering, scope, d.size);
 }
 
+bool is_data(const Expr &e) {
+    bool found = false;
+    walk(e, [&](const Expr &n) { found |= n.kind() == ExprKind::load || n.kind() == ExprKind::parameter; });
+    return found;
+}
+
+Expr extent_limit(const Lowering &lowering, const Scope &scope, const std::string &dim) {
+    const Expr size = extent_of(lowering, scope, dim);
+    if (!is_data(size)) return size;
+    const Expr declared = lowering.algorithm.dim(dim).size;  // as counted_dim makes it
+    if (!declared.is_operation(Op::max) || !declared->args[0].is_operation(Op::min)) return {};
+    const Expr limit = resolve(lowering, scope, max(declared->args[0]->args[1], Expr(0)));
+    return is_data(limit) ? Expr() : limit;
+}
+
 Expr resolve(const Lowering &lowering, const Scope &scope, const Expr &e) { return simplify(written_out(lowering, scope, e), scope.facts); }
 
 // Extents first: that of a ragged dim is an expression of outer dims.

@@ -7,6 +7,10 @@
 namespace tessera {
 
 Expr extent_of(const Lowering &lowering, const Scope &scope, const std::string &dim);
+// Whether it takes more than extents and loops to know it: elements of tensors, or parameters.
+bool is_data(const Expr &e);
+// What the extent is at most: where data tells it the limit that counted_dim has, undefined if there is none, and itself otherwise.
+Expr extent_limit(const Lowering &lowering, const Scope &scope, const std::string &dim);
 // The expression with the extents of fixed and derived dims written out, simplified.
 Expr resolve(const Lowering &lowering, const Scope &scope, const Expr &e);
 // The same, where the dims are that.

@@ -67,6 +67,14 @@ public:
     virtual Space register_space(const Buffer &buffer) const = 0;
     virtual Space near_space(const Buffer &buffer) const = 0;
 
+    // Around nests, where calls stand: whether a host that sees no data puts each nest to work, so that counts and the places of views must
+    // be known without data;
+    virtual bool is_led_by_host() const = 0;
+    // the space of a number that is kept from one call to the next;
+    virtual Space space_between_calls() const = 0;
+    // a Compute or a Copy at each point of a box, whose stores are apart. Points go by variables, the outermost first.
+    virtual TileBody over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const = 0;
+
     // What is done to the nest of each root stage, when all are built, and then to the body of the whole program, pass by pass.
     // `names`: all that were made, in their order. `frame`: the program, whose body may change.
     virtual std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const = 0;

@@ -1,6 +1,7 @@
 // Loops on a CPU: the outermost ones in parallel, vectors and code written out innermost, each worker with its own stack.
 #include <algorithm>
 
+#include "compiler/lower/context/built.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/lower/passes/trivial_lets.h"
@@ -47,6 +48,14 @@ public:
     int64_t storage_unit(const Knobs &k, const std::string &dim, const Piece &piece) const override;
     Space register_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::registers : Space::workspace; }
     Space near_space(const Buffer &b) const override { return fits_on_stack(b) ? Space::stack : Space::workspace; }
+
+    bool is_led_by_host() const override { return false; }
+    Space space_between_calls() const override { return Space::stack; }
+    TileBody over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const override {
+        TileBody body = {tile_node(store)};
+        for (size_t i = box.size(); i-- > 0;) body = in_loop(box[i].first, box[i].second, LoopKind::serial, std::move(body));
+        return body;
+    }
 
     std::vector<NestPass> nest_passes(const std::vector<std::string> &, const TileProgram &) const override { return {}; }
     std::vector<BodyPass> body_passes(const TileProgram &frame) const override {

@@ -6,6 +6,7 @@
 #include "compiler/check/barriers.h"
 #include "compiler/lower/context/assign_threads.h"
 #include "compiler/lower/context/built.h"
+#include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/mapping.h"
 #include "compiler/lower/passes/fuse_parallel.h"
 #include "compiler/lower/passes/shared_memory.h"
@@ -50,6 +51,10 @@ public:
     Space register_space(const Buffer &) const override { return Space::registers; }
     Space near_space(const Buffer &) const override { return Space::shared; }
 
+    bool is_led_by_host() const override { return true; }
+    Space space_between_calls() const override { return Space::workspace; }
+    TileBody over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const override;
+
     std::vector<NestPass> nest_passes(const std::vector<std::string> &names, const TileProgram &frame) const override;
     std::vector<BodyPass> body_passes(const TileProgram &frame) const override {
         return {{"add barriers", [&frame](const TileBody &body) { return with_barriers(body, frame.dims); }}};
@@ -61,8 +66,7 @@ private:
 
 void GpuMapping::check_before_rewrites(const KnobsByStage &stages) const {
     for (auto &[name, k] : stages) {
-        if (k.call && *k.call != "inline")
-            throw UserError("schedule.call", name + ": calls are inlined on this target; got call '" + *k.call + "', expected 'inline'.");
+        if (!k.parallel.empty()) check(name, k);  // at the scope of a call it is no stage's
         for (auto &[operand, pack] : k.pack)
             if (pack.is_ahead())
                 throw UserError("schedule.gpu", name + ": packing '" + operand + "' ahead of time is not for " + target_.name +
@@ -104,6 +108,35 @@ int64_t GpuMapping::storage_unit(const Knobs &k, const std::string &dim, const P
     return 1;
 }
 
+// Blocks go along the last axis in strips, of which each thread stores one point.
+TileBody GpuMapping::over_box(const std::vector<std::pair<std::string, Expr>> &box, const TileNode &store) const {
+    if (box.empty()) {
+        const std::string &name = store_of(store)->buffer;
+        return in_loop(name + ".block", Expr(1), LoopKind::block, in_loop(name + ".thread", Expr(1), LoopKind::thread, {tile_node(store)}));
+    }
+    constexpr int64_t strip = 64;
+    const auto &[last, count] = box.back();
+    const std::string block = last + ".block", thread = last + ".thread";
+    const std::map<std::string, Expr> point = {{last, variable(block) * strip + variable(thread)}};
+    const TileNode there = map_expressions(store, [&](const Expr &e) { return substitute(e, point); });
+    TileBody body = in_loop(thread, Expr(strip), LoopKind::thread, in_guard(point.at(last) < count, {tile_node(there)}));
+    body = in_loop(block, (count + (strip - 1)) / Expr(strip), LoopKind::block, std::move(body));
+    for (size_t i = box.size() - 1; i-- > 0;) body = in_loop(box[i].first, box[i].second, LoopKind::block, std::move(body));
+    return fuse_parallel(body, LoopKind::block);
+}
+
+// The host counts blocks and sees no data: a loop that data counts is run by one block, with all loops in it.
+static TileBody blocks_without_data(const TileBody &body) {
+    TileBody result;
+    for (const auto &node : body) {
+        const auto *loop = std::get_if<Loop>(node.get());
+        if (!loop || loop->kind != LoopKind::block || !is_data(loop->count))
+            result.push_back(tile_node(map_bodies(*node, blocks_without_data)));
+        else append(result, serial_within({node}, LoopKind::block));
+    }
+    return result;
+}
+
 // One stage at root: nothing but loops of blocks.
 static TileBody in_blocks(const Stage &stage, const TileBody &nest) {
     const bool only_blocks = std::all_of(nest.begin(), nest.end(), [](const auto &n) {
@@ -119,6 +152,7 @@ std::vector<NestPass> GpuMapping::nest_passes(const std::vector<std::string> &na
         {"place buffers in shared memory",
          [names, bytes = target_.shared_bytes](const Stage &, const TileBody &nest) { return with_shared_memory(nest, names, bytes); }},
         {"bind constants", [](const Stage &, const TileBody &nest) { return without_trivial_lets(nest); }},
+        {"count blocks without data", [](const Stage &, const TileBody &nest) { return blocks_without_data(nest); }},
         {"fuse loops of blocks", [&frame](const Stage &, const TileBody &nest) { return fuse_parallel(nest, LoopKind::block, frame); }},
         {"run in one block what has none", in_blocks},
     };

@@ -25,10 +25,8 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     for (size_t i = 0; i < tensor.dims.size(); i++) {  // there is room before data tells how much is needed
         Expr &extent = stored.buffer.extents[i];
         if (!has_load(extent)) continue;
-        const Expr size = lowering.algorithm.dim(tensor.dims[i]).size;  // as counted_dim makes it
-        if (size.is_operation(Op::max) && size->args[0].is_operation(Op::min))
-            extent = resolve(lowering, scope, max(size->args[0]->args[1], Expr(0)));
-        if (has_load(extent))
+        extent = extent_limit(lowering, scope, tensor.dims[i]);
+        if (!extent.defined())
             throw UserError("schedule.call", "the call's result '" + tensor.name + "' has the dim '" + tensor.dims[i] +
                                                  "', whose extent is data without a bound; declare it by counted_dim, which has one.");
     }
@@ -78,6 +76,13 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
                             stage.name + ": how much of dim '" + d +
                                 "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
+        if (lowering.mapping->is_led_by_host() && is_data(p.max_size)) {  // the host sets storage aside, and sees no data
+            p.max_size = extent_limit(lowering, scope, d);
+            if (!p.max_size.defined())
+                throw UserError("schedule.place", stage.name + ": how much of dim '" + d +
+                                                      "' there is to store is data without a bound, which a host that launches kernels "
+                                                      "does not see; declare the dim by counted_dim, which has one.");
+        }
         stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
         if (p.whole) stored.whole.insert(d);
         const int64_t unit = lowering.mapping->storage_unit(k, d, p);
