@@ -182,6 +182,7 @@ Algorithm Sketch::join(const Algorithm &algorithm) {
     KeptApart kept_apart(algorithm);
     const auto can_join = [&](const Stage &guest, const Stage &host) {
         if (!is_joinable(host, algorithm) || kept_apart(guest, host)) return false;
+        if (joined.empty() && std::holds_alternative<Reduce>(host.body)) return true;
         KnobsByStage all = with(guest.name, host.name);
         try {
             join_stages(algorithm, all);

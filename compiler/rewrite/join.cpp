@@ -56,18 +56,29 @@ Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
     return guest;
 }
 
+struct OwnDim {
+    std::string stage, part, dim;
+};
+
+// A part's dim of its own that one of the stages goes over, if any.
+std::optional<OwnDim> own_dim_met(const std::vector<Stage> &stages) {
+    std::set<std::string> points;
+    for (const Stage &s : stages)
+        for (const auto &dims : {s.dims, folded_dims(s)}) points.insert(dims.begin(), dims.end());
+    for (const Stage &s : stages) {
+        if (!is_fold(s)) continue;
+        for (const Part &part : monoid_of(s).parts)
+            for (const std::string &d : part.dims)
+                if (points.count(d)) return OwnDim{s.name, part.name, d};
+    }
+    return std::nullopt;
+}
+
 // A part's own dims are apart from those that the joined stage goes over; under another name of an equal dim they might not be.
 void check_own_dims(const Stage &host, const std::vector<Stage> &members) {
-    std::set<std::string> points;
-    for (const Stage &s : members)
-        for (const auto &dims : {s.dims, folded_dims(s)}) points.insert(dims.begin(), dims.end());
-    for (const Stage &s : members)
-        for (const Part &part : is_fold(s) ? monoid_of(s).parts : std::vector<Part>{})
-            for (const std::string &d : part.dims)
-                if (points.count(d))
-                    refuse(
-                        s.name, host.name,
-                        "its part '" + part.name + "' has the dim '" + d + "' of its own, which one of them goes over. Place it at root.");
+    if (const auto met = own_dim_met(members))
+        refuse(met->stage, host.name,
+               "its part '" + met->part + "' has the dim '" + met->dim + "' of its own, which one of them goes over. Place it at root.");
 }
 
 // ---- Maps
@@ -411,7 +422,7 @@ bool KeptApart::operator()(const Stage &guest, const Stage &host) {
     const bool same = guest.body.index() == host.body.index() && are_equal(algorithm_, guest.dims, host.dims) &&
                       are_equal(algorithm_, reduced_dims(guest), reduced_dims(host)) &&
                       are_equal(algorithm_, {scanned_dim(guest)}, {scanned_dim(host)});
-    if (!same) return true;
+    if (!same || scatters(guest) || scatters(host) || own_dim_met({guest, host})) return true;
     if (steps_.empty())
         for (const Step &step : algorithm_.steps) {
             if (const auto *stage = std::get_if<Stage>(&step)) positions_[stage->name] = steps_.size();

@@ -17,7 +17,8 @@ Algorithm join_stages(Algorithm algorithm, KnobsByStage &stages);
 class KeptApart {
 public:
     explicit KeptApart(const Algorithm &algorithm) : algorithm_(algorithm) {}
-    // Whether join_stages refuses the guest beside the host, a later stage, whatever else is joined. Where not, it may refuse them still.
+    // Whether join_stages refuses the guest beside the host, a later stage, whatever else is joined. Where not, it may refuse them still,
+    // but not two Reduces by themselves.
     bool operator()(const Stage &guest, const Stage &host);
 
 private:

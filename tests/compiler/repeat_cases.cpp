@@ -146,9 +146,11 @@ void RepeatCases::stacks() {
     const Algorithm passed = pass.output("same", given).build();
     Builder again("counted_again");
     const Tile times = again.input("tries", {}, DType::i32);
-    const Dim A5 = again.dim(counted_dim("C", times.value(), Expr(5))), Q = again.dim("N");
+    const Dim rounds = again.dim(counted_dim("C", times.value(), Expr(5))), Q = again.dim("N");
     const Tile copies = again.repeat("rounds", passed, {"C", {}, {"same"}}, {again.input("x", {Q})})[0];
-    add("counted_again", again.output("y", sum(sum(copies, Q), A5)).build(), shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
+    const Algorithm counted = again.output("y", sum(sum(copies, Q), rounds)).build();
+    add("counted_again", counted, shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
+    add("counted_again_split", counted, shapes({"N"}, {{0}, {L + 1}})).stages["y"].split["C"] = {Split::How::threads, 4};
 
     // No argument has the dim of which another's size is made.
     Builder w("derived_twice");
