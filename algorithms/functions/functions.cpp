@@ -76,7 +76,7 @@ FunctionRef made_atan2() {
         const Expr square = fma(x[0], x[0], x[1] * x[1]);
         return (of == 0 ? x[1] : -x[0]) / square;
     };
-    return make_function("atan2", 2, define, {Course::any, -std::numbers::pi, std::numbers::pi, 1.47, 1.46, derivative});
+    return make_function("atan2", 2, define, {Course::any, -std::numbers::pi, std::numbers::pi, 1.54, 1.46, derivative});
 }
 
 FunctionRef made_pow() {
@@ -84,7 +84,7 @@ FunctionRef made_pow() {
     const auto derivative = [](const Operands &x, int of) {
         return of == 0 ? x[1] * pow(x[0], x[1] - one(x[0])) : pow(x[0], x[1]) * log(x[0]);
     };
-    return make_function("pow", 2, define, {.ulp_f32 = 0.76, .ulp_f64 = 0.87, .derivative = derivative});
+    return make_function("pow", 2, define, {.ulp_f32 = 0.80, .ulp_f64 = 0.87, .derivative = derivative});
 }
 
 Expr applied(const char *name, Operands x) {

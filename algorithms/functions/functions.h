@@ -31,7 +31,7 @@ Expr expm1(Expr x);
 // itself. 44 operations.
 Expr log1p(Expr x);
 
-// x^y: f32 0.76 ULP, f64 0.87, and exact where the result is a value of its type. Special cases are those of C's Annex F:
+// x^y: f32 0.80 ULP, f64 0.87, and exact where the result is a value of its type. Special cases are those of C's Annex F:
 // y = 0 -> 1 and x = 1 -> 1 whatever the other is, NaN too; -1 to +-inf -> 1; x < 0 has a value where y is whole, and NaN elsewhere;
 // 0 and inf by the signs of both and by whether y is odd. Overflow to +-inf, gradual underflow. 123 operations: a whole power that the
 // program knows is the second's, and takes fewer.
@@ -51,7 +51,7 @@ Expr cos(Expr x);
 // f32 1.203 ULP, f64 1.09. Odd, so atan(-0) = -0; +-pi / 2, rounded, at +-inf. 29 operations, one of them a division.
 Expr atan(Expr x);
 
-// The angle of the point (x, y), -pi .. pi: f32 1.47 ULP, f64 1.46. Special cases are those of C's Annex F: the sign is y's, of a 0 too;
+// The angle of the point (x, y), -pi .. pi: f32 1.54 ULP, f64 1.46. Special cases are those of C's Annex F: the sign is y's, of a 0 too;
 // x = -0 is left of the origin, so atan2(0, -0) = pi and atan2(0, 0) = 0; two infinities give odd multiples of pi / 4. NaN where either is.
 // Gradual underflow. 39 operations, one of them a division.
 Expr atan2(Expr y, Expr x);

@@ -23,6 +23,9 @@ Plan::Plan(const Algorithm &algorithm, const Extents &extents) : algorithm_(algo
             if (auto from = defined_by_.find(o.tensor); from != defined_by_.end() && from->second != position) {
                 std::vector<size_t> &consumers = stages_[from->second].consumers;
                 if (std::find(consumers.begin(), consumers.end(), position) == consumers.end()) consumers.push_back(position);
+                const PlannedStage &producer = stages_[from->second];
+                planned.scanned_before.insert(producer.scanned_before.begin(), producer.scanned_before.end());
+                if (!producer.view.scanned.empty()) planned.scanned_before.insert(producer.view.scanned);
             }
         stages_.push_back(std::move(planned));
     }
@@ -132,17 +135,6 @@ ScanPlace Plan::scan_place(size_t stage, const Path &path) const {
         std::all_of(first, path.end(), [&](const Anchor &a) { return a.stage == first->stage && loop(a).dim == dim && !loop(a).parallel; });
     const bool forward = std::get<Scan>(s.view.stage->body).direction == ScanDirection::forward;
     return own_points && serial && forward ? ScanPlace::goes_on : ScanPlace::begins_again;
-}
-
-std::set<std::string> Plan::scanned_before(size_t stage) const {
-    std::set<std::string> dims;
-    for (const Operand &o : stages_[stage].view.operands) {
-        auto from = defined_by_.find(o.tensor);
-        if (from == defined_by_.end() || from->second == stage) continue;
-        if (const std::string &scanned = stages_[from->second].view.scanned; !scanned.empty()) dims.insert(scanned);
-        dims.merge(scanned_before(from->second));
-    }
-    return dims;
 }
 
 std::vector<int64_t> Plan::needed_of(const std::string &tensor, size_t reader, const Path &path) const {

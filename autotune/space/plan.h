@@ -32,11 +32,12 @@ enum class ScanPlace { whole, goes_on, begins_again };
 struct PlannedStage {
     StageView view;
     bool output = false;
-    bool is_owned = false;           // it is placed for itself, and computes what belongs to an iteration; others what is needed there
-    std::vector<size_t> consumers;   // positions, each after this one
-    Path place;                      // the loops around it; empty at root
-    Extents sizes;                   // what is needed of each of its dims there; reduced ones whole
-    std::vector<PlannedLoop> loops;  // inside which other stages may be placed
+    bool is_owned = false;          // it is placed for itself, and computes what belongs to an iteration; others what is needed there
+    std::vector<size_t> consumers;  // positions, each after this one
+    std::set<std::string> scanned_before;  // the dims along which scans run whose results it reads, itself or by way of other stages
+    Path place;                            // the loops around it; empty at root
+    Extents sizes;                         // what is needed of each of its dims there; reduced ones whole
+    std::vector<PlannedLoop> loops;        // inside which other stages may be placed
 };
 
 class Plan {
@@ -66,8 +67,6 @@ public:
     // What the body of the innermost loop needs of a stage: sizes of its dims.
     const Extents &needed(size_t stage, const Path &path) const;
     ScanPlace scan_place(size_t stage, const Path &path) const;
-    // The dims along which scans run whose results the stage reads, itself or by way of other stages.
-    std::set<std::string> scanned_before(size_t stage) const;
     // What it needs of a tensor that stage `reader` loads, axis by axis.
     std::vector<int64_t> needed_of(const std::string &tensor, size_t reader, const Path &path) const;
 

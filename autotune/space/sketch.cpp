@@ -179,8 +179,10 @@ Algorithm Sketch::join(const Algorithm &algorithm) {
         all[guest].place = Place{Place::Kind::beside, host, ""};
         return all;
     };
+    KeptApart kept_apart(algorithm);
     const auto can_join = [&](const Stage &guest, const Stage &host) {
-        if (guest.body.index() != host.body.index() || guest.dims.size() != host.dims.size() || !is_joinable(host, algorithm)) return false;
+        if (!is_joinable(host, algorithm) || kept_apart(guest, host)) return false;
+        if (joined.empty() && std::holds_alternative<Reduce>(host.body)) return true;
         KnobsByStage all = with(guest.name, host.name);
         try {
             join_stages(algorithm, all);

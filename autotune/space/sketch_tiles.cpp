@@ -86,7 +86,7 @@ void Sketch::ask_vector(PlannedStage &s, Tiles &t, Knobs &k) {
     };
     const std::string &name = s.view.stage->name;
     // Lanes along a scan keep it from going on row by row.
-    const std::set<std::string> scanned = plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0)));
+    const std::set<std::string> &scanned = s.scanned_before;
     const bool along_scan = std::any_of(s.view.pure.begin(), s.view.pure.end(), [&](const auto &d) { return scanned.count(d) > 0; });
     std::vector<Answer> answers = {{"none", along_scan ? 0.3 : 0.01}};
     for (const std::string &d : s.view.pure) {
@@ -239,7 +239,7 @@ std::vector<std::string> Sketch::ask_order(const std::string &stage, const std::
 
 // Of the dims that no level cuts, one along which a scan runs may stand inside the tiles of the others: the scan then goes on in registers.
 std::string Sketch::ask_scan_inside(const PlannedStage &s, const std::vector<std::string> &free, const std::vector<std::string> &tiled) {
-    const std::set<std::string> scanned = plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0)));
+    const std::set<std::string> &scanned = s.scanned_before;
     for (const std::string &d : free)
         if (scanned.count(d) && !tiled.empty() && s.sizes.at(d) > 1)
             return ask(s.view.stage->name, "order.scan", {{"outside:" + d, 1}, {"inside:" + d, 1}}).starts_with("inside") ? d : "";
@@ -314,7 +314,7 @@ void Sketch::ask_parallel(PlannedStage &s, Knobs &k) {
         enough |= count >= wanted;
     }
     // A scan goes on with a serial loop only.
-    const bool scans = !s.loops.empty() && plan_->scanned_before(static_cast<size_t>(&s - &plan_->stage(0))).count(s.loops[0].dim) > 0;
+    const bool scans = !s.loops.empty() && s.scanned_before.count(s.loops[0].dim) > 0;
     if (answers.empty() || s.view.updates || scans) answers.insert(answers.begin(), {"0", scans ? 1 : 0.1});
     const size_t outermost = static_cast<size_t>(std::stoll(ask(s.view.stage->name, "parallel", answers)));
     for (size_t n = 0; n < outermost; n++) k.parallel.push_back(s.loops[n].text), s.loops[n].parallel = true;

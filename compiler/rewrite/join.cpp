@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/index/prove.h"
+#include "compiler/rewrite/accesses.h"
 #include "compiler/rewrite/given_extents.h"
 #include "compiler/rewrite/order.h"
 #include "schedules/knobs/notation.h"
@@ -29,33 +30,20 @@ const Place *loop_beside(const KnobsByStage &stages, const std::string &name) {
     throw UserError("schedule.join", stage + ": it cannot share the loops of '" + host + "': " + why);
 }
 
-// What a stage reads and writes.
-struct Accesses {
-    std::set<std::string> loads, results, writes;
-
-    Accesses(const Step &step, const Algorithm &algorithm) : loads(tensors_read(step, algorithm)), writes(states_written(step)) {
-        const auto of_step = std::visit([](const auto &s) { return results_of(s); }, step);
-        for (const Tensor &t : of_step) results.insert(t.name);
-    }
-
-    static bool meet(const std::set<std::string> &a, const std::set<std::string> &b) {
-        return std::any_of(a.begin(), a.end(), [&](const std::string &name) { return b.count(name) > 0; });
-    }
-    bool must_follow(const Accesses &earlier) const {
-        return meet(loads, earlier.results) || meet(loads, earlier.writes) || meet(writes, earlier.loads) || meet(writes, earlier.writes);
-    }
-};
+// Whether two lists of dims are as long, and the dims at each place are equal.
+bool are_equal(const Algorithm &algorithm, const std::vector<std::string> &a, const std::vector<std::string> &b) {
+    auto root = [&](const std::string &d) { return d.empty() ? d : root_of(algorithm, algorithm.dim(d)).name; };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](const std::string &one, const std::string &other) { return one == other || root(one) == root(other); });
+}
 
 // A guest's expressions in the host's dims.
 Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
     std::map<std::string, Expr> renamed;
-    auto root = [&](const std::string &d) { return d.empty() ? d : root_of(algorithm, algorithm.dim(d)).name; };
     auto same = [&](const std::vector<std::string> &own, const std::vector<std::string> &hosts, const char *what) {
-        bool all = own.size() == hosts.size();
-        for (size_t i = 0; all && i < own.size(); i++) {
-            all = root(own[i]) == root(hosts[i]);
-            if (all && own[i] != hosts[i]) renamed[own[i]] = variable(hosts[i]);
-        }
+        const bool all = are_equal(algorithm, own, hosts);
+        for (size_t i = 0; all && i < own.size(); i++)
+            if (own[i] != hosts[i]) renamed[own[i]] = variable(hosts[i]);
         if (!all)
             refuse(guest.name, host.name,
                    std::string("its ") + what + " are " + (own.empty() ? "none" : join(own)) + ", and the other's are " +
@@ -68,18 +56,29 @@ Stage with_dims_of(const Stage &host, Stage guest, const Algorithm &algorithm) {
     return guest;
 }
 
+struct OwnDim {
+    std::string stage, part, dim;
+};
+
+// A part's dim of its own that one of the stages goes over, if any.
+std::optional<OwnDim> own_dim_met(const std::vector<Stage> &stages) {
+    std::set<std::string> points;
+    for (const Stage &s : stages)
+        for (const auto &dims : {s.dims, folded_dims(s)}) points.insert(dims.begin(), dims.end());
+    for (const Stage &s : stages) {
+        if (!is_fold(s)) continue;
+        for (const Part &part : monoid_of(s).parts)
+            for (const std::string &d : part.dims)
+                if (points.count(d)) return OwnDim{s.name, part.name, d};
+    }
+    return std::nullopt;
+}
+
 // A part's own dims are apart from those that the joined stage goes over; under another name of an equal dim they might not be.
 void check_own_dims(const Stage &host, const std::vector<Stage> &members) {
-    std::set<std::string> points;
-    for (const Stage &s : members)
-        for (const auto &dims : {s.dims, folded_dims(s)}) points.insert(dims.begin(), dims.end());
-    for (const Stage &s : members)
-        for (const Part &part : is_fold(s) ? monoid_of(s).parts : std::vector<Part>{})
-            for (const std::string &d : part.dims)
-                if (points.count(d))
-                    refuse(
-                        s.name, host.name,
-                        "its part '" + part.name + "' has the dim '" + d + "' of its own, which one of them goes over. Place it at root.");
+    if (const auto met = own_dim_met(members))
+        refuse(met->stage, host.name,
+               "its part '" + met->part + "' has the dim '" + met->dim + "' of its own, which one of them goes over. Place it at root.");
 }
 
 // ---- Maps
@@ -418,6 +417,22 @@ private:
 };
 
 }  // namespace
+
+bool KeptApart::operator()(const Stage &guest, const Stage &host) {
+    const bool same = guest.body.index() == host.body.index() && are_equal(algorithm_, guest.dims, host.dims) &&
+                      are_equal(algorithm_, reduced_dims(guest), reduced_dims(host)) &&
+                      are_equal(algorithm_, {scanned_dim(guest)}, {scanned_dim(host)});
+    if (!same || scatters(guest) || scatters(host) || own_dim_met({guest, host})) return true;
+    if (steps_.empty())
+        for (const Step &step : algorithm_.steps) {
+            if (const auto *stage = std::get_if<Stage>(&step)) positions_[stage->name] = steps_.size();
+            steps_.emplace_back(step, algorithm_);
+        }
+    const size_t earlier = positions_.at(guest.name), later = positions_.at(host.name);
+    require(earlier < later, "the guest is the earlier stage");
+    if (is_fold(host) && steps_[later].must_follow(steps_[earlier])) return true;  // a fold's result is there when it has ended
+    return needs_by_way_of_others(steps_, later, earlier);
+}
 
 Algorithm join_stages(Algorithm algorithm, KnobsByStage &stages) {
     Joiner(algorithm, stages).run();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <list>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "bench/measure/evict.h"
 #include "bench/measure/instruction_count.h"
+#include "bench/measure/seconds_now.h"
 #include "bench/measure/work.h"
 #include "generators/kernel/loaded_kernel.h"
 #include "support/files/json_text.h"
@@ -36,18 +38,27 @@ private:
     void *data_;
 };
 
+// A kernel on one thread is timed by what that thread had of its processor: by the wall clock, a call of some milliseconds while another
+// program runs takes whole slices of the scheduler more.
+double now(bool one_thread) {
+    timespec t{};
+    if (!one_thread || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return seconds_now();
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 // Seconds for one call, sorted; each from as many calls as take a tenth of a millisecond or, with cold caches, from one.
-std::vector<double> times(const std::function<void()> &call, double seconds, bool cold) {
+std::vector<double> times(const std::function<void()> &call, const Timing &timing) {
     using Clock = std::chrono::steady_clock;
+    const bool one_thread = timing.threads == 1, cold = timing.cold;
     auto run = [&](int64_t calls) {
-        const auto start = Clock::now();
+        const double start = now(one_thread);
         for (int64_t i = 0; i < calls; i++) call();
-        return std::chrono::duration<double>(Clock::now() - start).count();
+        return now(one_thread) - start;
     };
     int64_t calls = 1;
     while (!cold && run(calls) < 1e-4) calls *= 2;
     std::vector<double> all;
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    const auto end = Clock::now() + std::chrono::duration<double>(timing.seconds);
     while (all.size() < 5 || Clock::now() < end) {
         if (cold && evict_caches() != 0)
             throw UserError("bench.memory",
@@ -114,7 +125,7 @@ private:
 
 KernelTime measured(const PreparedKernel &p, const LoadedKernels &loaded, const Extents &extents, const Timing &timing) {
     const ReadyCall call(p, loaded, extents, timing.threads);
-    const std::vector<double> all = times(std::cref(call), timing.seconds, timing.cold);
+    const std::vector<double> all = times(std::cref(call), timing);
     const Work work = work_of(p.bound, variant_for(p.kernel, extents).program, extents);
     return {all.size(), all[all.size() / 2], all.front(), work.operations, work.bytes};
 }

@@ -16,7 +16,7 @@ struct Timing {
 
 struct KernelTime {
     size_t samples = 0;
-    double median_s = 0, min_s = 0;    // of one call
+    double median_s = 0, min_s = 0;    // of one call; on one thread, of that thread's processor, whatever else runs beside it
     std::optional<double> operations;  // nothing where a dim's extent depends on data
     double bytes = 0;                  // of the arguments
 };

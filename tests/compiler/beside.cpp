@@ -66,6 +66,20 @@ TEST_CASE("what is folded part by part is not read before all parts are") {
     refused(b, {{"s", in_loop_of("y", "K")}, {"d", in_loop_of("y", "K")}}, "and 'd' reads it before all are");
 }
 
+TEST_CASE("what a copy of the host's result takes is made in the iteration") {
+    Builder f("next_row");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile u = (f.input("x", {M, N}) * 2.0).named("u");
+    const Expr next = variable("M") + 1;
+    const Expr read = load_or("u", DType::f32, {next, variable("N")}, next < extent("M"), constant(DType::f32, 0));
+    const Algorithm a = f.output("y", f.tile(read, {M, N})).build();
+    KnobsByStage stages = {{"u", in_loops({"block.M"}, {{"M", 1}})}, {"y", in_loop_of("u", "block.M")}};
+    const std::string words = "and reads of 'u' what is not there yet in the iteration";
+    refused(a, stages, words);
+    stages["y"].pack["u"] = {"M", {}};
+    refused(a, stages, words);
+}
+
 TEST_CASE("two loops of equal dims part two dims of a stage, or it stays outside") {
     Builder f("squares");
     const Dim M = f.dim("M");

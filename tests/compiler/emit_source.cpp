@@ -49,6 +49,15 @@ TEST_CASE("register tiles are variables of C") {
     CHECK_THAT(text, Catch::Contains("/* parallel m.micro < (|M| + 1)/2 */"));
 }
 
+TEST_CASE("what is stored where it was loaded is no statement of C") {
+    Builder f("kept");
+    const Dim M = f.dim("M"), N = f.dim("N");
+    const Tile x = f.input("x", {M, N});
+    f.output("y", f.fold(sum_monoid(DType::f32), {x}, {"N"}, f.index(M) < f.index(N))[0]);  // nothing of one column
+    const std::string c = source(lowered("kept", bind_extents(f.build(), {{"N", 1}}), {}, target_named("avx2")));
+    CHECK(c.find("y_acc = y_acc;") == std::string::npos);
+}
+
 TEST_CASE("a file has several kernels, and a kernel several variants") {
     const Target target = target_named("avx2");
     const TileProgram plain = lowered("matmul", library::matmul({}), {}, target);

@@ -33,6 +33,16 @@ static Knobs split(const std::string &dim, Split::How how, int64_t size) {
     return with([&](Knobs &k) { k.split[dim] = {how, size}; });
 }
 
+TEST_CASE("a stage that has as many elements as data says, without a bound") {
+    Builder f("unbounded");
+    const Tile n = f.input("n", {}, DType::i32);
+    const Dim C = f.dim(derived_dim("C", cast(DType::index, n.value())));
+    const Tile at = cast(DType::i32, f.index(C)), squares = (at * at).named("squares");
+    refused(f.output("y", sum(cast(DType::f32, squares), C), DType::f32).build(), {},
+            {"error[schedule.place]: squares: it has the dim 'C', whose extent is data without a bound, so no storage can be set aside; "
+             "declare the dim by counted_dim, which has one, or inline the stage."});
+}
+
 TEST_CASE("extents that do not fit") {
     Algorithm a = library::matmul({});
     check_words(

@@ -160,8 +160,8 @@ TEST_CASE("calls that GPUs do not take: the words") {
         const Tile steps = cast(DType::f32, f.index(T)).named("steps");
         const Algorithm a = f.output("y", sum(steps, T)).build();
         check_words([&] { lower(a, {}, target_named("opencl")); },
-                    {"error[schedule.place]: steps: how much of dim 'T' there is to store is data without a bound, which a host that "
-                     "launches kernels does not see; declare the dim by counted_dim, which has one."});
+                    {"error[schedule.place]: steps: it has the dim 'T', whose extent is data without a bound, so no storage can be set "
+                     "aside; declare the dim by counted_dim, which has one, or inline the stage."});
     }
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
 #include "support/text/error.h"
+#include "tests/compiler/cases.h"
 #include "tests/support/words.h"
 
 namespace tessera::test_join {
@@ -148,6 +149,33 @@ TEST_CASE("places that lead in a circle are refused") {
     stages["z"].place = Place{Place::Kind::beside, "y", "N"};
     check_words([&] { lower(circle, stages, target_named("avx2")); },
                 {"error[schedule.place]: a: it is placed in loops of", "lead back to it. Place one of them at root."});
+}
+
+TEST_CASE("what dims and the order of steps keep apart is refused, and other Reduces are joined") {
+    int apart = 0, refused_still = 0, joins = 0;
+    for (const auto &cases : {test::library_cases(8), test::beside_cases(8), test::scatter_cases(8), test::repeat_cases(8)})
+        for (const test::Case &c : cases) {
+            const Algorithm a = inline_calls(c.algorithm);
+            KeptApart kept_apart(a);
+            for (auto guest = a.stages().begin(); guest != a.stages().end(); ++guest)
+                for (auto host = std::next(guest); host != a.stages().end(); ++host) {
+                    INFO(c.name << ": " << guest->name << " beside " << host->name);
+                    bool is_refused = false;
+                    try {
+                        joined(a, {{guest->name, host->name}});
+                    } catch (const UserError &) { is_refused = true; }
+                    if (kept_apart(*guest, *host)) {
+                        apart++;
+                        CHECK(is_refused);
+                    } else {
+                        (is_refused ? refused_still : joins)++;
+                    }
+                    if (std::holds_alternative<Reduce>(host->body)) CHECK(kept_apart(*guest, *host) == is_refused);
+                }
+        }
+    CHECK(apart > 100);
+    CHECK(refused_still > 0);
+    CHECK(joins > 0);
 }
 
 }  // namespace tessera::test_join

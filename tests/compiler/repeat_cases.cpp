@@ -141,6 +141,18 @@ void RepeatCases::stacks() {
     const Tile halves = (stack * 0.5).named("halves");  // whose outermost loop data counts
     add("counted_stack", c.output("y", sum(stack, C)).output("z", sum(halves, C)).build(), shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
 
+    // Rounds that only pass on what they are given, as often as data says.
+    Builder pass("pass");
+    const Tile given = pass.input("given", {pass.dim("N")});
+    const Algorithm passed = pass.output("same", given).build();
+    Builder again("counted_again");
+    const Tile times = again.input("tries", {}, DType::i32);
+    const Dim rounds = again.dim(counted_dim("C", times.value(), Expr(5))), Q = again.dim("N");
+    const Tile copies = again.repeat("rounds", passed, {"C", {}, {"same"}}, {again.input("x", {Q})})[0];
+    const Algorithm counted = again.output("y", sum(sum(copies, Q), rounds)).build();
+    add("counted_again", counted, shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
+    add("counted_again_split", counted, shapes({"N"}, {{0}, {L + 1}})).stages["y"].split["C"] = {Split::How::threads, 4};
+
     // No argument has the dim of which another's size is made.
     Builder w("derived_twice");
     const Dim A = w.dim("N"), B = w.dim(derived_dim("B", extent("N") * 2 + 3)), D = w.dim(derived_dim("D", extent("B") * 3));

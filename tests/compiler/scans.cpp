@@ -52,6 +52,11 @@ TEST_CASE("a scan that goes on with a loop gives the bits of its algorithm") { c
 TEST_CASE("a scan does not begin again in each iteration of a loop") {
     refused(Reader().plain(), placed("M", {"M", "N"}, {"M"}), "a parallel loop");
     refused(Reader().plain(ScanDirection::backward), placed("M", {"M", "N"}), "a loop in the other direction");
+    KnobsByStage uneven = placed("micro.M", {"block.M", "micro.M"});
+    uneven["y"].block = {{"M", 6}}, uneven["y"].micro = {{"M", 4}};
+    refused(Reader().plain(), uneven, "register tiles that do not divide the tiles around them");
+    uneven["y"].block = {{"M", 8}};
+    lower(Reader().plain(), uneven, target_named("avx2"));
     const Expr m = variable("M");
     refused(Reader().at_row(ScanDirection::forward, extent("M") - 1 - m), placed("M", {"M", "N"}),
             "reads of other points than the loop's own");

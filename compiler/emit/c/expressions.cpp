@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera::emit_c {
@@ -277,6 +278,7 @@ void Run::prefetch(const std::string &buffer, const std::vector<Expr> &index) {
 
 void Run::store(const std::string &buffer, const std::vector<Expr> &index, const Expr &value, const Expr &guard,
                 const std::optional<Lanes> &lanes) {
+    if (value.kind() == ExprKind::load && value->name == buffer && !value->guarded && reads_element(value, index)) return;  // it is there
     if (lanes.has_value() != lanes_.has_value() || (lanes && lanes->variable != lanes_->variable)) done_.clear();
     lanes_ = lanes;
     const Place &place = scope_.place(buffer);

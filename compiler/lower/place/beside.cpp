@@ -170,6 +170,7 @@ void check_reads_beside(const Lowering &lowering, const Cursor &at, const Scope 
                              "where other points of it are read than belong to the iteration. Place it further out, or at root.");
         Regions read;
         add_needed(lowering, scope, *owned.stage, pieces, read);
+        add_needed_by_placed(lowering, scope, read);  // copies of what it packs, for one
         auto check = [&](const Stage &other, const Pieces &own, bool has_ended) {
             for (const Tensor &result : lowering.results(other))
                 if (auto region = read.find(result.name);

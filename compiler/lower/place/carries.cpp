@@ -40,6 +40,18 @@ static std::vector<const Stage *> scans_along(const Lowering &lowering, const Cu
     return scans;
 }
 
+// Whether the scan runs in register tiles along the dim that may reach into the tile after the one around them, whose points the scan would
+// take twice.
+static bool runs_over_ends(const Lowering &lowering, const Cursor &at, const Stage &stage, const std::string &dim) {
+    const Knobs &k = at.nest->knobs;
+    const auto unit = k.micro.find(dim);
+    const Place &place = *lowering.knobs(stage.name).place;
+    for (size_t i = at.position; i < at.nest->loops.size(); i++)
+        if (is_demanded_at(place, *at.nest, i))
+            return at.nest->loops[i].level == "micro" && unit != k.micro.end() && !starts_aligned(k, dim, unit->second);
+    return false;
+}
+
 // Why the scan cannot go on with the loop at the cursor, in which it needs these pieces at some point; "" where it can.
 static std::string why_not(const Lowering &lowering, const Cursor &at, const Scope &scope, const Stage &stage, const Pieces &pieces) {
     const std::string &dim = at.loop().dim;
@@ -53,6 +65,7 @@ static std::string why_not(const Lowering &lowering, const Cursor &at, const Sco
         return "reads of other points than the loop's own";
     const Expr from = backward ? all.lo + all.size - whole(lowering, scope, scan.dim, pieces).size : all.lo;
     if (!is_zero(from)) return "a loop that does not begin where the scan does";
+    if (runs_over_ends(lowering, at, stage, dim)) return "register tiles that do not divide the tiles around them";
     for (const auto &[other, piece] : pieces)
         if (other != scan.dim &&
             (variables_in(piece.lo).count(some_point) || !piece.size.defined() || variables_in(piece.size).count(some_point)))

@@ -82,25 +82,29 @@ void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage
     }
 }
 
-Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope) {
+void add_needed_by_placed(const Lowering &lowering, const Scope &scope, Regions &regions) {
     const auto stages = lowering.algorithm.stages();
+    for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
+        const Knobs &k = lowering.knobs(it->name);
+        if (!k.place || k.place->kind != Place::Kind::at) continue;
+        for (const Tensor &t : lowering.results(*it)) {
+            auto found = regions.find(t.name);
+            if (found == regions.end() || scope.find(t.name)) continue;
+            Pieces of_stage;
+            for (size_t i = 0; i < it->dims.size(); i++) of_stage[it->dims[i]] = found->second[i];
+            add_needed(lowering, scope, *it, of_stage, regions);
+        }
+    }
+}
+
+Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope) {
     Regions needed;
     Pieces pieces = at.pieces;
     for (const auto &[dim, runs] : at.runs) pieces[dim] = whole(lowering, scope, dim, pieces);
     add_needed(lowering, scope, at.stage(), pieces, needed);
     for (const Owned &owned : owned_in(lowering, *at.nest))
         if (owned.position >= at.position) add_needed(lowering, scope, *owned.stage, owned_pieces(at, owned), needed);
-    for (auto it = stages.rbegin(); it != stages.rend(); ++it) {
-        const Knobs &k = lowering.knobs(it->name);
-        if (!k.place || k.place->kind != Place::Kind::at) continue;
-        for (const Tensor &t : lowering.results(*it)) {
-            auto found = needed.find(t.name);
-            if (found == needed.end() || scope.find(t.name)) continue;
-            Pieces of_stage;
-            for (size_t i = 0; i < it->dims.size(); i++) of_stage[it->dims[i]] = found->second[i];
-            add_needed(lowering, scope, *it, of_stage, needed);
-        }
-    }
+    add_needed_by_placed(lowering, scope, needed);
     return needed;
 }
 

@@ -10,6 +10,8 @@ using Regions = std::map<std::string, std::vector<Piece>>;
 
 // Adds what the stage's loads need where its dims are those pieces.
 void add_needed(const Lowering &lowering, const Scope &scope, const Stage &stage, Pieces pieces, Regions &regions);
+// Adds what producers that are placed somewhere need for the regions of theirs, and for what is added.
+void add_needed_by_placed(const Lowering &lowering, const Scope &scope, Regions &regions);
 // What every producer that is placed somewhere inside this nest must have filled at this point.
 Regions regions_needed(const Lowering &lowering, const Cursor &at, const Scope &scope);
 // Of them, the pieces of the stage; none where nothing loads it.

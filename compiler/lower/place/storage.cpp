@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algorithms/index/prove.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -18,6 +19,23 @@ Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tenso
     return stored;
 }
 
+// The most that the size can be whatever data says, over parameters of the program alone; undefined where nothing is known.
+static Expr most_for_any_data(const Expr &size, const Bounds &facts) {
+    std::set<std::string> unknown;
+    const Expr named = rewrite(size, [&](const Expr &e) -> Expr {
+        if (e.kind() != ExprKind::cast || !has_load(e)) return {};
+        return variable(*unknown.insert("data " + std::to_string(unknown.size())).first);
+    });
+    return has_load(named) ? Expr() : upper_bound(named, facts, unknown);
+}
+
+// The same where a host that launches kernels sets storage aside: it sees no parameters either.
+static Expr most_without_data(const Lowering &lowering, const Scope &scope, const std::string &dim, const Expr &size) {
+    const Expr most = most_for_any_data(size, scope.facts);
+    const bool is_known = most.defined() && !(lowering.mapping->is_led_by_host() && is_data(most));
+    return is_known ? most : extent_limit(lowering, scope, dim);
+}
+
 Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor &tensor) {
     Stored stored = stored_argument(lowering, scope, tensor, false);
     stored.buffer.space = Space::workspace;
@@ -25,7 +43,7 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     for (size_t i = 0; i < tensor.dims.size(); i++) {  // there is room before data tells how much is needed
         Expr &extent = stored.buffer.extents[i];
         if (!has_load(extent)) continue;
-        extent = extent_limit(lowering, scope, tensor.dims[i]);
+        extent = most_without_data(lowering, scope, tensor.dims[i], extent);
         if (!extent.defined())
             throw UserError("schedule.call", "the call's result '" + tensor.name + "' has the dim '" + tensor.dims[i] +
                                                  "', whose extent is data without a bound; declare it by counted_dim, which has one.");
@@ -33,8 +51,7 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     return stored;
 }
 
-// Whether every outer tile of the dim is whole register tiles, so that all of them start at multiples of theirs.
-static bool starts_aligned(const Knobs &k, const std::string &dim, int64_t unit) {
+bool starts_aligned(const Knobs &k, const std::string &dim, int64_t unit) {
     auto is_whole = [&](const Extents &tiles) {
         auto it = tiles.find(dim);
         return it == tiles.end() || it->second % unit == 0;
@@ -76,12 +93,12 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
                             stage.name + ": how much of dim '" + d +
                                 "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
-        if (lowering.mapping->is_led_by_host() && is_data(p.max_size)) {  // the host sets storage aside, and sees no data
-            p.max_size = extent_limit(lowering, scope, d);
+        if (has_load(p.max_size) || (lowering.mapping->is_led_by_host() && is_data(p.max_size))) {
+            p.max_size = most_without_data(lowering, scope, d, p.max_size);
             if (!p.max_size.defined())
-                throw UserError("schedule.place", stage.name + ": how much of dim '" + d +
-                                                      "' there is to store is data without a bound, which a host that launches kernels "
-                                                      "does not see; declare the dim by counted_dim, which has one.");
+                throw UserError("schedule.place", stage.name + ": it has the dim '" + d +
+                                                      "', whose extent is data without a bound, so no storage can be set aside; declare the "
+                                                      "dim by counted_dim, which has one, or inline the stage.");
         }
         stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
         if (p.whole) stored.whole.insert(d);

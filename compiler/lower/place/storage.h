@@ -21,6 +21,8 @@ bool goes_on(const Lowering &lowering, const Scope &scope, const Stage &scan);
 Stored store_placed(const Lowering &lowering, const Scope &scope, const Stage &stage, const Knobs &knobs, const Tensor &result,
                     const Pieces &pieces, const std::string &suffix, Names &names);
 
+// Whether every outer tile of the dim is whole register tiles of so many points, so that all of them start at multiples of that.
+bool starts_aligned(const Knobs &knobs, const std::string &dim, int64_t unit);
 // Whether what a tile has past its limit must not be stored: a buffer of ours has room for whole tiles; an argument has not.
 bool store_is_guarded(const Scope &scope, const Tensor &result);
 // Whether it is a buffer of ours, or an argument with room, that holds the element at `index` wherever the loops are, limits aside.
