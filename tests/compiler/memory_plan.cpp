@@ -119,4 +119,20 @@ TEST_CASE("what shares bytes gives the bits of what does not, whatever its types
     }
 }
 
+TEST_CASE("kernels of a GPU share workspace in turn") {
+    if (!has_opencl()) return;
+    const Algorithm a = chain();
+    const Target target = target_named("opencl");
+    const Case c{"chain", a, for_gpu(at_root(a)), {{{"M", 33}, {"N", 17}}, {{"M", 0}, {"N", 4}}}};
+    const TileProgram p = lowered(c, target);
+    REQUIRE(plan_memory(p).shares);
+    const Loaded code({p}, target);
+    for (const Extents &shape : c.shapes) {
+        const Arrays inputs = make_inputs(a, shape, 5);
+        CHECK(differ_in_bits(code.run(p, shape, inputs, {}, {}), run_interpreter(p, shape, inputs, {})) == "");
+    }
+    const Loaded::Room room = code.workspace(p, {{"M", 64}, {"N", 64}});
+    CHECK(room.bytes / 64 == static_cast<uint64_t>(layout_of(plan_memory(p), p, {{"M", 64}, {"N", 64}}).total) / 64);
+}
+
 }  // namespace tessera::test_memory_plan

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/abi/memory_plan.h"
 #include "compiler/emit/spec.h"
 #include "runtime/gpu.h"
 #include "support/containers/alternatives.h"
@@ -33,8 +34,8 @@ class Function {
 public:
     explicit Function(const TileProgram &p) : program_(p), expressions_(names_, names_) {
         expressions_.position_type = "int64_t";
-        for (const char *own :
-             {"frame", "rooms", "at", "part", "call", "status", "run", "most", "caller", "choice", "parameters", "callee", "callee_rooms"})
+        for (const char *own : {"frame", "rooms", "at", "part", "call", "status", "run", "most", "caller", "choice", "parameters", "callee",
+                                "callee_rooms", "furthest"})
             names_.take(own);
         if (spec_dims(p).empty()) line("(void)frame;");
         size_t slot = 0;
@@ -87,7 +88,9 @@ public:
     std::string rooms() const {
         Function f(p_);
         f.line("int64_t part = 0;");
+        const std::set<size_t> shared = rooms_that_share(f);
         for (size_t i = 0; i < k_.rooms.size(); i++) {
+            if (shared.count(i)) continue;
             const char *counter = k_.rooms[i].per_block ? "part" : "at";
             const std::string bytes = round_up(f.text(k_.rooms[i].bytes));
             f.line(fmt::format("rooms[{}] = {}; /* {} */", i, counter, k_.rooms[i].buffer));
@@ -209,6 +212,26 @@ private:
     }
 
     // The most that any of them needs, since one runs at a time.
+    // Those of buffers that share bytes by their lives (memory_plan.h). Kernels run one after another.
+    std::set<size_t> rooms_that_share(Function &f) const {
+        std::set<size_t> shared;
+        const MemoryPlan plan = plan_memory(p_);
+        if (!plan.shares) return shared;
+        f.line("int64_t furthest = at;");
+        std::vector<std::string> ends;
+        for (const PlannedBuffer &b : plan.buffers) {
+            const size_t number = room(b.buffer.name);
+            std::string begin = "at";
+            for (size_t other : b.behind) begin = fmt::format("max_i64({}, {})", begin, ends[other]);
+            ends.push_back(fmt::format("rooms[{}] + {}", number, round_up(f.text(k_.rooms[number].bytes))));
+            f.line(fmt::format("rooms[{}] = {}; /* {} */", number, begin, b.buffer.name));
+            f.line(fmt::format("furthest = max_i64(furthest, {});", ends.back()));
+            shared.insert(number);
+        }
+        f.line("at = furthest;");
+        return shared;
+    }
+
     void rooms_of_callees(Function &f, const HostSteps &steps) const {
         std::set<std::string> done;
         each_call(steps, [&](const HostCall &n) {
