@@ -61,12 +61,13 @@ Embedder::Embedder(const Program &program, const std::string &folder, int32_t th
     for (size_t i = 0; i < tensors.size(); i++) {
         if (names_[i] == "ids" || names_[i] == "keep" || names_[i] == "y") continue;
         const std::string name = names_[i].substr(0, names_[i].find('.'));  // "w_up.packed" is w_up
-        Weight weight = operand(weights, name, layers);
+        const auto type = static_cast<TessDType>(tensors[i].type.code | tensors[i].type.bits << 8);
+        Operand weight = operand(weights, name, type, layers);
         Argument &made = arguments_[i];
         made.extents = std::move(weight.extents);
-        made.data = memory_of(weight.values.size() * sizeof(float));
-        std::memcpy(made.data.get(), weight.values.data(), weight.values.size() * sizeof(float));
-        made.tensor = tess_dense(made.data.get(), TESS_F32, static_cast<int32_t>(made.extents.size()), made.extents.data());
+        made.data = memory_of(weight.bytes.size());
+        std::memcpy(made.data.get(), weight.bytes.data(), weight.bytes.size());
+        made.tensor = tess_dense(made.data.get(), type, static_cast<int32_t>(made.extents.size()), made.extents.data());
         if (tensors[i].flags & TESS_FLAG_PACKED) pack(program, name, made);
     }
 }

@@ -1,4 +1,4 @@
-// What is computed: unit vectors of sentences, by a BERT encoder whose layers are the library's. How is in schedules/sentence_embedding/.
+// What is computed: unit vectors of sentences, by a BERT encoder whose layers are the library's. How is in schedules/.
 #include "generators/generator.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
@@ -12,10 +12,12 @@ static Dim some(const std::string &name, int64_t max = INT32_MAX) {
     return dim;
 }
 
+using Encoder = Algorithm (*)(const Numerics &, const Options &);
+
 // y[B, D] of the T tokens ids[B, T] of B sentences, where keep[B, T] holds; of each sentence it holds somewhere. `words` are the embeddings
-// of V words, `places` those of P positions, `type` that of a first segment; layers are as library::encoder takes them.
-static Algorithm sentence_embedding(const Numerics &n, const Options &o) {
-    Builder f("sentence_embedding", n);
+// of V words, `places` those of P positions, `type` that of a first segment; the weights of L layers are as `encoder` takes them.
+static Algorithm sentence_embedding(const std::string &name, Encoder encoder, const Numerics &n, const Options &o) {
+    Builder f(name, n);
     const int64_t heads = o.at("heads");
     Dim width = some("D");
     width.multiple_of = width.min = heads;
@@ -35,13 +37,17 @@ static Algorithm sentence_embedding(const Numerics &n, const Options &o) {
     const Tile embedded = (word + places.at({{"P", bounded(place, 0, extent("P"))}}, {"M", "D"}) + type).named("embedded");  // (M, D)
     const Tile x = cast(n.storage, layernorm(embedded, gamma, beta, D, 1e-12)).named("x");                                   // (M, D)
 
+    // What the encoder takes behind x and keep, it says itself; the caller's own first two norms have these names already.
+    const Algorithm layers = encoder(n, o);
     std::vector<Tile> arguments = {x, keep};
-    const auto weight = [&](const std::string &name, const std::vector<Dim> &dims) { arguments.push_back(f.input(name, dims)); };
-    weight("w_qkv", {L, D, C}), weight("b_qkv", {L, C}), weight("w_out", {L, D, O}), weight("b_out", {L, O});
-    weight("gamma_attention", {L, D}), weight("beta_attention", {L, D});
-    weight("w_up", {L, D, F}), weight("b_up", {L, F}), weight("w_down", {L, F, D}), weight("b_down", {L, D});
-    weight("gamma_out", {L, D}), weight("beta_out", {L, D});
-    const Tile encoded = f.call("encoder", library::encoder(n, o), arguments)[0];  // (M, D)
+    for (const Tensor &tensor : layers.tensors) {
+        if (tensor.name == "x" || tensor.name == "keep") continue;
+        std::vector<Dim> dims;
+        for (const std::string &dim : tensor.dims) dims.push_back(f.dim_named(dim));
+        const bool norm = tensor.name == "gamma" || tensor.name == "beta";
+        arguments.push_back(f.input(norm ? tensor.name + "_attention" : tensor.name, dims, tensor.dtype));
+    }
+    const Tile encoded = f.call("encoder", layers, arguments)[0];  // (M, D)
 
     // The mean over the tokens that are kept, at length one.
     const Tile tokens = encoded.at({{"M", variable("B") * extent("T") + variable("T")}}, {"B", "T", "D"});
@@ -52,9 +58,14 @@ static Algorithm sentence_embedding(const Numerics &n, const Options &o) {
     return f.output("y", mean / max(length, 1e-12), DType::f32).build();
 }
 
+static void add(Registry &registry, const std::string &name, const std::string &what, Encoder encoder) {
+    registry.add(name, "y[B, D] = unit vectors of B sentences of T tokens, by L layers of BERT" + what, library::encoder_options(),
+                 [=](const Numerics &n, const Options &o) { return sentence_embedding(name, encoder, n, o); });
+}
+
 int main(int argc, char **argv) {
     Registry registry;
-    registry.add("sentence_embedding", "y[B, D] = unit vectors of B sentences of T tokens, by L layers of BERT", library::encoder_options(),
-                 sentence_embedding);
+    add(registry, "sentence_embedding", "", library::encoder);
+    add(registry, "sentence_embedding_qint8", ", weights of products in i8", library::encoder_qint8);
     return generator_main(argc, argv, registry);
 }

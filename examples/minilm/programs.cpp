@@ -2,9 +2,11 @@
 
 #include <stdexcept>
 
+#include "minilm_bf16.h"
 #include "minilm_f32.h"
+#include "minilm_int8.h"
 
-// NOLINTNEXTLINE: the functions of a program differ in their names alone
+// The functions of a program differ in their names alone.
 #define PACKING(program, operand) \
     { #operand, program##_pack_##operand##_size, program##_pack_##operand }
 #define PROGRAM(name, program)                                                                                                           \
@@ -13,7 +15,7 @@
     }
 
 const std::vector<Program> &programs() {
-    static const std::vector<Program> all = {PROGRAM("f32", minilm_f32)};
+    static const std::vector<Program> all = {PROGRAM("f32", minilm_f32), PROGRAM("bf16", minilm_bf16), PROGRAM("int8", minilm_int8)};
     return all;
 }
 
