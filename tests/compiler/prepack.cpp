@@ -213,6 +213,8 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_qint8", library::matmul_qint8},
         {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
+        {"linear_qint8", library::linear_qint8},
+        {"linear_gelu_qint8", library::linear_gelu_qint8},
         {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
         {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
     std::vector<ShippedPair> pairs;

@@ -2,6 +2,7 @@
 point: ./tessera peers minilm tokens
 
     tokens.py <minilm> <folder of the model> [<sentences>]
+    tokens.py --fixture <folder of the model>                writes tokens.txt, what the package makes of the lines of sentences.txt
 
 Real text: lines of translations (*.mo) of all languages, of licences and changelogs, and of manual pages, in equal parts, drawn by a fixed seed."""
 import gettext
@@ -64,11 +65,27 @@ def code_points():
     return ["".join(f"a{chr(c)}b " for c in points[i:i + 64]) for i in range(0, len(points), 64)]
 
 
-def main():
-    app, model, count = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 10000
+def reference_of(model):
     reference = Tokenizer.from_file(os.path.join(model, "tokenizer.json"))
     reference.no_truncation()
     reference.no_padding()
+    return reference
+
+
+def write_fixture(model):
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, "sentences.txt"), encoding="utf-8", newline="\n") as file:
+        lines = file.read().split("\n")[:-1]
+    with open(os.path.join(folder, "tokens.txt"), "w", encoding="ascii") as file:
+        for encoding in reference_of(model).encode_batch(lines):
+            print(*encoding.ids, file=file)
+
+
+def main():
+    if sys.argv[1] == "--fixture":
+        return write_fixture(sys.argv[2])
+    app, model, count = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 10000
+    reference = reference_of(model)
     real, languages = real_text(count)
     failed = 0
     for what, lines in ((f"lines of real text, {languages} languages", real), ("lines of all code points", code_points())):
