@@ -67,13 +67,13 @@ def peers(weights, threads):
     made = {}
     try:
         made["onnxruntime"] = Peer(onnxruntime_encoder(weights, threads), lambda array: array.astype("i4"))
-    except ImportError:
+    except (ImportError, OSError):
         pass
     try:
         import torch
         torch.set_num_threads(threads)
         made["PyTorch"] = Peer(pytorch_encoder(weights), torch.from_numpy)
-    except ImportError:
+    except (ImportError, OSError):
         pass
     return made
 
