@@ -75,7 +75,7 @@ static void demo(Embedder &embedder, int32_t threads) {
     for (int i = 0; i < 16; i++) many.insert(many.end(), paragraph.begin(), paragraph.end());
     std::vector<double> times;
     for (int i = 0; i < 5; i++) times.push_back(milliseconds_of([&] { embedder.embed(many); }));
-    std::printf("\n%.0f sentences a second from text, 9 to 26 words each, with padding, %d thread%s\n",
+    std::printf("\n%.0f sentences a second from text, 10 to 24 words each, with padding, %d thread%s\n",
                 static_cast<double>(many.size()) * 1e3 / median(times), threads, threads == 1 ? "" : "s");
     for (int64_t tokens : {16, 128}) {
         const Batch batch = words(1, tokens);
