@@ -13,6 +13,8 @@ int main(int argc, char **argv) {
         .add("matmul_qint8", "y[M, N] = x[M, K] w[K, N] scale[N], w in i8, y in the accumulate type", library::matmul_qint8)
         .add("linear", "y[M, N] = x[M, K] w[K, N] + b[N]", library::linear)
         .add("linear_gelu", "y[M, N] = gelu(x[M, K] w[K, N] + b[N])", library::linear_gelu)
+        .add("linear_qint8", "y[M, N] = x[M, K] w[K, N] scale[N] + b[N], w in i8", library::linear_qint8)
+        .add("linear_gelu_qint8", "y[M, N] = gelu(x[M, K] w[K, N] scale[N] + b[N]), w in i8", library::linear_gelu_qint8)
         .add("gemv", "y[M] = a[M, K] x[K]", library::gemv)
         .add("softmax", "y[M, N] = softmax of x[M, N] over N", library::softmax)
         .add("layernorm", "y[M, N] = layernorm of x[M, N] over N, times gamma[N], plus beta[N]", library::layernorm)
@@ -57,6 +59,8 @@ int main(int argc, char **argv) {
         .add("feed_forward", "y[M, D] = layernorm(x + linear(linear_gelu(x)))", library::feed_forward)
         .add("encoder_layer", "y[M, D] = a layer of BERT on x[M, D], the T tokens of B sentences", library::encoder_options(),
              library::encoder_layer)
-        .add("encoder", "y[M, D] = L layers of BERT, whose weights are stacked", library::encoder_options(), library::encoder);
+        .add("encoder", "y[M, D] = L layers of BERT, whose weights are stacked", library::encoder_options(), library::encoder)
+        .add("encoder_qint8", "encoder with weights of products in i8 and a scale for each column", library::encoder_options(),
+             library::encoder_qint8);
     return tessera::generator_main(argc, argv, registry);
 }

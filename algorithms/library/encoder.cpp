@@ -3,18 +3,45 @@
 
 namespace tessera::library {
 
-Algorithm feed_forward(const Numerics &n) {
-    Builder f("feed_forward", n);
+namespace {
+
+// Products of an encoder: weights of the policy's type, or of 8 bits with scales.
+struct Products {
+    bool qint8 = false;
+    Algorithm linear(const Numerics &n) const { return qint8 ? linear_qint8(n) : library::linear(n); }
+    Algorithm linear_gelu(const Numerics &n) const { return qint8 ? linear_gelu_qint8(n) : library::linear_gelu(n); }
+
+    // What such a product takes behind x, each with `outer` dims in front.
+    std::vector<Tile> inputs(Builder &f, const std::string &name, std::vector<Dim> outer, const Dim &K, const Dim &N) const {
+        std::vector<Dim> columns = outer;
+        columns.push_back(N), outer.insert(outer.end(), {K, N});
+        std::vector<Tile> all = {qint8 ? f.input("w_" + name, outer, DType::i8) : f.input("w_" + name, outer)};
+        if (qint8) all.push_back(f.input("scale_" + name, columns, DType::f32));
+        all.push_back(f.input("b_" + name, columns));
+        return all;
+    }
+};
+
+std::vector<Tile> joined(std::vector<Tile> tiles, std::initializer_list<std::vector<Tile>> more) {
+    for (const std::vector<Tile> &some : more) tiles.insert(tiles.end(), some.begin(), some.end());
+    return tiles;
+}
+
+Algorithm feed_forward_of(const Numerics &n, const Products &products) {
+    Builder f(products.qint8 ? "feed_forward_qint8" : "feed_forward", n);
     Dim M = f.dim("M"), D = f.dim("D"), F = f.dim("F");
     Tile x = f.input("x", {M, D});
-    Tile w_up = f.input("w_up", {D, F}), b_up = f.input("b_up", {F});
-    Tile w_down = f.input("w_down", {F, D}), b_down = f.input("b_down", {D});
+    const std::vector<Tile> w_up = products.inputs(f, "up", {}, D, F), w_down = products.inputs(f, "down", {}, F, D);
     Tile gamma = f.input("gamma", {D}), beta = f.input("beta", {D});
-    Tile hidden = f.call("up", linear_gelu(n), {x, w_up, b_up})[0];               // (M, F)
-    Tile update = f.call("down", linear(n), {hidden, w_down, b_down})[0];         // (M, D)
-    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];  // (M, D)
+    Tile hidden = f.call("up", products.linear_gelu(n), joined({x}, {w_up}))[0];      // (M, F)
+    Tile update = f.call("down", products.linear(n), joined({hidden}, {w_down}))[0];  // (M, D)
+    Tile y = f.call("norm", residual_layernorm(n), {update, x, gamma, beta})[0];      // (M, D)
     return f.output("y", y).build();
 }
+
+}  // namespace
+
+Algorithm feed_forward(const Numerics &n) { return feed_forward_of(n, Products()); }
 
 std::vector<Option> encoder_options() { return {{"heads", "of each layer; D is a multiple of them", 12, 1, 1024}}; }
 
@@ -41,32 +68,33 @@ struct EncoderDims {
 };
 
 // The inputs of a layer behind x and keep, each with `outer` dims in front.
-std::vector<Tile> weights(Builder &f, const EncoderDims &d, const std::vector<Dim> &outer) {
-    std::vector<Tile> all;
-    auto input = [&](const std::string &name, std::vector<Dim> dims) {
-        dims.insert(dims.begin(), outer.begin(), outer.end());
-        all.push_back(f.input(name, dims));
-    };
-    input("w_qkv", {d.D, d.C}), input("b_qkv", {d.C});
-    input("w_out", {d.D, d.O}), input("b_out", {d.O});
-    input("gamma", {d.D}), input("beta", {d.D});
-    input("w_up", {d.D, d.F}), input("b_up", {d.F});
-    input("w_down", {d.F, d.D}), input("b_down", {d.D});
-    input("gamma_out", {d.D}), input("beta_out", {d.D});
-    return all;
-}
+struct LayerInputs {
+    std::vector<Tile> qkv, out, norm, up, down, norm_out;
+    LayerInputs(Builder &f, const EncoderDims &d, const Products &products, const std::vector<Dim> &outer)
+        : qkv(products.inputs(f, "qkv", outer, d.D, d.C)),
+          out(products.inputs(f, "out", outer, d.D, d.O)),
+          norm(norm_inputs(f, "", outer, d.D)),
+          up(products.inputs(f, "up", outer, d.D, d.F)),
+          down(products.inputs(f, "down", outer, d.F, d.D)),
+          norm_out(norm_inputs(f, "_out", outer, d.D)) {}
 
-}  // namespace
+private:
+    static std::vector<Tile> norm_inputs(Builder &f, const std::string &name, std::vector<Dim> dims, const Dim &D) {
+        dims.push_back(D);
+        const Tile gamma = f.input("gamma" + name, dims);
+        return {gamma, f.input("beta" + name, dims)};
+    }
+};
 
-Algorithm encoder_layer(const Numerics &n, const Options &o) {
-    Builder f("encoder_layer", n);
+Algorithm encoder_layer_of(const Numerics &n, const Options &o, const Products &products) {
+    Builder f(products.qint8 ? "encoder_layer_qint8" : "encoder_layer", n);
     const int64_t heads = o.at("heads");
     const EncoderDims d(f, heads);
     const Dim S = f.dim(derived_dim("S", extent("T"))), E = f.dim(derived_dim("E", extent("D") / Expr(heads))),
               V = f.dim(derived_dim("V", extent("E")));
     const Tile x = f.input("x", {d.M, d.D}), keep = f.input("keep", {d.B, d.T}, DType::boolean);
-    const std::vector<Tile> w = weights(f, d, {});
-    const Tile qkv = f.call("qkv", linear(n), {x, w[0], w[1]})[0];  // (M, C)
+    const LayerInputs w(f, d, products, {});
+    const Tile qkv = f.call("qkv", products.linear(n), joined({x}, {w.qkv}))[0];  // (M, C)
     // Of one sentence: its tokens' queries, keys or values by heads.
     auto part = [&](int64_t number, const Dim &tokens, const Dim &width) {
         return qkv.at({{"M", variable("B") * extent("T") + variable(tokens.name)},
@@ -84,18 +112,25 @@ Algorithm encoder_layer(const Numerics &n, const Options &o) {
                                      {"V", digit(c % extent("E"), E)}},
                                     {"M", "D"});
     const Tile merged = cast(n.storage, tokens).named("merged");
-    const Tile out = f.call("out", linear(n), {merged, w[2], w[3]})[0].at({{"O", c}}, {"M", "D"});
-    const Tile hidden = f.call("norm", residual_layernorm(n), {out, x, w[4], w[5]})[0];  // (M, D)
-    return f.output("y", f.call("ffn", feed_forward(n), {hidden, w[6], w[7], w[8], w[9], w[10], w[11]})[0]).build();
+    const Tile out = f.call("out", products.linear(n), joined({merged}, {w.out}))[0].at({{"O", c}}, {"M", "D"});
+    const Tile hidden = f.call("norm", residual_layernorm(n), joined({out, x}, {w.norm}))[0];  // (M, D)
+    return f.output("y", f.call("ffn", feed_forward_of(n, products), joined({hidden}, {w.up, w.down, w.norm_out}))[0]).build();
 }
 
-Algorithm encoder(const Numerics &n, const Options &o) {
-    Builder f("encoder", n);
+Algorithm encoder_of(const Numerics &n, const Options &o, const Products &products) {
+    Builder f(products.qint8 ? "encoder_qint8" : "encoder", n);
     const EncoderDims d(f, o.at("heads"));
     const Dim L = f.dim("L");
     std::vector<Tile> arguments = {f.input("x", {d.M, d.D}), f.input("keep", {d.B, d.T}, DType::boolean)};
-    for (const Tile &w : weights(f, d, {L})) arguments.push_back(w);
-    return f.output("y", f.repeat("layers", encoder_layer(n, o), {"L", {{"x", "y"}}}, arguments)[0]).build();
+    const LayerInputs w(f, d, products, {L});
+    arguments = joined(arguments, {w.qkv, w.out, w.norm, w.up, w.down, w.norm_out});
+    return f.output("y", f.repeat("layers", encoder_layer_of(n, o, products), {"L", {{"x", "y"}}}, arguments)[0]).build();
 }
+
+}  // namespace
+
+Algorithm encoder_layer(const Numerics &n, const Options &o) { return encoder_layer_of(n, o, {}); }
+Algorithm encoder(const Numerics &n, const Options &o) { return encoder_of(n, o, {}); }
+Algorithm encoder_qint8(const Numerics &n, const Options &o) { return encoder_of(n, o, {.qint8 = true}); }
 
 }  // namespace tessera::library

@@ -14,7 +14,10 @@ Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of 
 Algorithm matmul_qint8(const Numerics &n);  // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
 Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
 Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
-Algorithm gemv(const Numerics &n);          // y[M] = a[M, K] x[K]
+// linear and linear_gelu of w: i8 and scale[N], f32, by which a column of the product is multiplied before b is added.
+Algorithm linear_qint8(const Numerics &n);
+Algorithm linear_gelu_qint8(const Numerics &n);
+Algorithm gemv(const Numerics &n);  // y[M] = a[M, K] x[K]
 
 // normalizations.cpp
 Algorithm softmax(const Numerics &n);             // y[M, N] = softmax of x[M, N] over N
@@ -76,6 +79,8 @@ Algorithm feed_forward(const Numerics &n);  // y = layernorm(x + linear(linear_g
 Algorithm encoder_layer(const Numerics &n, const Options &o);
 // L such layers, whose weights are stacked: w_qkv[L, D, 3 D] and so on.
 Algorithm encoder(const Numerics &n, const Options &o);
+// The same with the products of linear_qint8: behind each w comes its scale, scale_qkv[L, 3 D] and so on.
+Algorithm encoder_qint8(const Numerics &n, const Options &o);
 std::vector<Option> encoder_options();  // heads
 
 }  // namespace tessera::library

@@ -70,6 +70,33 @@ Algorithm linear_gelu(const Numerics &n) {
     return f.output("y", gelu(acc + b)).build();
 }
 
+namespace {
+
+// (x w) scale, w in 8 bits.
+Tile quantised_product(Builder &f, const Numerics &n, const Tile &x, const Dim &K, const Dim &N) {
+    Tile w = f.input("w", {K, N}, DType::i8);
+    Tile scale = f.input("scale", {N}, DType::f32);
+    Tile weights = cast(n.accumulate, w).named("weights");  // (K, N)
+    Tile acc = dot(x, weights).named("acc");                // (M, N)
+    return acc * cast(n.accumulate, scale);
+}
+
+}  // namespace
+
+Algorithm linear_qint8(const Numerics &n) {
+    Builder f("linear_qint8", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile scaled = quantised_product(f, n, f.input("x", {M, K}), K, N);  // (M, N)
+    return f.output("y", scaled + f.input("b", {N})).build();
+}
+
+Algorithm linear_gelu_qint8(const Numerics &n) {
+    Builder f("linear_gelu_qint8", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile scaled = quantised_product(f, n, f.input("x", {M, K}), K, N);  // (M, N)
+    return f.output("y", gelu(scaled + f.input("b", {N}))).build();
+}
+
 Algorithm gemv(const Numerics &n) {
     Builder f("gemv", n);
     Dim M = f.dim("M"), K = f.dim("K");

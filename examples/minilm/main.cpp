@@ -1,182 +1,147 @@
-// Runs real text through real weights with generated kernels, checks the result against double precision and times it
-// beside OpenBLAS doing the two products.
+// Embeds sentences with all-MiniLM-L6-v2.
 //
-//   minilm <folder with model.safetensors and vocab.txt>
-#include <cblas.h>
-
+//   minilm [--weights <type>] [--threads <count>] <folder of the model> [<what>]
+//
+// <what> is one of
+//   demo     the default: which of some sentences means the same as the first, and how fast it is
+//   tokens   the tokens of each line of the input
+//   embed    the vector of each line of the input
+//   time     for each line `<sentences> <tokens> <calls>` of the input, the milliseconds of each call
 #include <algorithm>
+#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <memory>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
 
-#include "linear.h"
-#include "linear_gelu.h"
-#include "model.h"
-#include "residual_layernorm.h"
+#include "gemv.h"
+#include "programs.h"
 
-static const char *const text =
-    "Halide showed that an algorithm and its schedule can be written apart: the first says what is computed, the second "
-    "in which order, where it is stored and what runs in parallel. A kernel for a neural network is such an algorithm, a "
-    "few lines long, and the schedule is what makes it fast on one machine and slow on another. So the schedule should "
-    "be searched for on the machine that will run it, kept as a small file, reviewed like any other change, and combined "
-    "with the algorithm when the application is built. Nothing of the compiler is left in the application then, only a "
-    "function that takes tensors and gives a status, and the numbers it computes do not depend on how many threads ran. "
-    "This text passes through the embedding and the first feed forward layer of a sentence encoder while you read it.";
-
-// A matrix, or the only row of one, as kernels take it.
-class View {
-public:
-    explicit View(const Matrix &m, bool vector = false)
-        : extents_{m.rows, m.columns},
-          tensor_(tess_dense(const_cast<float *>(m.values.data()), TESS_F32, vector ? 1 : 2, vector ? extents_ + 1 : extents_)) {}
-    View(const View &) = delete;
-    operator const TessTensor *() const { return &tensor_; }
-
-private:
-    int64_t extents_[2];
-    TessTensor tensor_;
+static const std::vector<std::string> sentences = {
+    "A cat is sleeping on the warm window sill.",
+    "The kitten naps in the sun by the window.",
+    "The central bank raised its interest rate by half a percent.",
 };
 
-static TessFault fault = tess_fault();
+static const std::vector<std::string> paragraph = {
+    "Halide showed that an algorithm and its schedule can be written apart.",
+    "The first says what is computed, the second in which order, where it is stored and what runs in parallel.",
+    "A kernel for a neural network is such an algorithm, a few lines long.",
+    "The schedule is what makes it fast on one machine and slow on another.",
+    "So the schedule should be searched for on the machine that will run it.",
+    "It is kept as a small file, reviewed like any other change, and combined with the algorithm when the application is built.",
+    "Nothing of the compiler is left in the application then.",
+    "What is left is a function that takes tensors and gives a status, and its numbers do not depend on how many threads ran.",
+};
 
-static void check(int32_t status, const char *const *names) {
-    if (status == TESS_OK) return;
-    char message[256];
-    tess_status_message(status, &fault, names, message, sizeof message);
-    std::fprintf(stderr, "kernel failed: %s\n", message);
-    std::exit(1);
+static double milliseconds_of(const std::function<void()> &work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-struct FeedForward {
-    Matrix w_up, b_up, w_down, b_down, gamma, beta;
-
-    // y = layernorm(x + linear(gelu(linear(x)))), by the generated kernels.
-    void run(const Matrix &x, Matrix &hidden, Matrix &update, Matrix &y, const TessContext &context) const {
-        const View dx(x), dh(hidden), du(update), dy(y);
-        const View wu(w_up), bu(b_up, true), wd(w_down), bd(b_down, true);
-        const View g(gamma, true), b(beta, true);
-        check(linear_gelu(dx, wu, bu, dh, &context), linear_gelu_argument_names);
-        check(linear(dh, wd, bd, du, &context), linear_argument_names);
-        check(residual_layernorm(du, dx, g, b, dy, &context), residual_layernorm_argument_names);
-    }
-
-    uint64_t workspace(const Matrix &x, const Matrix &hidden, const Matrix &update, const TessContext &context) const {
-        const View dx(x), dh(hidden), du(update);
-        const View wu(w_up), bu(b_up, true), wd(w_down), bd(b_down, true);
-        const View g(gamma, true), b(beta, true);
-        uint64_t bytes[3] = {};
-        check(linear_gelu_workspace(dx, wu, bu, dh, &context, &bytes[0]), linear_gelu_argument_names);
-        check(linear_workspace(dh, wd, bd, du, &context, &bytes[1]), linear_argument_names);
-        check(residual_layernorm_workspace(du, dx, g, b, du, &context, &bytes[2]), residual_layernorm_argument_names);
-        return *std::max_element(bytes, bytes + 3);
-    }
-
-    double largest_error(const Matrix &x, const Matrix &y) const {
-        double worst = 0;
-        std::vector<double> hidden(static_cast<size_t>(w_up.columns)), out(static_cast<size_t>(w_down.columns));
-        for (int64_t r = 0; r < x.rows; r++) {
-            for (int64_t n = 0; n < w_up.columns; n++) {
-                double sum = b_up.at(0, n);
-                for (int64_t k = 0; k < w_up.rows; k++) sum += static_cast<double>(x.at(r, k)) * w_up.at(k, n);
-                hidden[n] = sum * 0.5 * std::erfc(-sum / std::sqrt(2.0));
-            }
-            double mean = 0, variance = 0;
-            for (int64_t n = 0; n < w_down.columns; n++) {
-                double sum = b_down.at(0, n);
-                for (int64_t k = 0; k < w_down.rows; k++) sum += hidden[k] * w_down.at(k, n);
-                out[n] = sum + x.at(r, n);
-                mean += out[n] / w_down.columns;
-            }
-            for (double v : out) variance += (v - mean) * (v - mean) / w_down.columns;
-            for (int64_t n = 0; n < w_down.columns; n++) {
-                double expected = (out[n] - mean) / std::sqrt(variance + 1e-12) * gamma.at(0, n) + beta.at(0, n);
-                double error = std::fabs(expected - y.at(r, n));
-                if (!(error <= worst)) worst = error;  // a NaN counts
-            }
-        }
-        return worst;
-    }
-};
-
-static double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 static double median(std::vector<double> times) {
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
     return times[times.size() / 2];
 }
 
-static int run(const std::string &folder) {
-    Weights weights(folder + "/model.safetensors");
-    std::vector<int64_t> ids = Vocabulary(folder + "/vocab.txt").encode(text);
-    const std::string layer = "encoder.layer.0.";
-    FeedForward ff{transposed(weights.tensor(layer + "intermediate.dense.weight")),
-                   weights.tensor(layer + "intermediate.dense.bias"),
-                   transposed(weights.tensor(layer + "output.dense.weight")),
-                   weights.tensor(layer + "output.dense.bias"),
-                   weights.tensor(layer + "output.LayerNorm.weight"),
-                   weights.tensor(layer + "output.LayerNorm.bias")};
+// The cosines of the angles between the last of these unit vectors and each: a product of a matrix and a vector.
+static std::vector<float> cosines_with_last(std::vector<float> vectors, int64_t width) {
+    const int64_t count = static_cast<int64_t>(vectors.size()) / width;
+    std::vector<float> cosines(static_cast<size_t>(count));
+    const int64_t all[] = {count, width}, one[] = {width}, made[] = {count};
+    const TessTensor a = tess_dense(vectors.data(), TESS_F32, 2, all);
+    const TessTensor x = tess_dense(vectors.data() + (count - 1) * width, TESS_F32, 1, one);
+    const TessTensor y = tess_dense(cosines.data(), TESS_F32, 1, made);
+    if (gemv(&a, &x, &y, nullptr) != TESS_OK) throw std::runtime_error("gemv failed");
+    return cosines;
+}
 
-    // The encoder's input: word, position and type embeddings, normalised.
-    Matrix words = weights.tensor("embeddings.word_embeddings.weight"), places = weights.tensor("embeddings.position_embeddings.weight");
-    Matrix types = weights.tensor("embeddings.token_type_embeddings.weight");
-    int64_t tokens = static_cast<int64_t>(ids.size()), width = words.columns;
-    Matrix word = zeros(tokens, width), rest = zeros(tokens, width), x = zeros(tokens, width);
-    for (int64_t t = 0; t < tokens; t++)
-        for (int64_t d = 0; d < width; d++) {
-            word.at(t, d) = words.at(ids[t], d);
-            rest.at(t, d) = places.at(t, d) + types.at(0, d);
-        }
-    Matrix gamma = weights.tensor("embeddings.LayerNorm.weight"), beta = weights.tensor("embeddings.LayerNorm.bias");
-    Matrix hidden = zeros(tokens, ff.w_up.columns), update = zeros(tokens, width), y = zeros(tokens, width);
+static Batch words(int64_t sentence_count, int64_t tokens) {
+    return batch_of({static_cast<size_t>(sentence_count), std::vector<int32_t>(static_cast<size_t>(tokens), 1012)});  // of full stops
+}
 
-    TessContext context = tess_context();
-    context.fault = &fault;
-    context.workspace_bytes = std::max<uint64_t>(64, ff.workspace(x, hidden, update, context));
-    std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(64, (context.workspace_bytes + 63) / 64 * 64), std::free);
-    context.workspace = memory.get();
-    const View dw(word), dr(rest), dg(gamma, true), db(beta, true), dx(x);
-    check(residual_layernorm(dw, dr, dg, db, dx, &context), residual_layernorm_argument_names);
+static void demo(Embedder &embedder, int32_t threads) {
+    // The first one last, so that the others stand before it.
+    std::vector<std::string> asked(sentences.rbegin(), sentences.rend());
+    const std::vector<float> cosines = cosines_with_last(embedder.embed(asked), embedder.width());
+    std::printf("\"%s\"\n", sentences[0].c_str());
+    for (size_t i = 1; i < sentences.size(); i++) std::printf("  %6.3f  \"%s\"\n", cosines[sentences.size() - 1 - i], sentences[i].c_str());
 
-    ff.run(x, hidden, update, y, context);
-    double error = ff.largest_error(x, y);
-    std::printf("%lld tokens of %lld through the first feed-forward layer of all-MiniLM-L6-v2\n", static_cast<long long>(tokens),
-                static_cast<long long>(width));
-    std::printf("  largest error against double precision   %.2e\n", error);
-
-    // Interleaved, so that a change of the machine's pace meets both.
-    std::vector<double> ours, theirs;
-    Matrix product = zeros(tokens, ff.w_up.columns), result = zeros(tokens, width);
-    openblas_set_num_threads(1);
-    for (int repeat = 0; repeat < 200; repeat++) {
-        double start = seconds();
-        ff.run(x, hidden, update, y, context);
-        double middle = seconds();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(tokens), static_cast<int>(ff.w_up.columns),
-                    static_cast<int>(width), 1, x.values.data(), static_cast<int>(width), ff.w_up.values.data(),
-                    static_cast<int>(ff.w_up.columns), 0, product.values.data(), static_cast<int>(ff.w_up.columns));
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(tokens), static_cast<int>(width),
-                    static_cast<int>(ff.w_up.columns), 1, product.values.data(), static_cast<int>(ff.w_up.columns), ff.w_down.values.data(),
-                    static_cast<int>(width), 0, result.values.data(), static_cast<int>(width));
-        ours.push_back(middle - start);
-        theirs.push_back(seconds() - middle);
+    std::vector<std::string> many;
+    for (int i = 0; i < 16; i++) many.insert(many.end(), paragraph.begin(), paragraph.end());
+    std::vector<double> times;
+    for (int i = 0; i < 5; i++) times.push_back(milliseconds_of([&] { embedder.embed(many); }));
+    std::printf("\n%.0f sentences a second from text, 10 to 24 words each, with padding, %d thread%s\n",
+                static_cast<double>(many.size()) * 1e3 / median(times), threads, threads == 1 ? "" : "s");
+    for (int64_t tokens : {16, 128}) {
+        const Batch batch = words(1, tokens);
+        times.clear();
+        for (int i = 0; i < 21; i++) times.push_back(milliseconds_of([&] { embedder.run(batch); }));
+        std::printf("%6.2f ms for one sentence of %lld tokens\n", median(times), static_cast<long long>(tokens));
     }
-    double flops = 4.0 * tokens * width * ff.w_up.columns;
-    std::printf("  whole layer, generated kernels           %.3f ms  (%.0f GFLOP/s in the products)\n", median(ours) * 1e3,
-                flops / median(ours) * 1e-9);
-    std::printf("  the two products alone, OpenBLAS         %.3f ms  (%.0f GFLOP/s)\n", median(theirs) * 1e3,
-                flops / median(theirs) * 1e-9);
-    std::printf("  one thread each, median of %zu interleaved runs\n", ours.size());
-    bool right = error < 1e-4;
-    if (!right) std::fprintf(stderr, "the error is larger than 1e-4: the kernels are wrong\n");
-    return right ? 0 : 1;
+}
+
+static void print_tokens(const Tokenizer &tokenizer) {
+    for (std::string line; std::getline(std::cin, line);) {
+        for (int32_t token : tokenizer.encode(line, SIZE_MAX)) std::printf("%d ", token);
+        std::puts("");
+    }
+}
+
+static void print_vectors(Embedder &embedder) {
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+    const std::vector<float> vectors = embedder.embed(lines);
+    const size_t width = static_cast<size_t>(embedder.width());
+    for (size_t i = 0; i < vectors.size(); i++) std::printf("%.9g%c", static_cast<double>(vectors[i]), (i + 1) % width ? ' ' : '\n');
+}
+
+static void print_times(Embedder &embedder) {
+    for (std::string line; std::getline(std::cin, line);) {
+        int64_t count = 0, tokens = 0, calls = 0;
+        if (!(std::istringstream(line) >> count >> tokens >> calls))
+            throw std::runtime_error("expected <sentences> <tokens> <calls>, got " + line);
+        const Batch batch = words(count, tokens);
+        for (int64_t i = 0; i < calls; i++) std::printf("%.4f ", milliseconds_of([&] { embedder.run(batch); }));
+        std::puts("");
+        std::fflush(stdout);
+    }
+}
+
+static int run(const std::string &weights, int32_t threads, const std::string &folder, const std::string &what) {
+    if (what == "tokens") return print_tokens(Tokenizer(folder + "/vocab.txt")), 0;
+    Embedder embedder(program_named(weights), folder, threads);
+    if (what == "demo") demo(embedder, threads);
+    else if (what == "embed") print_vectors(embedder);
+    else if (what == "time") print_times(embedder);
+    else throw std::runtime_error("there is no '" + what + "'; there are demo, tokens, embed, time");
+    return 0;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2) return std::fprintf(stderr, "usage: minilm <folder with model.safetensors and vocab.txt>\n"), 2;
+    std::vector<std::string> words(argv + 1, argv + argc), rest;
+    std::string weights = "f32";
+    int32_t threads = 1;
+    bool wrong = false;
+    for (size_t i = 0; i < words.size(); i++) {
+        const bool value = i + 1 < words.size();
+        if (words[i] == "--weights" && value) weights = words[++i];
+        else if (words[i] == "--threads" && value) {
+            const std::string &count = words[++i];
+            wrong |= std::from_chars(count.data(), count.data() + count.size(), threads).ec != std::errc() || threads < 1 || threads > 4096;
+        } else {
+            rest.push_back(words[i]);
+        }
+    }
+    if (wrong || rest.empty() || rest.size() > 2 || rest[0].starts_with("-"))
+        return std::fprintf(stderr,
+                            "usage: minilm [--weights <type>] [--threads <count>] <folder of the model> [demo|tokens|embed|time]\n"),
+               2;
     try {
-        return run(argv[1]);
+        return run(weights, threads, rest[0], rest.size() > 1 ? rest[1] : "demo");
     } catch (const std::exception &e) { return std::fprintf(stderr, "minilm: %s\n", e.what()), 1; }
 }

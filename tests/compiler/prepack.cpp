@@ -213,6 +213,8 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
         {"matmul_qint8", library::matmul_qint8},
         {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
+        {"linear_qint8", library::linear_qint8},
+        {"linear_gelu_qint8", library::linear_gelu_qint8},
         {"conv2d_nhwc", [&](const Numerics &n) { return library::conv2d_nhwc(n, padding); }},
         {"conv2d_nchw", [&](const Numerics &n) { return library::conv2d_nchw(n, padding); }}};
     std::vector<ShippedPair> pairs;
@@ -246,7 +248,7 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 28);
+    CHECK(pairs.size() == 32);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;

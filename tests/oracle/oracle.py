@@ -119,6 +119,10 @@ def results(rng):
         yield "matmul", [x, w], (), product
         yield "linear", [x, w, b], (), product + b
         yield "linear_gelu", [x, w, b], (), gelu(product + b)
+        q, scale = rng.integers(-128, 128, (k, n), "i1"), rng.uniform(0, 2 / 128, n).astype("f4")
+        product = x.astype("f8") @ q * scale.astype("f8")
+        yield "linear_qint8", [x, q, scale, b], (), product + b
+        yield "linear_gelu_qint8", [x, q, scale, b], (), gelu(product + b)
     for m, k in [(1, 1), (5, 200), (17, 63)]:
         a, x = f(m, k), f(k)
         yield "gemv", [a, x], (), a.astype("f8") @ x
