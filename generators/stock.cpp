@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         .add("attention_grouped",
              "attention of q[H, G, S, D], k[H, T, D], v[H, T, E]: causal from a position, windowed, masked, as options say",
              library::grouped_attention_options(), library::attention_grouped)
-        .add("attention_decode", "o[H, G, E] = attention of q[H, G, D] over the first `length` of k[H, T, D], v[H, T, E]",
+        .add("attention_decode", "o[H, G, E] = attention of one query a head, q[H, G, D], over a cache k[H, T, D], v[H, T, E]",
              library::attention_decode)
         .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
              library::conv1d)

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 
@@ -30,8 +32,6 @@ Algorithm attend(const std::string &name, const Numerics &n, Keys keys) {
     return f.output("o", parts[2] / parts[1]).build();  // (H, S, E)
 }
 
-Tile and_also(const Tile &where, const Tile &more) { return where ? where && more : more; }
-
 }  // namespace
 
 Algorithm attention(const Numerics &n) { return attend("attention", n, Keys::all); }
@@ -51,13 +51,14 @@ Algorithm attention_grouped(const Numerics &n, const Options &o) {
     Tile k = f.input("k", {H, T, D});
     Tile v = f.input("v", {H, T, E});
     Tile scores = dot(scaled_by_width(q, D), k, {D}).named("scores");  // (H, G, S, T)
-    if (o.at("mask")) scores = scores + cast(n.accumulate, f.input("mask", {S, T}));
     Tile where;
+    if (o.at("mask")) scores = scores + cast(n.accumulate, f.input("mask", {S, T}));
     if (o.at("causal") || o.at("window")) {
         const Tile own = f.index(S) + cast(DType::index, f.parameter("position", DType::i32)), key = f.index(T);
         if (o.at("causal")) where = key <= own;
-        if (o.at("window")) where = and_also(where, own < key + static_cast<double>(o.at("window")));
+        if (o.at("window")) scores = select(own - static_cast<double>(o.at("window")) < key, scores, f.scalar(n.accumulate, -INFINITY));
     }
+    if (o.at("mask") || o.at("window")) scores = scores.named("masked");
     return f.output("o", online_softmax(scores, v, T, E, where)).build();  // (H, G, S, E)
 }
 
@@ -67,9 +68,8 @@ Algorithm attention_decode(const Numerics &n) {
     Tile q = f.input("q", {H, G, D});
     Tile k = f.input("k", {H, T, D});
     Tile v = f.input("v", {H, T, E});
-    const Tile length = cast(DType::index, f.parameter("length", DType::i32));
-    Tile scores = dot(scaled_by_width(q, D), k, {D}).named("scores");                    // (H, G, T)
-    return f.output("o", online_softmax(scores, v, T, E, f.index(T) < length)).build();  // (H, G, E)
+    Tile scores = dot(scaled_by_width(q, D), k, {D}).named("scores");  // (H, G, T)
+    return f.output("o", online_softmax(scores, v, T, E)).build();     // (H, G, E)
 }
 
 }  // namespace tessera::library

@@ -51,12 +51,12 @@ Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
 Algorithm attention_kept(const Numerics &n);    // queries see the keys of which keep[T] holds; o is 0 where it holds of none
 // G queries share a head of keys and values (Ainslie et al. 2023): o[H, G, S, E] of q[H, G, S, D], k[H, T, D], v[H, T, E]. Options: query i
 // stands at `position` + i of the keys, so that a prompt may go on, and sees those up to its own (causal), of which the last `window`
-// (Beltagy et al. 2020; without causal, all later ones too); mask[S, T] is added to the scores. o is 0 where a query sees no key, or all
+// (Beltagy et al. 2020; without causal, all later ones too; what is before it has weight 0); mask[S, T] is added to the scores. o is 0 where a query sees no key, or all
 // scores are -inf.
 Algorithm attention_grouped(const Numerics &n, const Options &o);
 std::vector<Option> grouped_attention_options();
-// One query of each head against a cache: o[H, G, E] of q[H, G, D] and the first `length` keys and values of k[H, T, D], v[H, T, E]. o is 0
-// where length is 0 or less; beyond T it counts as T.
+// One query of each head against a cache: o[H, G, E] of q[H, G, D], k[H, T, D], v[H, T, E]. T is how many keys there are: a cache with room
+// for more is a view of them, whose stride along H says so. o is 0 where T is 0.
 Algorithm attention_decode(const Numerics &n);
 
 // convolutions.cpp, with the options of window_options (convolution.h), pools with those of pool_options

@@ -17,7 +17,7 @@ Algorithm argmax(const Numerics &n) {
     return f.output("at", largest(x, N, 1)[0].at).build();  // (M)
 }
 
-std::vector<Option> top_k_options() { return {{"k", "how many", 4, 1, 32}}; }
+std::vector<Option> top_k_options() { return {{"k", "how many", 4, 1, 16}}; }
 
 Algorithm top_k(const Numerics &n, const Options &o) {
     Builder f("top_k", n);

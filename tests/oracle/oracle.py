@@ -76,8 +76,11 @@ def as_float(array):
 
 
 def desc(array):
-    assert array.flags.c_contiguous
-    return dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+    d = dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+    if not array.flags.c_contiguous:
+        d.kept_strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+        d.strides = ctypes.cast(d.kept_strides, ctypes.POINTER(ctypes.c_int64))
+    return d
 
 
 def stored_cases(path):

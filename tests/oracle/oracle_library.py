@@ -54,7 +54,7 @@ def main():
                 failed += 1
                 print(f"verify {' '.join(words)}: it is wrong")
         made = list(outputs(case))
-        inputs = [t.copy() for t in case.inputs]
+        inputs = [t.copy() for t in case.inputs[:case.states]] + case.inputs[case.states:]
         kernels[key].run([desc(t) for t in inputs + made], [PARAMETERS[t](v) for t, v in case.parameters])
         for number, (out, expected) in enumerate(zip(inputs[:case.states] + made, case.expected)):
             wrong = wrong_elements(as_float(out), as_float(np.ascontiguousarray(expected)), case.relative, case.absolute)
