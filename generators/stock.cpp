@@ -16,13 +16,37 @@ int main(int argc, char **argv) {
         .add("linear_qint8", "y[M, N] = x[M, K] w[K, N] scale[N] + b[N], w in i8", library::linear_qint8)
         .add("linear_gelu_qint8", "y[M, N] = gelu(x[M, K] w[K, N] scale[N] + b[N]), w in i8", library::linear_gelu_qint8)
         .add("gemv", "y[M] = a[M, K] x[K]", library::gemv)
+        .add("linear_swiglu", "y[M, N] = silu(x[M, K] w[K, N]) (x[M, K] v[K, N])", library::linear_swiglu)
+        .add("gemm", "y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), each as options say", library::gemm_options(),
+             library::gemm)
+        .add("batched_gemm", "gemm of x[B, M, K], w[B, K, N], with b[N] and r[B, M, N]", library::gemm_options(), library::batched_gemm)
+        .add("gelu", "y[M, N] = gelu(x[M, N])", library::gelu)
+        .add("gelu_tanh", "y[M, N] = gelu(x[M, N]), the approximation by tanh", library::gelu_tanh)
+        .add("silu", "y[M, N] = silu(x[M, N])", library::silu)
+        .add("swiglu", "y[M, N] = silu(gate[M, N]) up[M, N]", library::swiglu)
         .add("softmax", "y[M, N] = softmax of x[M, N] over N", library::softmax)
         .add("layernorm", "y[M, N] = layernorm of x[M, N] over N, times gamma[N], plus beta[N]", library::layernorm)
         .add("residual_layernorm", "y[M, N] = layernorm of (x + r)[M, N] over N, times gamma[N], plus beta[N]", library::residual_layernorm)
         .add("rmsnorm", "y[M, N] = x[M, N] over its root mean square along N, times gamma[N]", library::rmsnorm)
+        .add("residual_rmsnorm", "total[M, N] = x + r, and y[M, N] = rmsnorm of it", library::residual_rmsnorm)
+        .add("group_norm_nhwc", "y[N, P, G, C] = x[N, P, G, C] normalized over P and C, times gamma[G, C], plus beta[G, C]",
+             library::group_norm_nhwc)
+        .add("group_norm_nchw", "y[N, G, C, P] = x[N, G, C, P] normalized over C and P, times gamma[G, C], plus beta[G, C]",
+             library::group_norm_nchw)
+        .add("batch_norm", "y[M, C] = x[M, C] by the mean[C] and variance[C] of training, times gamma[C], plus beta[C]",
+             library::batch_norm)
+        .add("fold_batch_norm", "folded_w[K, C], folded_b[C] = weights w[K, C] and bias b[C] with a batch norm that follows them",
+             library::fold_batch_norm)
+        .add("logsumexp", "y[M] = log of the sum over N of exp(x[M, N])", library::logsumexp)
+        .add("cross_entropy", "loss[M] = logsumexp of x[M, N] - x[M, id[M]]; 0 where id is outside", library::cross_entropy)
         .add("attention", "o[H, S, E] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, E]", library::attention)
         .add("attention_causal", "attention in which query i sees keys 0 ..= i", library::attention_causal)
         .add("attention_kept", "attention that sees the keys of which keep[T] holds", library::attention_kept)
+        .add("attention_grouped",
+             "attention of q[H, G, S, D], k[H, T, D], v[H, T, E]: causal from a position, windowed, masked, as options say",
+             library::grouped_attention_options(), library::attention_grouped)
+        .add("attention_decode", "o[H, G, E] = attention of one query a head, q[H, G, D], over a cache k[H, T, D], v[H, T, E]",
+             library::attention_decode)
         .add("conv1d", "y[N, P, O] = sum over R, C of x[N, L, C] through windows along L, times w[R, C, O]", tessera::window_options(),
              library::conv1d)
         .add("conv2d_nhwc", "y[N, P, Q, O] = sum over R, S, C of x[N, H, W, C] through windows, times w[R, S, C, O]",
@@ -37,6 +61,16 @@ int main(int argc, char **argv) {
         .add("max_pool2d_nhwc", "y[N, P, Q, C] = maximum of x[N, H, W, C] over windows", library::pool_options(), library::max_pool2d_nhwc)
         .add("average_pool2d_nhwc", "y[N, P, Q, C] = mean of x[N, H, W, C] over windows, 0 outside", library::pool_options(),
              library::average_pool2d_nhwc)
+        .add("conv2d_fused_nhwc", "y[N, P, Q, O] = activation(scale conv2d_nhwc + b[O] + r[N, P, Q, O]), each as options say",
+             library::fused_window_options(), library::conv2d_fused_nhwc)
+        .add("depthwise_conv2d_fused_nhwc", "the same of depthwise_conv2d_nhwc, with b[C] and r[N, P, Q, C]",
+             library::fused_window_options(), library::depthwise_conv2d_fused_nhwc)
+        .add("transposed_conv2d_nhwc", "y[N, P, Q, O]: x[N, H, W, C] times w[R, S, C, O], added up stride apart; then as conv2d_fused_nhwc",
+             library::transposed_conv_options(), library::transposed_conv2d_nhwc)
+        .add("global_average_pool_nhwc", "y[N, C] = mean over H, W of x[N, H, W, C]", library::global_average_pool_nhwc)
+        .add("resize_nearest_nhwc", "y[N, P, Q, C] = x[N, floor(p H / P), floor(q W / Q), C]", library::resize_nearest_nhwc)
+        .add("resize_bilinear_nhwc", "y[N, P, Q, C] = x[N, H, W, C] between the nearest rows and columns", library::bilinear_options(),
+             library::resize_bilinear_nhwc)
         .add("column_sum", "y[N] = sum over M of x[M, N]", library::column_sum)
         .add("cumulative_sum", "y[M, N] = inclusive prefix sums of x[M, N] along N", library::cumulative_sum)
         .add("reverse_cumulative_sum", "y[M, N] = inclusive suffix sums of x[M, N] along N", library::reverse_cumulative_sum)
@@ -51,6 +85,17 @@ int main(int argc, char **argv) {
         .add("irfft", "y[B, N] = the real numbers whose rfft is x[B, K]", library::fourier_options(), library::irfft)
         .add("ring_append", "cache[B, (position + t) mod W, D] = x[B, t, D], in place", library::ring_append)
         .add("adamw", "m, v, w = a step of AdamW by the gradient g, in place", library::adamw)
+        .add("sgd_momentum", "m, w = a step of gradient descent with momentum by the gradient g, in place", library::sgd_momentum)
+        .add("embedding", "y[T, D] = the row ids[t] of table[V, D]; 0 where it is outside", library::embedding)
+        .add("rotary", "y = x[T, H, 2, C] or x[T, H, C, 2] turned by the angles of its positions", library::rotary_options(),
+             library::rotary)
+        .add("argmax", "at[M] = where x[M, N] is largest along N, the first of equals", library::argmax)
+        .add("top_k", "y[M, K], at[M, K] = the k largest of x[M, N], downwards, and where they are", library::top_k_options(),
+             library::top_k)
+        .add("sort", "y[M, N], at[M, N] = x[M, N] sorted upwards, and where it was", library::sort_options(), library::sort)
+        .add("transpose", "y[N, M] = x[M, N]", library::transpose)
+        .add("concat", "y[M, C] = a[M, A], then b[M, B]", library::concat)
+        .add("slice", "y[M, L] = x[M, begin + step l]; 0 where that is outside", library::slice_options(), library::slice)
         .add("histogram", "counts[V] = how many of ids[N] are v; ids outside are dropped", library::histogram)
         .add("embedding_gradient", "grad[V, D] = the sum of the rows of g[T, D] whose ids[T] are v", library::embedding_gradient)
         .add("random_uniform", "y[N] = uniform numbers of 0 ..< 1, by Philox from seed and step", library::random_uniform)

@@ -96,6 +96,43 @@ Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std:
     return dot(windows(padded, LP, positions_dim("P", L, R, window), R, window), w, joined({R}, channels));
 }
 
+namespace {
+
+// One dim of a transposed convolution. Tap t + stride i of those of position p + padding = stride h + t reaches it from h - i.
+struct Reached {
+    Dim positions, visited;
+    Expr element, tap, inside;
+};
+
+Reached reached(Builder &f, const std::string &name, const Dim &in, const Dim &taps, const Window &window, int64_t end) {
+    const Expr s(window.stride);
+    Reached r;
+    r.positions = f.dim(derived_dim(name, (extent(in.name) - 1) * s + extent(taps.name) + Expr(end - 2 * window.padding)));
+    r.visited = f.dim(derived_dim(taps.name + "V", (extent(taps.name) + s - 1) / s));
+    const Expr at = variable(name) + Expr(window.padding), i = variable(r.visited.name);
+    r.element = at / s - i, r.tap = at % s + s * i;
+    r.inside = Expr(0) <= r.element && r.element < extent(in.name) && r.tap < extent(taps.name);
+    return r;
+}
+
+}  // namespace
+
+Tile transposed_conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S,
+                       const std::vector<Dim> &channels, const Window &window, int64_t end) {
+    Builder &f = x.builder();
+    const Reached rows = reached(f, "P", H, R, window, end), columns = reached(f, "Q", W, S, window, end);
+    const Expr inside = rows.inside && columns.inside;
+    const auto seen = [&](const Tile &tile, const Dim &row, const Expr &r, const Dim &column, const Expr &c) {
+        std::vector<std::string> dims = replaced(replaced(tile.dims(), row.name, "P"), column.name, "Q");
+        dims.push_back(rows.visited.name), dims.push_back(columns.visited.name);
+        const Tile moved = tile.at({{row.name, r}, {column.name, c}}, dims);
+        return cast(f.numerics().accumulate, Tile(&f, read_where(moved.value(), inside), dims));
+    };
+    const std::vector<Dim> taps = joined({rows.visited, columns.visited}, channels);
+    return f.fold(dot_monoid(f.numerics().accumulate), {seen(x, H, rows.element, W, columns.element), seen(w, R, rows.tap, S, columns.tap)},
+                  names_of(taps), Tile(&f, inside, {"P", "Q", rows.visited.name, columns.visited.name}))[0];
+}
+
 static Tile pool(const Monoid &monoid, const Tile &x, const Dim &R, const Dim &S) {
     return x.builder().fold(monoid, {x}, {R.name, S.name})[0];
 }

@@ -45,6 +45,11 @@ Tile conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim 
             const Window &window);
 // The same along one dim: x[N, L, C], w[R, C, O] give (N, P, O).
 Tile conv1d(const Tile &x, const Tile &w, const Dim &L, const Dim &R, const std::vector<Dim> &channels, const Window &window);
+// The gradient of conv2d by x (Zeiler et al. 2010; PyTorch's conv_transpose2d): each element of x[N, H, W, C] adds its products with
+// w[R, S, C, O] to the positions that its window covers, stride apart. Position p is the sum over the taps that reach it, of which only
+// those are visited: (N, P, Q, O), P = (H - 1) stride - 2 padding + R + end. `end` adds positions at the end; dilation is 1.
+Tile transposed_conv2d(const Tile &x, const Tile &w, const Dim &H, const Dim &W, const Dim &R, const Dim &S,
+                       const std::vector<Dim> &channels, const Window &window, int64_t end = 0);
 // The maximum over the window, or NaN if there is a NaN in it; positions outside count as -inf.
 Tile max_pool2d(const Tile &x, const Dim &H, const Dim &W, const Dim &R, const Dim &S, const Window &window);
 // The sum over the window divided by |R| |S|; positions outside count as 0.

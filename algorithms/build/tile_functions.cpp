@@ -237,10 +237,38 @@ Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &ov
     return fma((x - parts[1]) * scale, gamma, beta);
 }
 
+// So small that no sum of squares of numbers times it overflows; a power of two, so that the product is exact.
+static double far_scale(DType type) { return type == DType::f64 ? 0x1p-540 : 0x1p-80; }
+
+// Sums of squares as they are, and of numbers far from 1 (Blue 1978, without his sum for those near 0): of the latter what is too small to
+// count is lost, which matters only where the former does not overflow.
+static Monoid squares_monoid(DType type) {
+    const Expr x = input(0, type), far = x * constant(type, far_scale(type));
+    const Part sum = sum_monoid(type).parts[0];
+    Monoid m;
+    m.name = "squares", m.inputs = {type};
+    m.parts = {{"near", sum.identity, {}}, {"far", sum.identity, {}}};
+    m.lift = {x * x, far * far};
+    m.combine = {left(0, type) + right(0, type), left(1, type) + right(1, type)};
+    m.step = {fma(x, x, left(0, type)), fma(far, far, left(1, type))};
+    m.batch = {{"near", "dot", {x, x}, {}}, {"far", "dot", {far, far}, {}}};
+    m.batch_parts = {0, 1};
+    return m;
+}
+
 Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon) {
-    Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
-    Tile scale = rsqrt(dot(x, x, {over}).named("squares") / count + epsilon).named("scale");
+    const Tile count(&x.builder(), cast(x.dtype(), extent(over.name)), {});
+    const std::vector<Tile> squares = x.builder().fold(squares_monoid(x.dtype()), {x}, {over.name});
+    const double small = far_scale(x.dtype());
+    const Tile far = rsqrt(squares[1] / count + epsilon * small * small) * small;
+    const Tile scale = select(squares[0] < INFINITY, rsqrt(squares[0] / count + epsilon), far).named("scale");
     return x * scale * gamma;
+}
+
+Tile logsumexp(const Tile &x, const Dim &over) {
+    const Tile top = max(x, over).named("max"), zero = number(x, 0);
+    const Tile shift = select(abs(top) < INFINITY, top, zero).named("shift");  // inf - inf would be NaN
+    return log(sum(exp(x - shift), over).named("sum")) + shift;
 }
 
 }  // namespace tessera

@@ -113,7 +113,11 @@ Tile online_softmax(const Tile &scores, const Tile &values, const Dim &over, con
 Tile mask_causal(const Tile &scores, const Dim &query, const Dim &key);
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta over `over`, by Welford's fold.
 Tile layernorm(const Tile &x, const Tile &gamma, const Tile &beta, const Dim &over, double epsilon = 1e-5);
-// x / sqrt(mean(x^2) + epsilon) * gamma
+// log(sum(exp(x))) over `over` with no overflow on the way; stages max, shift, sum. Of infinities it is what the formula says: of -inf only
+// -inf, with an inf inf, with a NaN NaN.
+Tile logsumexp(const Tile &x, const Dim &over);
+// x / sqrt(mean(x^2) + epsilon) * gamma (Zhang, Sennrich 2019), epsilon > 0, of any finite x: sums of squares that overflow are taken of
+// x 2^-80 instead (of f64, 2^-540). Stages squares, with parts near and far, and scale.
 Tile rmsnorm(const Tile &x, const Tile &gamma, const Dim &over, double epsilon = 1e-5);
 
 }  // namespace tessera

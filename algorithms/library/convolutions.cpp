@@ -1,4 +1,5 @@
 #include "algorithms/build/convolution.h"
+#include "algorithms/build/epilogue.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 
@@ -73,6 +74,47 @@ Algorithm depthwise_conv2d_nhwc(const Numerics &n, const Options &o) {
     return i.f.output("y", conv2d(x, w, i.H, i.W, R, S, {}, i.window)).build();  // (N, P, Q, C)
 }
 
+std::vector<Option> fused_window_options() {
+    std::vector<Option> all = window_options();
+    for (const Option &o : epilogue_options()) all.push_back(o);
+    return all;
+}
+
+Algorithm conv2d_fused_nhwc(const Numerics &n, const Options &o) {
+    Image i("conv2d_fused_nhwc", n, o);
+    Dim R = taps(i.f, "R"), S = taps(i.f, "S"), O = i.f.dim("O");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile w = i.f.input("w", {R, S, i.C, O});
+    Tile acc = conv2d(x, w, i.H, i.W, R, S, {i.C}, i.window).named("acc");  // (N, P, Q, O)
+    return i.f.output("y", with_epilogue(acc, O, o)).build();
+}
+
+Algorithm depthwise_conv2d_fused_nhwc(const Numerics &n, const Options &o) {
+    Image i("depthwise_conv2d_fused_nhwc", n, o);
+    Dim R = taps(i.f, "R"), S = taps(i.f, "S");
+    Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
+    Tile w = i.f.input("w", {R, S, i.C});
+    Tile acc = conv2d(x, w, i.H, i.W, R, S, {}, i.window).named("acc");  // (N, P, Q, C)
+    return i.f.output("y", with_epilogue(acc, i.C, o)).build();
+}
+
+std::vector<Option> transposed_conv_options() {
+    std::vector<Option> all = {{"stride", "step between what neighbours add to", 1, 1, 64},
+                               {"padding", "positions left out at each end", 0, 0, 64},
+                               {"end", "positions added at the end", 0, 0, 63}};
+    for (const Option &o : epilogue_options()) all.push_back(o);
+    return all;
+}
+
+Algorithm transposed_conv2d_nhwc(const Numerics &n, const Options &o) {
+    Builder f("transposed_conv2d_nhwc", n);
+    Dim N = f.dim("N"), H = taps(f, "H"), W = taps(f, "W"), C = f.dim("C"), R = taps(f, "R"), S = taps(f, "S"), O = f.dim("O");
+    Tile x = f.input("x", {N, H, W, C});
+    Tile w = f.input("w", {R, S, C, O});
+    Tile acc = transposed_conv2d(x, w, H, W, R, S, {C}, window_of(o), o.at("end")).named("acc");  // (N, P, Q, O)
+    return f.output("y", with_epilogue(acc, O, o)).build();
+}
+
 std::vector<Option> pool_options() {
     std::vector<Option> all = window_options();
     all.push_back({"size", "taps of the window along each dim", 2, 1, 64});
@@ -92,6 +134,15 @@ Algorithm average_pool2d_nhwc(const Numerics &n, const Options &o) {
     Tile x = i.f.input("x", {i.N, i.H, i.W, i.C});
     Tile mean = average_pool2d(x, i.H, i.W, R, S, i.window);
     return i.f.output("y", mean).build();  // (N, P, Q, C)
+}
+
+Algorithm global_average_pool_nhwc(const Numerics &n) {
+    Builder f("global_average_pool_nhwc", n);
+    Dim N = f.dim("N"), H = f.dim("H"), W = f.dim("W"), C = f.dim("C");
+    Tile x = f.input("x", {N, H, W, C});
+    Tile count(&f, cast(n.accumulate, extent("H") * extent("W")), {});
+    Tile total = f.fold(sum_monoid(n.accumulate), {cast(n.accumulate, x)}, {"H", "W"})[0].named("sum");  // (N, C)
+    return f.output("y", total / count).build();
 }
 
 }  // namespace tessera::library

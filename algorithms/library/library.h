@@ -7,28 +7,60 @@
 namespace tessera::library {
 
 // products.cpp
-Algorithm matmul(const Numerics &n);        // y[M, N] = x[M, K] w[K, N]
-Algorithm matmul_wide(const Numerics &n);   // the same, y in the accumulate type
-Algorithm matmul_u8s8(const Numerics &n);   // the same of x: u8 and w: i8, y: i32, wrapping
-Algorithm matmul_s8s8(const Numerics &n);   // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
-Algorithm matmul_qint8(const Numerics &n);  // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
-Algorithm linear(const Numerics &n);        // y[M, N] = x[M, K] w[K, N] + b[N]
-Algorithm linear_gelu(const Numerics &n);   // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
+Algorithm matmul(const Numerics &n);         // y[M, N] = x[M, K] w[K, N]
+Algorithm matmul_wide(const Numerics &n);    // the same, y in the accumulate type
+Algorithm matmul_u8s8(const Numerics &n);    // the same of x: u8 and w: i8, y: i32, wrapping
+Algorithm matmul_s8s8(const Numerics &n);    // the same of x, w: i8, as sums of (x + 128) w - 128 w: dot products take u8 by i8
+Algorithm matmul_qint8(const Numerics &n);   // y[M, N] = x[M, K] w[K, N] scale[N], w: i8, scale: f32, y in the accumulate type
+Algorithm linear(const Numerics &n);         // y[M, N] = x[M, K] w[K, N] + b[N]
+Algorithm linear_gelu(const Numerics &n);    // y[M, N] = gelu(x[M, K] w[K, N] + b[N]), the exact gelu
 // linear and linear_gelu of w: i8 and scale[N], f32, by which a column of the product is multiplied before b is added.
 Algorithm linear_qint8(const Numerics &n);
 Algorithm linear_gelu_qint8(const Numerics &n);
-Algorithm gemv(const Numerics &n);  // y[M] = a[M, K] x[K]
+Algorithm gemv(const Numerics &n);           // y[M] = a[M, K] x[K]
+Algorithm linear_swiglu(const Numerics &n);  // y[M, N] = silu(x[M, K] w[K, N]) x v[K, N] (Shazeer 2020)
+// y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), of which options say what there is (epilogue.h), and whether x is [K, M]
+// and w [N, K]; batched: the same with x[B, M, K], w[B, K, N], r and y.
+Algorithm gemm(const Numerics &n, const Options &o);
+Algorithm batched_gemm(const Numerics &n, const Options &o);
+std::vector<Option> gemm_options();
+
+// activations.cpp: y[M, N] of x[M, N], with the accuracy that functions.h states
+Algorithm gelu(const Numerics &n);
+Algorithm gelu_tanh(const Numerics &n);
+Algorithm silu(const Numerics &n);
+Algorithm swiglu(const Numerics &n);  // y[M, N] = silu(gate[M, N]) up[M, N]
 
 // normalizations.cpp
 Algorithm softmax(const Numerics &n);             // y[M, N] = softmax of x[M, N] over N
 Algorithm layernorm(const Numerics &n);           // y[M, N] = layernorm of x[M, N] over N with gamma[N], beta[N], epsilon
 Algorithm residual_layernorm(const Numerics &n);  // the same of x + r
 Algorithm rmsnorm(const Numerics &n);             // y[M, N] = rmsnorm of x[M, N] over N with gamma[N]
+Algorithm residual_rmsnorm(const Numerics &n);    // total[M, N] = x + r, and y[M, N] = rmsnorm of it: what a pre-norm block begins with
+// Group norm (Wu, He 2018) over the P positions and C channels of each of G groups, with gamma[G, C], beta[G, C], epsilon:
+Algorithm group_norm_nhwc(const Numerics &n);  // y[N, P, G, C] of x[N, P, G, C]
+Algorithm group_norm_nchw(const Numerics &n);  // y[N, G, C, P] of x[N, G, C, P]
+// Batch norm at inference (Ioffe, Szegedy 2015): y[M, C] = (x[M, C] - mean[C]) gamma[C] / sqrt(variance[C] + epsilon) + beta[C], as one fma
+// by a scale and a shift of channels.
+Algorithm batch_norm(const Numerics &n);
+// The same put into what comes before it: folded_w[K, C] = w scale, folded_b[C] = (b - mean) scale + beta. K are all other dims of w.
+Algorithm fold_batch_norm(const Numerics &n);
+Algorithm logsumexp(const Numerics &n);      // y[M] = log of the sum over N of exp(x[M, N])
+Algorithm cross_entropy(const Numerics &n);  // loss[M] = logsumexp of x[M, N] - x[M, id[M]] in the accumulate type; 0 where id is outside
 
 // attention.cpp: o[H, S, D] = softmax(q[H, S, D] k[H, T, D]^T / sqrt(D)) v[H, T, D], H being batch times heads
 Algorithm attention(const Numerics &n);
 Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
-Algorithm attention_kept(const Numerics &n);    // queries see the keys of which keep[T] holds; one at least, or o is NaN
+Algorithm attention_kept(const Numerics &n);    // queries see the keys of which keep[T] holds; o is 0 where it holds of none
+// G queries share a head of keys and values (Ainslie et al. 2023): o[H, G, S, E] of q[H, G, S, D], k[H, T, D], v[H, T, E]. Options: query i
+// stands at `position` + i of the keys, so that a prompt may go on, and sees those up to its own (causal), of which the last `window`
+// (Beltagy et al. 2020; without causal, all later ones too; what is before it has weight 0); mask[S, T] is added to the scores. o is 0 where
+// a query sees no key, or all scores are -inf.
+Algorithm attention_grouped(const Numerics &n, const Options &o);
+std::vector<Option> grouped_attention_options();
+// One query of each head against a cache: o[H, G, E] of q[H, G, D], k[H, T, D], v[H, T, E]. T is how many keys there are: a cache with room
+// for more is a view of them, whose stride along H says so. o is 0 where T is 0.
+Algorithm attention_decode(const Numerics &n);
 
 // convolutions.cpp, with the options of window_options (convolution.h), pools with those of pool_options
 Algorithm conv1d(const Numerics &n, const Options &o);                 // y[N, P, O] of x[N, L, C], w[R, C, O]
@@ -40,6 +72,21 @@ Algorithm depthwise_conv2d_nhwc(const Numerics &n, const Options &o);  // y[N, P
 Algorithm max_pool2d_nhwc(const Numerics &n, const Options &o);        // y[N, P, Q, C] of x[N, H, W, C]
 Algorithm average_pool2d_nhwc(const Numerics &n, const Options &o);    // the same; outside counts as 0
 std::vector<Option> pool_options();                                    // with size, the taps along each dim
+
+// With what follows them (epilogue.h): y[N, P, Q, O] = activation(scale conv2d_nhwc + b[O] + r[N, P, Q, O]), the second by channel.
+Algorithm conv2d_fused_nhwc(const Numerics &n, const Options &o);
+Algorithm depthwise_conv2d_fused_nhwc(const Numerics &n, const Options &o);
+std::vector<Option> fused_window_options();
+// y[N, P, Q, O] of x[N, H, W, C], w[R, S, C, O], P = (H - 1) stride - 2 padding + R + end, with the same epilogue
+Algorithm transposed_conv2d_nhwc(const Numerics &n, const Options &o);
+std::vector<Option> transposed_conv_options();
+Algorithm global_average_pool_nhwc(const Numerics &n);  // y[N, C] = mean over H, W of x[N, H, W, C]
+
+// resizing.cpp: y[N, P, Q, C] of x[N, H, W, C], for any P and Q
+Algorithm resize_nearest_nhwc(const Numerics &n);  // of row floor(p H / P), and so along W
+// Between the two nearest rows and columns: p is at (p + 1/2) H / P - 1/2, at least 0, or with align_corners at p (H - 1) / (P - 1).
+Algorithm resize_bilinear_nhwc(const Numerics &n, const Options &o);
+std::vector<Option> bilinear_options();
 
 // folds.cpp
 Algorithm column_sum(const Numerics &n);      // y[N] = sum over M of x[M, N]
@@ -62,6 +109,30 @@ Algorithm ring_append(const Numerics &n);  // cache[B, (position + t) mod W, D] 
 // m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = decay w - step m / (scale sqrt(v) + epsilon), in place, all of N.
 // At step t with learning rate r and weight decay d: decay = 1 - r d, step = r / (1 - beta1^t), scale = 1 / sqrt(1 - beta2^t).
 Algorithm adamw(const Numerics &n);
+
+// m = momentum m + (g + decay w), w = w - rate m, in place (Sutskever et al. 2013, as PyTorch has it)
+Algorithm sgd_momentum(const Numerics &n);
+
+// tokens.cpp
+Algorithm embedding(const Numerics &n);  // y[T, D] = the row ids[t] of table[V, D]; 0 where it is outside
+// Rotary positions (Su et al. 2021): each pair (a, b) of x becomes (a cos - b sin, b cos + a sin) of an angle (position + t) base^(-c / C).
+// x[T, H, 2, C] lies in memory as [T, H, D] with a half in front of the other, x[T, H, C, 2] with pairs of neighbours (option interleaved).
+// cos and sin are inputs, or computed from f64 angles, exact to their rounding for positions up to 2^45.
+Algorithm rotary(const Numerics &n, const Options &o);
+std::vector<Option> rotary_options();
+
+// selections.cpp, in the order of selection.h: NaN above inf, -0 as 0, of equals the lower index first
+Algorithm argmax(const Numerics &n);                   // at[M] = where x[M, N] is largest, i32
+Algorithm top_k(const Numerics &n, const Options &o);  // y[M, K], at[M, K] = the k largest of x[M, N], downwards, and where they are
+Algorithm sort(const Numerics &n, const Options &o);   // y[M, N], at[M, N] = x[M, N] sorted upwards, N = length, and where it was
+std::vector<Option> top_k_options();
+std::vector<Option> sort_options();
+
+// rearrangements.cpp
+Algorithm transpose(const Numerics &n);                // y[N, M] = x[M, N]
+Algorithm concat(const Numerics &n);                   // y[M, C] = a[M, A], then b[M, B]
+Algorithm slice(const Numerics &n, const Options &o);  // y[M, L] = x[M, begin + step l]; 0 where that is outside
+std::vector<Option> slice_options();
 
 // scatters.cpp. Positions outside are dropped.
 Algorithm histogram(const Numerics &n);           // counts[V] = how many of ids[N] are v, in i32

@@ -40,4 +40,78 @@ Algorithm rmsnorm(const Numerics &n) {
     return f.output("y", tessera::rmsnorm(x, gamma, N, 1e-6)).build();
 }
 
+Algorithm residual_rmsnorm(const Numerics &n) {
+    Builder f("residual_rmsnorm", n);
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N}), r = f.input("r", {M, N});
+    Tile gamma = f.input("gamma", {N});
+    Tile total = (x + r).named("sum");  // (M, N)
+    return f.output("total", total).output("y", tessera::rmsnorm(total, gamma, N, 1e-6)).build();
+}
+
+namespace {
+
+Algorithm grouped_norm(const std::string &name, const Numerics &n, bool channels_last) {
+    Builder f(name, n);
+    Dim N = f.dim("N"), P = f.dim("P"), G = f.dim("G"), C = f.dim("C");
+    Tile x = f.input("x", channels_last ? std::vector{N, P, G, C} : std::vector{N, G, C, P});
+    Tile gamma = f.input("gamma", {G, C}), beta = f.input("beta", {G, C});
+    Tile epsilon = f.parameter("epsilon", n.compute);
+    std::vector<Tile> parts = f.fold(welford_monoid(n.compute), {x}, {P.name, C.name});  // (N, G) each
+    Tile scale = rsqrt(parts[2] / parts[0] + epsilon).named("scale");                    // (N, G)
+    return f.output("y", fma((x - parts[1]) * scale, gamma, beta)).build();
+}
+
+}  // namespace
+
+Algorithm group_norm_nhwc(const Numerics &n) { return grouped_norm("group_norm_nhwc", n, true); }
+Algorithm group_norm_nchw(const Numerics &n) { return grouped_norm("group_norm_nchw", n, false); }
+
+namespace {
+
+struct Statistics {  // of channels, as training left them
+    Statistics(Builder &f, const Dim &C)
+        : gamma(f.input("gamma", {C})), beta(f.input("beta", {C})), mean(f.input("mean", {C})), variance(f.input("variance", {C})) {
+        scale = (gamma * rsqrt(variance + f.parameter("epsilon", f.numerics().compute))).named("scale");  // (C)
+    }
+    Tile gamma, beta, mean, variance, scale;
+};
+
+}  // namespace
+
+Algorithm batch_norm(const Numerics &n) {
+    Builder f("batch_norm", n);
+    Dim M = f.dim("M"), C = f.dim("C");
+    Tile x = f.input("x", {M, C});
+    Statistics of(f, C);
+    Tile shift = fma(-of.mean, of.scale, of.beta).named("shift");  // (C)
+    return f.output("y", fma(x, of.scale, shift)).build();         // (M, C)
+}
+
+Algorithm fold_batch_norm(const Numerics &n) {
+    Builder f("fold_batch_norm", n);
+    Dim K = f.dim("K"), C = f.dim("C");
+    Tile w = f.input("w", {K, C}), b = f.input("b", {C});
+    Statistics of(f, C);
+    return f.output("folded_w", w * of.scale).output("folded_b", fma(b - of.mean, of.scale, of.beta)).build();
+}
+
+Algorithm logsumexp(const Numerics &n) {
+    Builder f("logsumexp", n);
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N});
+    return f.output("y", tessera::logsumexp(x, N)).build();  // (M)
+}
+
+Algorithm cross_entropy(const Numerics &n) {
+    Builder f("cross_entropy", n);
+    Dim M = f.dim("M"), N = f.dim("N");
+    Tile x = f.input("x", {M, N});
+    Tile id = f.input("id", {M}, DType::i32);
+    Tile all = tessera::logsumexp(x, N);  // (M)
+    const Expr at = cast(DType::index, id.value()), counts = Expr(0) <= at && at < extent("N");
+    Tile own(&f, cast(n.compute, load_or("x", n.storage, {variable("M"), at}, counts, constant(n.storage, 0))), {"M"});
+    return f.output("loss", select(Tile(&f, counts, {"M"}), all - own, f.scalar(n.compute, 0)), n.accumulate).build();
+}
+
 }  // namespace tessera::library

@@ -1,3 +1,4 @@
+#include "algorithms/build/epilogue.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 
@@ -104,5 +105,45 @@ Algorithm gemv(const Numerics &n) {
     Tile x = f.input("x", {K});
     return f.output("y", dot(a, x)).build();  // (M)
 }
+
+Algorithm linear_swiglu(const Numerics &n) {
+    Builder f("linear_swiglu", n);
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    Tile x = f.input("x", {M, K});
+    Tile w = f.input("w", {K, N}), v = f.input("v", {K, N});
+    Tile gate = dot(x, w).named("gate"), up = dot(x, v).named("up");  // (M, N) each
+    return f.output("y", silu(gate) * up).build();
+}
+
+std::vector<Option> gemm_options() {
+    std::vector<Option> all = {{"transpose_x", "1: x is [K, M]", 0, 0, 1},
+                               {"transpose_w", "1: w is [N, K]", 0, 0, 1},
+                               {"wide", "1: y in the accumulate type", 0, 0, 1}};
+    for (const Option &o : epilogue_options()) all.push_back(o);
+    return all;
+}
+
+namespace {
+
+Algorithm product(const std::string &name, const Numerics &n, const Options &o, const std::vector<std::string> &batches) {
+    Builder f(name, n);
+    std::vector<Dim> batch;
+    for (const std::string &b : batches) batch.push_back(f.dim(b));
+    Dim M = f.dim("M"), N = f.dim("N"), K = f.dim("K");
+    const auto matrix = [&](const char *called, const char *transposed, const Dim &rows, const Dim &columns) {
+        std::vector<Dim> dims = batch;
+        dims.push_back(o.at(transposed) ? columns : rows), dims.push_back(o.at(transposed) ? rows : columns);
+        return f.input(called, dims);
+    };
+    Tile x = matrix("x", "transpose_x", M, K);
+    Tile w = matrix("w", "transpose_w", K, N);
+    Tile acc = dot(x, w, {K}).named("acc");  // (batch…, M, N)
+    return f.output("y", with_epilogue(acc, N, o), o.at("wide") ? n.accumulate : n.storage).build();
+}
+
+}  // namespace
+
+Algorithm gemm(const Numerics &n, const Options &o) { return product("gemm", n, o, {}); }
+Algorithm batched_gemm(const Numerics &n, const Options &o) { return product("batched_gemm", n, o, {"B"}); }
 
 }  // namespace tessera::library

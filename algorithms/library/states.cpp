@@ -35,4 +35,16 @@ Algorithm adamw(const Numerics &n) {
     return f.build();
 }
 
+Algorithm sgd_momentum(const Numerics &n) {
+    Builder f("sgd_momentum", n);
+    const Dim N = f.dim("N");
+    const Tile m = f.state("m", {N}), w = f.state("w", {N}), g = f.input("g", {N});
+    const auto number = [&](const char *name) { return f.parameter(name, n.compute); };
+    const Tile momentum = number("momentum"), decay = number("decay"), rate = number("rate");
+    const Tile velocity = (m * momentum + (g + w * decay)).named("velocity");  // (N)
+    f.update("update_w", w, {f.index(N)}, w - rate * velocity);
+    f.update("update_m", m, {f.index(N)}, velocity);
+    return f.build();
+}
+
 }  // namespace tessera::library

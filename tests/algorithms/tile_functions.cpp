@@ -1,9 +1,11 @@
 #include "algorithms/build/tile_functions.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/functions/functions.h"
+#include "algorithms/library/library.h"
 #include "support/text/error.h"
 
 namespace tessera::test_tile_functions {
@@ -110,6 +112,30 @@ TEST_CASE("tile_functions: powers are those of expressions") {
     CHECK(equal(pow(x, 0.5).value(), pow(x.value(), constant(DType::f32, 0.5))));
     CHECK(equal(pow(x, 3).value(), pow(x.value(), 3)));
     CHECK(equal(exp_nonpositive(x).value(), exp_nonpositive(x.value())));
+}
+
+TEST_CASE("tile_functions: rmsnorm is right where squares overflow") {
+    const std::vector<double> x = {3e38, -3e38, 3e38, 1e30, 1e30, -2e30, 1e19, -4e19, 1, 2, -3, 0.5};
+    const Array rows(DType::f32, {4, 3}, x), gamma(DType::f32, {3}, {1, -2, 0.5});
+    const std::vector<double> y = evaluate(library::rmsnorm({}), {{"x", rows}, {"gamma", gamma}}).at("y").values();
+    for (size_t row = 0; row < 4; row++) {
+        long double squares = 0;
+        for (size_t i = 0; i < 3; i++) squares += static_cast<long double>(x[3 * row + i]) * x[3 * row + i];
+        for (size_t i = 0; i < 3; i++)
+            CHECK(y[3 * row + i] ==
+                  Approx(static_cast<double>(x[3 * row + i] / std::sqrt(squares / 3 + 1e-6L)) * gamma.values()[i]).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("tile_functions: logsumexp of infinities is what the formula says") {
+    const double inf = INFINITY;
+    const Array x(DType::f32, {5, 2}, {-inf, -inf, inf, 1, -inf, 2, NAN, inf, 3e38, 3e38});
+    const std::vector<double> y = evaluate(library::logsumexp({}), {{"x", x}}).at("y").values();
+    CHECK(y[0] == -inf);
+    CHECK(y[1] == inf);
+    CHECK(y[2] == 2);
+    CHECK(std::isnan(y[3]));
+    CHECK(y[4] == x.values()[8]);
 }
 
 }  // namespace tessera::test_tile_functions

@@ -1,7 +1,7 @@
 """Runs generated kernels through ctypes and compares them with NumPy and SciPy in double precision, and with what PyTorch gave
 when pytorch_fixtures.py made pytorch.npz.
 
-    oracle.py <generator> <generator of activations> <libtessera_runtime.a> <scratch folder>
+    oracle.py <generator> <libtessera_runtime.a> <scratch folder>
 """
 import ctypes
 import json
@@ -21,7 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from generated import Library, dense  # noqa: E402
 
 # NumPy has no bf16: u2 holds its bits.
-DTYPES = {"f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16"}
+DTYPES = {"f2": "f16", "f4": "f32", "f8": "f64", "i4": "i32", "i8": "i64", "i1": "i8", "u1": "u8", "u2": "bf16",
+          "b1": "bool"}
 LOW_PRECISION = ("u2", "i1", "u1")
 ACTIVATIONS = ("gelu", "gelu_tanh", "silu")
 
@@ -53,16 +54,20 @@ class Case:
         if self.norm:
             error = np.linalg.norm(out - self.expected) / np.linalg.norm(self.expected)
             return "" if error < self.norm else f"relative error {error:.2e}, expected at most {self.norm:.2e}"
-        out, expected = as_float(out), as_float(self.expected)
-        same = (out == expected) | (np.isnan(out) & np.isnan(expected))
-        with np.errstate(invalid="ignore"):
-            excess = np.abs(out - expected) - (self.absolute + self.relative * np.abs(expected))
-        wrong = ~same & ~(np.isfinite(expected) & (excess <= 0))
-        if not wrong.any():
-            return ""
-        at = tuple(np.argwhere(wrong)[0])
-        return (f"{wrong.sum()} elements are wrong; the first, at {tuple(map(int, at))}, is {out[at]:.9g}, expected {expected[at]:.9g} "
-                f"within {self.absolute:.1e} + {self.relative:.1e} of it")
+        return wrong_elements(as_float(out), as_float(self.expected), self.relative, self.absolute)
+
+
+def wrong_elements(out, expected, relative, absolute):
+    """"" or which elements are further from what is expected than both tolerances together allow."""
+    same = (out == expected) | (np.isnan(out) & np.isnan(expected))
+    with np.errstate(invalid="ignore"):
+        excess = np.abs(out - expected) - (absolute + relative * np.abs(expected))
+    wrong = ~same & ~(np.isfinite(expected) & (excess <= 0))
+    if not wrong.any():
+        return ""
+    at = tuple(np.argwhere(wrong)[0])
+    return (f"{wrong.sum()} elements are wrong; the first, at {tuple(map(int, at))}, is {out[at]:.9g}, expected {expected[at]:.9g} "
+            f"within {absolute:.1e} + {relative:.1e} of it")
 
 
 def as_float(array):
@@ -71,8 +76,11 @@ def as_float(array):
 
 
 def desc(array):
-    assert array.flags.c_contiguous
-    return dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+    d = dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+    if not array.flags.c_contiguous:
+        d.kept_strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+        d.strides = ctypes.cast(d.kept_strides, ctypes.POINTER(ctypes.c_int64))
+    return d
 
 
 def stored_cases(path):
@@ -190,7 +198,7 @@ def conv2d(x, w, stride, padding, dilation):
 
 
 def main():
-    generator, activations, runtime, folder = sys.argv[1:]
+    generator, runtime, folder = sys.argv[1:]
     features = open("/proc/cpuinfo").read()
     targets = ["x86-64"] + ["avx2"] * (" avx2" in features) + ["avx512"] * (" avx512vl" in features)
     targets += ["avx512_bf16"] * (" avx512_bf16" in features and " avx512_vnni" in features)
@@ -202,8 +210,7 @@ def main():
             if key not in kernels:
                 name = "_".join(str(part).replace("-", "_") for part in key)
                 chosen = ["--option"] * bool(case.options) + [f"{k}={value}" for k, value in case.options.items()]
-                made_by = activations if case.algorithm in ACTIVATIONS else generator
-                kernels[key] = Library(made_by, runtime, folder, name,
+                kernels[key] = Library(generator, runtime, folder, name,
                                        [case.algorithm, "--numerics", case.numerics, "--target", target, *chosen])
             out = np.full(case.expected.shape, 0x7fc0 if case.type == "u2" else np.nan if case.type == "f4" else -1, case.type)
             kernels[key].run([desc(t) for t in case.inputs + [out]], [ctypes.c_float(p) for p in case.parameters])
@@ -217,4 +224,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

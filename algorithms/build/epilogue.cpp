@@ -1,0 +1,44 @@
+#include "algorithms/build/epilogue.h"
+
+#include "algorithms/build/tile_functions.h"
+
+namespace tessera {
+
+std::vector<Option> epilogue_options() {
+    return {{"scale", "0 none, 1 a parameter, 2 by channel", 0, 0, 2},
+            {"bias", "1 adds b", 0, 0, 1},
+            {"residual", "1 adds r, of the result's dims", 0, 0, 1},
+            {"activation", "0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu, 5 relu6", 0, 0, 5}};
+}
+
+static Tile activated(const Tile &x, int64_t activation) {
+    switch (activation) {
+    case 1: return relu(x);
+    case 2: return gelu(x);
+    case 3: return gelu_tanh(x);
+    case 4: return silu(x);
+    case 5: return select(x > 6, x.builder().scalar(x.dtype(), 6), relu(x));  // a NaN stays
+    default: return x;
+    }
+}
+
+Tile with_epilogue(const Tile &acc, const Dim &channel, const Options &options) {
+    Builder &f = acc.builder();
+    const auto chosen = [&](const char *option) {
+        const auto it = options.find(option);
+        return it == options.end() ? 0 : it->second;
+    };
+    const auto wide = [&](const Tile &tile) { return tile.dtype() == acc.dtype() ? tile : cast(acc.dtype(), tile); };
+    Tile y = acc;
+    if (chosen("scale") == 1) y = y * wide(f.parameter("scale", f.numerics().compute));
+    if (chosen("scale") == 2) y = y * wide(f.input("scale", {channel}));
+    if (chosen("bias")) y = y + wide(f.input("b", {channel}));
+    if (chosen("residual")) {
+        std::vector<Dim> dims;
+        for (const std::string &d : acc.dims()) dims.push_back(f.dim_named(d));
+        y = y + wide(f.input("r", dims));
+    }
+    return activated(y, chosen("activation"));
+}
+
+}  // namespace tessera

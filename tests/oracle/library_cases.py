@@ -1,0 +1,259 @@
+"""Arguments of the standard library's kernels and what NumPy and SciPy make of them in double: odd sizes, ties, infinities, NaN, and
+numbers near the ends of f32's range. oracle_library.py compares them."""
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.ndimage
+import scipy.special
+
+HUGE = 3.0e38
+NAN, INF = np.nan, np.inf
+
+
+@dataclass
+class Case:
+    algorithm: str
+    inputs: list
+    expected: list  # for each output, in double or whole numbers; of states that inputs[:n] are, before them
+    parameters: list = field(default_factory=list)  # (type, value)
+    options: dict = field(default_factory=dict)
+    numerics: str = "f32"
+    types: list = field(default_factory=list)  # of outputs, where they are not the storage type
+    states: int = 0                            # how many of the first inputs are updated
+    relative: float = 0.0                      # most error of an element, in parts of it
+    absolute: float = 0.0                      # and beside that
+
+
+def quiet(function):
+    def run(*args):
+        with np.errstate(all="ignore"):
+            return function(*args)
+    return run
+
+
+def wide(*arrays):
+    return [a.astype("f8") for a in arrays]
+
+
+def near(*expected, factor=4e-6):
+    """An absolute tolerance for results of this size: of sums of a few hundred terms of it."""
+    finite = [np.abs(e[np.isfinite(e)]).max(initial=0) for e in expected]
+    return factor * (1 + max(finite))
+
+
+ACTIVATIONS = [lambda x: x, lambda x: np.maximum(x, 0), lambda x: x * scipy.special.ndtr(x),
+               lambda x: x / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))), lambda x: x * scipy.special.expit(x),
+               lambda x: np.clip(x, 0, 6)]
+
+
+def products(f, rng):
+    for m, n, k, options in [(7, 33, 5, {}), (65, 17, 130, {"transpose_w": 1, "bias": 1, "activation": 2, "residual": 1, "scale": 2}),
+                             (3, 64, 31, {"transpose_x": 1, "scale": 1, "activation": 5}),
+                             (9, 40, 21, {"transpose_x": 1, "transpose_w": 1, "bias": 1, "activation": 1})]:
+        for batch in [(), (3,)]:
+            x, w, scale, b, r = f(*batch, m, k), f(*batch, k, n), f(n), f(n), f(*batch, m, n)
+            y = x.astype("f8") @ w.astype("f8")
+            stored = [np.ascontiguousarray(t.swapaxes(-1, -2)) if options.get(o) else t for t, o in [(x, "transpose_x"), (w, "transpose_w")]]
+            parameters = []
+            if options.get("scale") == 1:
+                parameters, y = [("f4", 0.3)], y * np.float64(np.float32(0.3))
+            if options.get("scale") == 2:
+                stored, y = stored + [scale], y * scale
+            if options.get("bias"):
+                stored, y = stored + [b], y + b
+            if options.get("residual"):
+                stored, y = stored + [r], y + r
+            y = ACTIVATIONS[options.get("activation", 0)](y)
+            yield Case("batched_gemm" if batch else "gemm", stored, [y], parameters, options, absolute=near(y))
+    for numerics, unit in [("bf16", 2.0 ** -8), ("f16", 2.0 ** -11)]:
+        x, w, b = rounded(f(5, 48), numerics), rounded(f(48, 40), numerics), rounded(f(40), numerics)
+        y = np.maximum(value(x, numerics) @ value(w, numerics) + value(b, numerics), 0)
+        yield Case("gemm", [x, w, b], [y], [], {"bias": 1, "activation": 1}, numerics, relative=unit, absolute=near(y))
+    x, w, v = f(6, 37), f(37, 50), f(37, 50)
+    y = ACTIVATIONS[4](x.astype("f8") @ w) * (x.astype("f8") @ v)
+    yield Case("linear_swiglu", [x, w, v], [y], absolute=near(y))
+
+
+def rounded(x, numerics):
+    """As the policy stores it; bf16 as its bits."""
+    if numerics == "f16":
+        return x.astype("f2")
+    bits = x.view("u4")
+    return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype("u2")
+
+
+def value(x, numerics):
+    return x.astype("f8") if numerics == "f16" else (x.astype("u4") << 16).view("f4").astype("f8")
+
+
+@quiet
+def rmsnorm(x, gamma):
+    return x / np.sqrt((x ** 2).mean(1, keepdims=True) + 1e-6) * gamma
+
+
+def hard_rows(f, n):
+    """Rows of n of ordinary numbers, then of what overflows, vanishes and spoils."""
+    scales = [1, 1e-3, 1e-25, 1e19, 1e25, HUGE / 10, 1]
+    x = np.clip(np.stack([f(n) * np.float32(s) for s in scales]), -HUGE, HUGE).astype("f4")
+    x[4, 0], x[5, n // 2], x[6] = 1, HUGE, np.resize(np.float32([HUGE, -HUGE, HUGE]), n)
+    spoilt = np.stack([f(n)] * 4)
+    spoilt[0, n // 2], spoilt[1, 0], spoilt[2, -1], spoilt[3] = INF, -INF, NAN, 0
+    return np.concatenate([x, spoilt])
+
+
+def normalizations(f, rng):
+    for n in (1, 33, 1000):
+        x, g = hard_rows(f, n), f(n)
+        y = rmsnorm(x.astype("f8"), g.astype("f8"))
+        yield Case("rmsnorm", [x, g], [y], relative=2e-5, absolute=1e-30)  # a thousand equal squares, added up in a row
+        r = np.zeros_like(x)
+        yield Case("residual_rmsnorm", [x, r, g], [x, y], relative=2e-5, absolute=1e-30)
+    epsilon = [("f4", 1e-5)]
+    for n, p, groups, c in [(1, 1, 1, 1), (2, 35, 3, 5), (1, 64, 2, 16)]:
+        x, g, b = f(n, p, groups, c), f(groups, c), f(groups, c)
+        v = x.astype("f8")
+        y = (v - v.mean((1, 3), keepdims=True)) / np.sqrt(v.var((1, 3), keepdims=True) + np.float32(1e-5)) * g + b
+        yield Case("group_norm_nhwc", [x, g, b], [y], epsilon, absolute=near(y))
+        last = [np.ascontiguousarray(t.transpose(0, 2, 3, 1)) for t in (x, y)]
+        yield Case("group_norm_nchw", [last[0], g, b], [last[1]], epsilon, absolute=near(y))
+    x, w, b, g, beta, mean, variance = f(9, 35), f(27, 35), f(35), f(35), f(35), f(35), np.abs(f(35)) + np.float32(0.1)
+    scale = g / np.sqrt(variance.astype("f8") + np.float32(1e-5))
+    y, folded = (x - mean.astype("f8")) * scale + beta, (b - mean.astype("f8")) * scale + beta
+    yield Case("batch_norm", [x, g, beta, mean, variance], [y], epsilon, absolute=near(y))
+    yield Case("fold_batch_norm", [w, b, g, beta, mean, variance], [w * scale, folded], epsilon, absolute=near(y))
+    for n in (1, 17, 1001):
+        x = np.concatenate([hard_rows(f, n), np.float32([[-INF] * n, [INF] * n, [-INF] * (n - 1) + [1], [HUGE] * n])])
+        with np.errstate(all="ignore"):
+            y = scipy.special.logsumexp(x.astype("f8"), axis=1)
+        yield Case("logsumexp", [x], [y], relative=2.0 ** -22, absolute=1e-6)
+        x = np.concatenate([f(5, n), f(2, n) * 80])
+        ids = np.int32([0, n - 1, n // 2, -1, n, 0, n - 1])
+        y = np.array([scipy.special.logsumexp(row) - row[i] if 0 <= i < n else 0.0 for row, i in zip(x.astype("f8"), ids)])
+        yield Case("cross_entropy", [x, ids], [y], absolute=near(y, factor=4e-7))
+    x, up = np.concatenate([f(3, 41) * 4, np.resize(np.float32([-90, 90, -20, 20]), (1, 41))]), f(4, 41)
+    for number, name in [(2, "gelu"), (3, "gelu_tanh"), (4, "silu")]:
+        with np.errstate(all="ignore"):
+            yield Case(name, [x], [ACTIVATIONS[number](x.astype("f8"))], relative=3e-7, absolute=3e-8)
+    yield Case("swiglu", [x, up], [ACTIVATIONS[4](x.astype("f8")) * up], relative=4e-7)
+
+
+def attention(f, rng):
+    def weighted(q, k, v, added, seen):
+        """q[H, G, S, D]; added and seen [S, T]."""
+        scores = np.einsum("hgsd,htd->hgst", *wide(q, k)) / np.sqrt(q.shape[-1]) + added
+        scores = np.where(seen, scores, -INF)
+        top = scores.max(-1, keepdims=True, initial=-INF)
+        p = np.exp(scores - np.where(np.isinf(top), 0, top))
+        total = p.sum(-1, keepdims=True)
+        return np.einsum("hgst,hte->hgse", p / np.where(total == 0, 1, total), v.astype("f8"))
+
+    for h, g, s, t, d, e in [(1, 1, 1, 1, 1, 1), (2, 3, 5, 19, 8, 7), (1, 2, 33, 70, 16, 24)]:
+        q, k, v = f(h, g, s, d), f(h, t, d), f(h, t, e)
+        i, j = np.arange(s)[:, None], np.arange(t)[None]
+        for position, window in [(0, 0), (t - s, 0), (3, 5), (t + 9, 4)]:  # the last sees nothing
+            seen = (j <= position + i) & ((j > position + i - window) if window else True)
+            o = weighted(q, k, v, 0.0, seen)
+            yield Case("attention_grouped", [q, k, v], [o], [("i4", position)], {"causal": 1, "window": window}, absolute=near(o))
+        mask = np.where(rng.random((s, t)) < 0.5, f(s, t), np.float32(-INF)).astype("f4")
+        mask[0] = -INF
+        o = weighted(q, k, v, mask.astype("f8"), True)
+        yield Case("attention_grouped", [q, k, v, mask], [o], [], {"mask": 1}, absolute=near(o))
+        o = weighted(q, k, v, 0.0, True)
+        yield Case("attention_grouped", [q, k, v], [o], [], {"causal": 0}, absolute=near(o))
+        for length in (0, 1, t):
+            cache = [c[:, :length] for c in (k, v)]  # views, where there is room for more
+            o = weighted(q[:, :, :1], *cache, 0.0, True)[:, :, 0]
+            yield Case("attention_decode", [q[:, :, 0].copy(), *cache], [o], absolute=near(o))
+        keep = rng.random(t) < 0.5
+        for kept in (keep, np.zeros_like(keep)):
+            o = weighted(q, k, v, 0.0, kept)[:, 0]
+            yield Case("attention_kept", [q[:, 0].copy(), k, v, kept], [o], absolute=near(o))
+
+
+def convolutions(f, rng):
+    from oracle import conv2d
+    options = {"stride": 2, "padding": 1, "dilation": 1, "bias": 1, "residual": 1, "activation": 1}
+    x, w, b = f(2, 9, 10, 5), f(3, 3, 5, 19), f(19)
+    y = conv2d(x, w, 2, 1, 1)
+    r = f(*y.shape)
+    yield Case("conv2d_fused_nhwc", [x, w, b, r], [np.maximum(y + b + r, 0)], [], options, absolute=near(y))
+    options = {"stride": 1, "padding": 1, "dilation": 1, "scale": 2, "bias": 1, "activation": 5}
+    w, scale, b = f(3, 3, 5), f(5), f(5)
+    y = np.concatenate([conv2d(x[..., c:c + 1], w[..., c, None, None], 1, 1, 1) for c in range(5)], -1)
+    yield Case("depthwise_conv2d_fused_nhwc", [x, w, scale, b], [np.clip(y * scale + b, 0, 6)], [], options, absolute=near(y))
+    for size, stride, padding, end in [(1, 1, 0, 0), (3, 1, 1, 0), (3, 2, 1, 1), (2, 2, 0, 0), (2, 3, 0, 2)]:
+        x, w = f(2, 5, 4, 3), f(size, size, 3, 9)
+        y = np.zeros((2, 4 * stride + size + end, 3 * stride + size + end, 9))
+        for r in range(size):
+            for s in range(size):
+                y[:, r:r + 4 * stride + 1:stride, s:s + 3 * stride + 1:stride] += x.astype("f8") @ w[r, s].astype("f8")
+        y = y[:, padding:y.shape[1] - padding, padding:y.shape[2] - padding]
+        yield Case("transposed_conv2d_nhwc", [x, w], [y], [], {"stride": stride, "padding": padding, "end": end}, absolute=near(y))
+    x = f(2, 7, 5, 13)
+    yield Case("global_average_pool_nhwc", [x], [x.astype("f8").mean((1, 2))], absolute=4e-7)
+    for p, q in [(7, 5), (1, 1), (14, 10), (3, 11), (20, 2)]:
+        nearest = x[:, [i * 7 // p for i in range(p)]][:, :, [i * 5 // q for i in range(q)]]
+        yield Case("resize_nearest_nhwc", [x], [nearest])
+        for corners in (0, 1):
+            def at(n, m):
+                return np.arange(m) * (n - 1) / max(m - 1, 1) if corners else np.maximum((np.arange(m) + 0.5) * n / m - 0.5, 0)
+            grid = np.meshgrid(at(7, p), at(5, q), indexing="ij")
+            y = np.stack([[scipy.ndimage.map_coordinates(x[i, ..., c].astype("f8"), grid, order=1, mode="nearest") for c in range(13)]
+                          for i in range(2)]).transpose(0, 2, 3, 1)
+            yield Case("resize_bilinear_nhwc", [x], [y], [], {"align_corners": corners}, absolute=near(y, factor=4e-7))
+
+
+def tokens(f, rng):
+    table, ids = f(11, 19), np.int32([0, 10, 3, -1, 11, 3, -2 ** 31, 2 ** 31 - 1])
+    yield Case("embedding", [ids, table], [np.where(((ids >= 0) & (ids < 11))[:, None], table[np.clip(ids, 0, 10)], 0)])
+    for interleaved, tables, position in [(0, 0, 0), (1, 0, 100000), (0, 0, 2 ** 33), (0, 1, 5), (1, 1, 5)]:
+        t, h, c = 5, 3, 20
+        x, base = f(t, h, 2, c), 10000
+        angle = (position + np.arange(t))[:, None].astype("f8") * np.float64(base) ** -(np.arange(c) / c)
+        a, b, cos, sin = *wide(x[:, :, 0], x[:, :, 1]), np.cos(angle)[:, None], np.sin(angle)[:, None]
+        y = np.stack([a * cos - b * sin, b * cos + a * sin], 2)
+        given = [np.float32(z[:, 0]) for z in (cos, sin)] if tables else []
+        if interleaved:
+            x, y = (np.ascontiguousarray(z.swapaxes(2, 3)) for z in (x, y))
+        yield Case("rotary", [x, *given], [y], [] if tables else [("i8", position)],
+                   {"interleaved": interleaved, "tables": tables, "base": base}, absolute=near(y, factor=4e-7))
+
+
+def selections(f, rng):
+    for n in (1, 7, 64, 250):
+        x = np.concatenate([f(2, n), rng.integers(-2, 3, (3, n)).astype("f4"), np.full((3, n), -INF, "f4")])
+        x[4, ::3], x[5, -1], x[6, n // 2:], x[7, ::2] = -0.0, NAN, INF, NAN
+        yield Case("argmax", [x], [x.argmax(1)], types=["i4"])
+        for k in {1, 4, 13} & set(range(1, n + 1)):
+            order = np.array([sorted(range(n), key=lambda i: (not np.isnan(row[i]), -row[i] if row[i] == row[i] else 0, i))[:k] for row in x])
+            yield Case("top_k", [x], [np.take_along_axis(x, order, 1), order], [], {"k": k}, types=["f4", "i4"])
+        if n < 250:
+            order = x.argsort(1, kind="stable")
+            yield Case("sort", [x], [np.take_along_axis(x, order, 1), order], [], {"length": n}, types=["f4", "i4"])
+
+
+def rearrangements(f, rng):
+    for m, n in [(1, 1), (5, 17), (33, 64)]:
+        x, z = f(m, n), f(m, 9)
+        x[0, 0] = NAN
+        yield Case("transpose", [x], [x.T])
+        yield Case("concat", [x, z], [np.concatenate([x, z], 1)])
+        for begin, step, length in [(0, 1, n), (2, 1, n), (-3, 3, 12)]:
+            at = begin + step * np.arange(length)
+            yield Case("slice", [x], [np.where((at >= 0) & (at < n), x[:, np.clip(at, 0, n - 1)], 0)], [("i4", begin)], {"step": step})
+
+
+def states(f, rng):
+    m, w, g = f(37), f(37), f(37)
+    momentum, decay, rate = (np.float64(np.float32(p)) for p in (0.9, 0.01, 0.1))
+    v = m * momentum + (g + w * decay)
+    yield Case("sgd_momentum", [m, w, g], [v, w - rate * v], [("f4", momentum), ("f4", decay), ("f4", rate)], states=2, absolute=1e-6)
+
+
+def cases():
+    rng = np.random.default_rng(1)
+
+    def f(*shape):
+        return rng.standard_normal(shape).astype("f4")
+    for topic in (products, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
+        yield from topic(f, rng)

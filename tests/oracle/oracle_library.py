@@ -1,0 +1,69 @@
+"""The kernels of the standard library that oracle.py does not have: `verify` finds each right, and what they give is compared with
+NumPy and SciPy (library_cases.py).
+
+    oracle_library.py <generator> <libtessera_runtime.a> <scratch folder>
+
+Loops are plain, so that this takes a minute: what schedules may change is tested elsewhere. A few are derived."""
+import ctypes
+import os
+import subprocess
+import sys
+
+try:
+    import numpy as np
+    import scipy.special  # noqa: F401
+except ImportError:
+    print("NumPy and SciPy are not here; ./tessera test installs them")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import library_cases  # noqa: E402
+from oracle import as_float, desc, Library, wrong_elements  # noqa: E402
+
+PARAMETERS = {"f4": ctypes.c_float, "i4": ctypes.c_int32, "i8": ctypes.c_int64}
+STORED = {"f32": "f4", "bf16": "u2", "f16": "f2"}
+# Kernels under the schedule that Tessera derives for them: folds, maps, data positions.
+DERIVED = {"logsumexp", "rotary", "resize_bilinear_nhwc", "embedding"}
+# Shapes at which the reference interpreter takes a moment; of the others verify chooses some.
+SHAPES = {"transposed_conv2d_nhwc": "N=2 H=4 W=3 C=3 R=3 S=2 O=5", "attention_grouped": "H=2 G=2 S=5 T=11 D=4 E=9"}
+
+
+def outputs(case):
+    for i, expected in enumerate(case.expected[case.states:]):
+        type = case.types[i] if case.types else STORED[case.numerics]
+        fill = {"u2": 0x7fc0, "i4": -1}.get(type, np.nan)
+        yield np.full(expected.shape, fill, type)
+
+
+def main():
+    generator, runtime, folder = sys.argv[1:]
+    target = "avx2" if " avx2" in open("/proc/cpuinfo").read() else "x86-64"
+    kernels, checked, failed = {}, 0, 0
+    for case in library_cases.cases():
+        if case.numerics == "f16" and target == "x86-64":
+            continue
+        key = case.algorithm, case.numerics, *case.options.values()
+        if key not in kernels:
+            name = "_".join(map(str, key))
+            words = [case.algorithm, "--numerics", case.numerics, "--target", target]
+            words += ["--option"] * bool(case.options) + [f"{k}={v}" for k, v in case.options.items()]
+            words += [] if case.algorithm in DERIVED else ["--schedule", "none"]
+            kernels[key] = Library(generator, runtime, folder, name, words)
+            shapes = ["--extents", *SHAPES[case.algorithm].split()] if case.algorithm in SHAPES else ["--shapes", "4"]
+            if subprocess.run([generator, "verify", *words, *shapes, "--quiet"], stdout=subprocess.DEVNULL).returncode != 0:
+                failed += 1
+                print(f"verify {' '.join(words)}: it is wrong")
+        made = list(outputs(case))
+        inputs = [t.copy() for t in case.inputs[:case.states]] + case.inputs[case.states:]
+        kernels[key].run([desc(t) for t in inputs + made], [PARAMETERS[t](v) for t, v in case.parameters])
+        for number, (out, expected) in enumerate(zip(inputs[:case.states] + made, case.expected)):
+            wrong = wrong_elements(as_float(out), as_float(np.ascontiguousarray(expected)), case.relative, case.absolute)
+            checked += 1
+            if wrong:
+                failed += 1
+                print(f"{case.algorithm} in {case.numerics}, {case.options or 'no options'}, result {number} {expected.shape}: {wrong}")
+    print(f"{checked} results of {len(kernels)} kernels compared with NumPy and SciPy, {failed} wrong")
+    sys.exit(1 if failed else 0)
+
+
+main()
