@@ -54,8 +54,8 @@ Algorithm attention_causal(const Numerics &n);  // query i sees keys 0 ..= i
 Algorithm attention_kept(const Numerics &n);    // queries see the keys of which keep[T] holds; o is 0 where it holds of none
 // G queries share a head of keys and values (Ainslie et al. 2023): o[H, G, S, E] of q[H, G, S, D], k[H, T, D], v[H, T, E]. Options: query i
 // stands at `position` + i of the keys, so that a prompt may go on, and sees those up to its own (causal), of which the last `window`
-// (Beltagy et al. 2020; without causal, all later ones too; what is before it has weight 0); mask[S, T] is added to the scores. o is 0 where
-// a query sees no key, or all scores are -inf.
+// (Beltagy et al. 2020; without causal, all later ones too; what is before it has weight 0); mask[S, T] is added to the scores. o is 0
+// where a query sees no key, or all scores are -inf.
 Algorithm attention_grouped(const Numerics &n, const Options &o);
 std::vector<Option> grouped_attention_options();
 // One query of each head against a cache: o[H, G, E] of q[H, G, D], k[H, T, D], v[H, T, E]. T is how many keys there are: a cache with room
