@@ -153,6 +153,13 @@ void RepeatCases::stacks() {
     add("counted_again", counted, shapes({"N"}, {{0}, {1}, {L}, {2 * L + 1}}));
     add("counted_again_split", counted, shapes({"N"}, {{0}, {L + 1}})).stages["y"].split["C"] = {Split::How::threads, 4};
 
+    // Whoever asks how much storage a call needs has no parameters yet.
+    Builder sized("counted_by_parameter");
+    const Dim counts = sized.dim(counted_dim("C", cast(DType::index, sized.parameter("length", DType::i32).value()), Expr(5))),
+              R = sized.dim("N");
+    const Tile kept = cast(DType::f32, sized.index(counts) + sized.index(R)).named("kept");
+    add("counted_by_parameter", sized.output("y", sum(kept, counts)).build(), shapes({"N"}, {{0}, {1}, {L + 1}}));
+
     // No argument has the dim of which another's size is made.
     Builder w("derived_twice");
     const Dim A = w.dim("N"), B = w.dim(derived_dim("B", extent("N") * 2 + 3)), D = w.dim(derived_dim("D", extent("B") * 3));

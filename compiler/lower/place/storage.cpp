@@ -19,21 +19,20 @@ Stored stored_argument(const Lowering &lowering, const Scope &scope, const Tenso
     return stored;
 }
 
-// The most that the size can be whatever data says, over parameters of the program alone; undefined where nothing is known.
+// The most that the size can be whatever data and parameters say: who asks how much storage a call needs has neither. Undefined where
+// nothing is known.
 static Expr most_for_any_data(const Expr &size, const Bounds &facts) {
     std::set<std::string> unknown;
     const Expr named = rewrite(size, [&](const Expr &e) -> Expr {
-        if (e.kind() != ExprKind::cast || !has_load(e)) return {};
+        if (e.kind() != ExprKind::cast || !is_data(e)) return {};
         return variable(*unknown.insert("data " + std::to_string(unknown.size())).first);
     });
-    return has_load(named) ? Expr() : upper_bound(named, facts, unknown);
+    return is_data(named) ? Expr() : upper_bound(named, facts, unknown);
 }
 
-// The same where a host that launches kernels sets storage aside: it sees no parameters either.
 static Expr most_without_data(const Lowering &lowering, const Scope &scope, const std::string &dim, const Expr &size) {
     const Expr most = most_for_any_data(size, scope.facts);
-    const bool is_known = most.defined() && !(lowering.mapping->is_led_by_host() && is_data(most));
-    return is_known ? most : extent_limit(lowering, scope, dim);
+    return most.defined() ? most : extent_limit(lowering, scope, dim);
 }
 
 Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor &tensor) {
@@ -42,7 +41,7 @@ Stored stored_result(const Lowering &lowering, const Scope &scope, const Tensor 
     stored.exact = false;
     for (size_t i = 0; i < tensor.dims.size(); i++) {  // there is room before data tells how much is needed
         Expr &extent = stored.buffer.extents[i];
-        if (!has_load(extent)) continue;
+        if (!is_data(extent)) continue;
         extent = most_without_data(lowering, scope, tensor.dims[i], extent);
         if (!extent.defined())
             throw UserError("schedule.call", "the call's result '" + tensor.name + "' has the dim '" + tensor.dims[i] +
@@ -93,12 +92,13 @@ static Stored stored_pieces(const Lowering &lowering, const Scope &scope, const 
                             stage.name + ": how much of dim '" + d +
                                 "' is needed at its place has no bound that "
                                 "is free of loop variables, so no storage can be set aside; place it at root or further in.");
-        if (has_load(p.max_size) || (lowering.mapping->is_led_by_host() && is_data(p.max_size))) {
+        if (is_data(p.max_size)) {
             p.max_size = most_without_data(lowering, scope, d, p.max_size);
             if (!p.max_size.defined())
-                throw UserError("schedule.place", stage.name + ": it has the dim '" + d +
-                                                      "', whose extent is data without a bound, so no storage can be set aside; declare the "
-                                                      "dim by counted_dim, which has one, or inline the stage.");
+                throw UserError("schedule.place",
+                                stage.name + ": it has the dim '" + d +
+                                    "', whose extent is data without a bound, so no storage can be set aside; declare the "
+                                    "dim by counted_dim, which has one, or inline the stage.");
         }
         stored.origin.push_back(scope.depth == 0 ? Expr(0) : p.lo);
         if (p.whole) stored.whole.insert(d);
