@@ -3,7 +3,6 @@ import ctypes
 import ctypes.util
 import dataclasses
 import glob
-import math
 import os
 
 import numpy
@@ -27,6 +26,17 @@ class Case:
     why_not: dict = dataclasses.field(default_factory=dict)  # peers that cannot do it
 
 
+def pointer(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def integers(*values):
+    return [ctypes.c_int64(value) for value in values]
+
+
+ROW_MAJOR, NOT_TRANSPOSED = 101, 111  # of cblas.h
+
+
 class OpenBlas:
     def __init__(self):
         self.library = ctypes.CDLL(glob.glob(os.path.join(scipy_openblas64.get_lib_dir(), "*.so*"))[0])
@@ -37,16 +47,15 @@ class OpenBlas:
 
     def sgemm(self, x, w, y, threads):
         (m, k), n = x.shape, w.shape[1]
-        integers = [ctypes.c_int64(v) for v in (101, 111, 111, m, n, k)]
-        args = [*integers[:6], ctypes.c_float(1), ctypes.c_void_p(x.data_ptr()), ctypes.c_int64(k), ctypes.c_void_p(w.data_ptr()), ctypes.c_int64(n),
-                ctypes.c_float(0), ctypes.c_void_p(y.data_ptr()), ctypes.c_int64(n)]
+        args = [*integers(ROW_MAJOR, NOT_TRANSPOSED, NOT_TRANSPOSED, m, n, k), ctypes.c_float(1), pointer(x), *integers(k), pointer(w), *integers(n),
+                ctypes.c_float(0), pointer(y), *integers(n)]
         self.library.scipy_openblas_set_num_threads64_(threads)
         return lambda: self.library.scipy_cblas_sgemm64_(*args)
 
     def sgemv(self, a, x, y, threads):
         m, k = a.shape
-        args = [*(ctypes.c_int64(v) for v in (101, 111, m, k)), ctypes.c_float(1), ctypes.c_void_p(a.data_ptr()), ctypes.c_int64(k),
-                ctypes.c_void_p(x.data_ptr()), ctypes.c_int64(1), ctypes.c_float(0), ctypes.c_void_p(y.data_ptr()), ctypes.c_int64(1)]
+        args = [*integers(ROW_MAJOR, NOT_TRANSPOSED, m, k), ctypes.c_float(1), pointer(a), *integers(k), pointer(x), *integers(1),
+                ctypes.c_float(0), pointer(y), *integers(1)]
         self.library.scipy_openblas_set_num_threads64_(threads)
         return lambda: self.library.scipy_cblas_sgemv64_(*args)
 
@@ -63,7 +72,7 @@ class Fftw:
         shape, none, forward, measure = (ctypes.c_int * 1)(points), None, -1, 0
         saved = x.clone()
         plan = ctypes.c_void_p(self.library.fftwf_plan_many_dft(
-            1, shape, batch, ctypes.c_void_p(x.data_ptr()), none, 1, points, ctypes.c_void_p(y.data_ptr()), none, 1, points, forward, measure))
+            1, shape, batch, pointer(x), none, 1, points, pointer(y), none, 1, points, forward, measure))
         x.copy_(saved)
         return lambda: self.library.fftwf_execute(plan)
 
@@ -112,9 +121,9 @@ class Cases:
         torch.manual_seed(1)
         return getattr(self, row.kind)(row, **row.extents)
 
-    def compile(self, function, *arguments):
-        """Nothing where it is not wanted. What is compiled has as many threads as PyTorch has at that time."""
-        if not self.compiled:
+    def compile(self, row, function, *arguments):
+        """A way by PyTorch's compiler; none where it is not wanted, or for several threads, whose number it would take into the code."""
+        if not self.compiled or row.threads > 1:
             return {}
         torch._dynamo.reset()
         made = torch.compile(function, dynamic=False)
@@ -124,7 +133,8 @@ class Cases:
         if row.dtype == "u8s8":
             return self.product_u8s8(row, M, N, K)
         dtype = torch.bfloat16 if row.dtype == "bf16" else torch.float32
-        x, w, y, z = torch.randn(M, K).to(dtype), torch.randn(K, N).to(dtype), torch.empty(M, N, dtype=dtype), torch.empty(M, N, dtype=dtype)
+        x, w = torch.randn(M, K).to(dtype), torch.randn(K, N).to(dtype)
+        y, z = torch.empty(M, N, dtype=dtype), torch.empty(M, N, dtype=dtype)
         ours = self.kernels.weighted(row, "matmul", [x, w, y], {"N": N, "K": K})
         pytorch = {"mm": lambda: torch.mm(x, w, out=z)}
         rows = w.t().contiguous()
@@ -148,8 +158,12 @@ class Cases:
         y, scale, zero = torch.empty(M, N, dtype=torch.int32), torch.ones(N), torch.zeros(N, dtype=torch.int32)
         ours = self.kernels.weighted(row, "matmul_u8s8", [x, w, y], {"N": N, "K": K})
         reordered = torch.ops.onednn.qlinear_prepack(w.t().contiguous(), [M, K])
-        peers = {"PyTorch": {"qlinear": lambda: torch.ops.onednn.qlinear_pointwise(x, 1.0, 0, reordered, scale, zero, None, 1.0, 0, torch.float32, "none", [], "")},
-                 "onnxruntime": {"MatMulInteger": runtime_call(row.threads, "MatMulInteger", {"x": x}, {"w": w}, torch.empty(M, N, dtype=torch.int32))}}
+        result = torch.empty(M, N, dtype=torch.int32)
+
+        def qlinear():
+            return torch.ops.onednn.qlinear_pointwise(x, 1.0, 0, reordered, scale, zero, None, 1.0, 0, torch.float32, "none", [], "")
+        peers = {"PyTorch": {"qlinear": qlinear},
+                 "onnxruntime": {"MatMulInteger": runtime_call(row.threads, "MatMulInteger", {"x": x}, {"w": w}, result)}}
         return Case(ours, y, peers, x.double() @ w.double(), 0, {"OpenBLAS": "has no products of integers"})
 
     def gemv(self, row, M, K):
@@ -164,7 +178,8 @@ class Cases:
         if row.dtype == "f32":
             peers["OpenBLAS"] = {"sgemv": with_result(self.openblas.sgemv(a, x, z, row.threads), z)}
             result = torch.empty(1, M)
-            peers["onnxruntime"] = {"MatMul": with_result(runtime_call(row.threads, "MatMul", {"x": line}, {"w": a.t().contiguous()}, result), result[0])}
+            product = runtime_call(row.threads, "MatMul", {"x": line}, {"w": a.t().contiguous()}, result)
+            peers["onnxruntime"] = {"MatMul": with_result(product, result[0])}
         else:
             why_not = {"onnxruntime": "has no bf16 product for CPUs", "OpenBLAS": "its bf16 products are not in the wheel"}
         return Case(ours, y, peers, a.double() @ x.double(), 2e-2 if row.dtype == "bf16" else 1e-4, why_not)
@@ -179,10 +194,10 @@ class Cases:
             sides = {n: t.transpose(1, 2).reshape(1, S, H * D).contiguous() for n, t in zip("qkv", (q, k, v))}
             result = torch.empty(1, S, H * D)
             of_heads = result.view(S, H, D).transpose(0, 1)
-            peers["onnxruntime"] = {
-                "MultiHeadAttention": with_result(runtime_call(row.threads, "MultiHeadAttention", sides, {}, result, domain="com.microsoft",
-                                                               num_heads=H, unidirectional=int(causal)), of_heads),
-                "Attention": runtime_call(row.threads, "Attention", {"q": q, "k": k, "v": v}, {}, torch.empty(1, H, S, D), is_causal=int(causal))}
+            multi = runtime_call(row.threads, "MultiHeadAttention", sides, {}, result, domain="com.microsoft", num_heads=H,
+                                 unidirectional=int(causal))
+            single = runtime_call(row.threads, "Attention", {"q": q, "k": k, "v": v}, {}, torch.empty(1, H, S, D), is_causal=int(causal))
+            peers["onnxruntime"] = {"MultiHeadAttention": with_result(multi, of_heads), "Attention": single}
         else:
             why_not = {"onnxruntime": "has no bf16 attention for CPUs"}
         expected = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)[0]
@@ -196,40 +211,46 @@ class Cases:
 
     def softmax(self, row, M, N):
         x, y, z = torch.randn(M, N), torch.empty(M, N), torch.empty(M, N)
-        peers = {"PyTorch": {"softmax": lambda: torch.softmax(x, -1), "softmax.out": lambda: torch.softmax(x, -1, out=z), **self.compile(lambda t: torch.softmax(t, -1), x)},
+        peers = {"PyTorch": {"softmax": lambda: torch.softmax(x, -1), "softmax.out": lambda: torch.softmax(x, -1, out=z),
+                             **self.compile(row, lambda t: torch.softmax(t, -1), x)},
                  "onnxruntime": {"Softmax": runtime_call(row.threads, "Softmax", {"x": x}, {}, torch.empty(M, N), axis=-1)}}
         return Case({"default": self.kernels.call(row, "softmax", [x, y], {"N": N})}, y, peers, torch.softmax(x.double(), -1), 1e-5)
 
     def layernorm(self, row, M, N):
         x, g, b, y, z = torch.randn(M, N), torch.randn(N), torch.randn(N), torch.empty(M, N), torch.empty(M, N)
         mean, rstd = torch.empty(M, 1), torch.empty(M, 1)
+        out = {"out0": z, "out1": mean, "out2": rstd}
+        runtime = runtime_call(row.threads, "LayerNormalization", {"x": x}, {"g": g, "b": b}, torch.empty(M, N), epsilon=1e-5)
         peers = {"PyTorch": {"layer_norm": lambda: F.layer_norm(x, [N], g, b),
-                             "layer_norm.out": lambda: torch.ops.aten.native_layer_norm.out(x, [N], g, b, 1e-5, out0=z, out1=mean, out2=rstd)[0],
-                             **self.compile(lambda t: F.layer_norm(t, [N], g, b), x)},
-                 "onnxruntime": {"LayerNormalization": runtime_call(row.threads, "LayerNormalization", {"x": x}, {"g": g, "b": b}, torch.empty(M, N), epsilon=1e-5)}}
+                             "layer_norm.out": lambda: torch.ops.aten.native_layer_norm.out(x, [N], g, b, 1e-5, **out)[0],
+                             **self.compile(row, lambda t: F.layer_norm(t, [N], g, b), x)},
+                 "onnxruntime": {"LayerNormalization": runtime}}
         ours = {"default": self.kernels.call(row, "layernorm", [x, g, b, y], {"N": N}, [EPSILON])}
         return Case(ours, y, peers, F.layer_norm(x.double(), [N], g.double(), b.double()), 1e-5)
 
     def rmsnorm(self, row, M, N):
         x, g, y = torch.randn(M, N), torch.randn(N), torch.empty(M, N)
-        peers = {"PyTorch": {"rms_norm": lambda: F.rms_norm(x, [N], g, 1e-6), **self.compile(lambda t: F.rms_norm(t, [N], g, 1e-6), x)},
-                 "onnxruntime": {"RMSNormalization": runtime_call(row.threads, "RMSNormalization", {"x": x}, {"g": g}, torch.empty(M, N), epsilon=1e-6),
-                                 "SimplifiedLayerNormalization": runtime_call(row.threads, "SimplifiedLayerNormalization", {"x": x}, {"g": g},
-                                                                              torch.empty(M, N), opset=17, epsilon=1e-6)}}
-        return Case({"default": self.kernels.call(row, "rmsnorm", [x, g, y], {"N": N})}, y, peers, F.rms_norm(x.double(), [N], g.double(), 1e-6), 1e-5)
+        runtime = {op: runtime_call(row.threads, op, {"x": x}, {"g": g}, torch.empty(M, N), opset=opset, epsilon=1e-6)
+                   for op, opset in (("RMSNormalization", 23), ("SimplifiedLayerNormalization", 17))}
+        peers = {"PyTorch": {"rms_norm": lambda: F.rms_norm(x, [N], g, 1e-6), **self.compile(row, lambda t: F.rms_norm(t, [N], g, 1e-6), x)},
+                 "onnxruntime": runtime}
+        ours = {"default": self.kernels.call(row, "rmsnorm", [x, g, y], {"N": N})}
+        return Case(ours, y, peers, F.rms_norm(x.double(), [N], g.double(), 1e-6), 1e-5)
 
     def conv(self, row, batch, HW, C, O, R, stride, padding):
         p = windows(row.extents)
         x, w, y = torch.randn(batch, HW, HW, C), torch.randn(R, R, C, O), torch.empty(batch, p, p, O)
-        options = (("stride", stride), ("padding", padding))
-        ours = self.kernels.weighted(row, "conv2d_nhwc", [x, w, y], {"C": C, "O": O, "R": R, "S": R}, options, ("prepacked", "prepacked_small"))
+        fixed, options = {"C": C, "O": O, "R": R, "S": R}, (("stride", stride), ("padding", padding))
+        ours = self.kernels.weighted(row, "conv2d_nhwc", [x, w, y], fixed, options, ("prepacked", "prepacked_small"))
         return self.convolution(row, ours, x.permute(0, 3, 1, 2).contiguous(), w.permute(3, 2, 0, 1).contiguous(), stride, padding, 1, y)
 
     def depthwise(self, row, batch, HW, C, R, stride, padding):
         p = windows(row.extents)
         x, w, y = torch.randn(batch, HW, HW, C), torch.randn(R, R, C), torch.empty(batch, p, p, C)
-        ours = {"default": self.kernels.call(row, "depthwise_conv2d_nhwc", [x, w, y], {"C": C, "R": R, "S": R}, options=(("stride", stride), ("padding", padding)))}
-        return self.convolution(row, ours, x.permute(0, 3, 1, 2).contiguous(), w.permute(2, 0, 1).unsqueeze(1).contiguous(), stride, padding, C, y)
+        fixed, options = {"C": C, "R": R, "S": R}, (("stride", stride), ("padding", padding))
+        ours = {"default": self.kernels.call(row, "depthwise_conv2d_nhwc", [x, w, y], fixed, options=options)}
+        nchw, oihw = x.permute(0, 3, 1, 2).contiguous(), w.permute(2, 0, 1).unsqueeze(1).contiguous()
+        return self.convolution(row, ours, nchw, oihw, stride, padding, C, y)
 
     def convolution(self, row, ours, nchw, oihw, stride, padding, groups, y):
         last, last_w = nchw.to(memory_format=torch.channels_last), oihw.to(memory_format=torch.channels_last)
@@ -238,14 +259,19 @@ class Cases:
 
         def seen(t):
             return t.permute(0, 2, 3, 1)
+
+        def onednn(t):
+            return seen(torch.ops.mkldnn._convolution_pointwise(t, reordered, None, *two, groups, "none", [], ""))
         pytorch = {"NCHW": lambda: seen(F.conv2d(nchw, oihw, None, stride, padding, 1, groups)),
                    "channels last": lambda: seen(F.conv2d(last, last_w, None, stride, padding, 1, groups)),
-                   "reordered": lambda: seen(torch.ops.mkldnn._convolution_pointwise(nchw, reordered, None, *two, groups, "none", [], "")),
-                   "reordered, last": lambda: seen(torch.ops.mkldnn._convolution_pointwise(last, reordered, None, *two, groups, "none", [], ""))}
+                   "reordered": lambda: onednn(nchw), "reordered, last": lambda: onednn(last)}
         result = torch.empty(y.permute(0, 3, 1, 2).shape)
-        attributes = {"strides": [stride] * 2, "pads": [padding] * 4, "group": groups}
-        runtime = {way: with_result(runtime_call(row.threads, "Conv", {"x": nchw}, {"w": oihw}, result, level=level, **attributes), seen(result))
-                   for way, level in (("NCHWc", "ORT_ENABLE_ALL"), ("NCHW", "ORT_ENABLE_EXTENDED"))}
+
+        def runtime_at(level):
+            call = runtime_call(row.threads, "Conv", {"x": nchw}, {"w": oihw}, result, level=level, strides=[stride] * 2, pads=[padding] * 4,
+                                group=groups)
+            return with_result(call, seen(result))
+        runtime = {"NCHWc": runtime_at("ORT_ENABLE_ALL"), "NCHW": runtime_at("ORT_ENABLE_EXTENDED")}
         expected = seen(F.conv2d(nchw.double(), oihw.double(), None, stride, padding, 1, groups))
         return Case(ours, y, {"PyTorch": pytorch, "onnxruntime": runtime}, expected, 1e-4)
 
@@ -255,10 +281,8 @@ class Cases:
         ours = {"default": self.kernels.call(row, "fft", [x, y], {}, options=(("points", points),))}
         array, out = complex_x.numpy(), complex_z.numpy()
 
-        def of_numpy():
-            numpy.fft.fft(array, out=out)
-            return z
         peers = {"FFTW": {"measured plan": with_result(self.fftw.transform(x, z, points, batch), z)},
-                 "PyTorch": {"fft": lambda: torch.view_as_real(torch.fft.fft(complex_x)).view(batch, 2 * points)}, "NumPy": {"pocketfft": of_numpy}}
+                 "PyTorch": {"fft": lambda: torch.view_as_real(torch.fft.fft(complex_x)).view(batch, 2 * points)},
+                 "NumPy": {"pocketfft": with_result(lambda: numpy.fft.fft(array, out=out), z)}}
         expected = torch.view_as_real(torch.fft.fft(complex_x.to(torch.complex128))).reshape(batch, 2 * points)
         return Case(ours, y, peers, expected, 1e-5, {"onnxruntime": "its transform is a plain loop of the reference"})

@@ -2,11 +2,11 @@
 """Generated kernels beside PyTorch (eager, and compiled where that makes a kernel), onnxruntime, a current OpenBLAS, FFTW and NumPy, in one
 process, taking turns: ./tessera peers [--quick] [--rows REGEX].
 
-Each side takes the fastest of its ways for a row, and weights that are constant in the form that it likes best, made before the time begins.
-All results are compared with one in f64 first. The ratio is the best peer's time by ours: above 1 the generated kernel is faster. The limit of a
-row is the greater of two times, measured in the same turns: of its operations on registers, and of its bytes by a plain copy."""
+Each side takes the fastest of its ways for a row, and weights that are constant in the form that it likes best, made before the time
+begins. All results are compared with one in f64 first. The ratio is the best peer's time by ours: above 1 the generated kernel is faster.
+The limit of a row is the greater of two times, measured in the same turns: of its operations on registers, and of its bytes by a plain
+copy."""
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -45,11 +45,13 @@ def measured(row, case, machine, rounds):
         case.result.zero_()
         call()
         if not far(case.result, case.expected) <= case.tolerance:
-            raise ArithmeticError(f"ours by {way} is off by {far(case.result, case.expected):.1e} of the largest; at most {case.tolerance:.0e}")
+            raise ArithmeticError(
+                f"ours by {way} is off by {far(case.result, case.expected):.1e} of the largest; at most {case.tolerance:.0e}")
     for peer, ways in case.peers.items():
         for way, call in ways.items():
             if not far(call(), case.expected) <= case.tolerance:
-                raise ArithmeticError(f"{peer} by {way} is off by {far(call(), case.expected):.1e} of the largest; at most {case.tolerance:.0e}")
+                raise ArithmeticError(
+                    f"{peer} by {way} is off by {far(call(), case.expected):.1e} of the largest; at most {case.tolerance:.0e}")
     sides = {"Tessera": case.ours, **case.peers}
     chosen = {side: fastest(ways, **how) for side, ways in sides.items()}
     kept = []
@@ -72,14 +74,22 @@ def measured(row, case, machine, rounds):
     what = max(limit, key=limit.get)
     read, written = rows.bytes_moved(row)
     return {"operations": operations, "bytes": read + written,
-            "seconds": {side: {"way": chosen[side], "median": rounded(medians[side])[0], "interval": rounded(medians[side])[1:]} for side in sides},
+            "seconds": {side: {"way": chosen[side], "median": median, "interval": interval}
+                        for side in sides for median, *interval in [rounded(medians[side])]},
             "best_peer": peer, "ratio": rounded(ratio)[0], "interval": rounded(ratio)[1:],
             "limit": {"what": what, "seconds": rounded([limit[what]])[0]}, "share": rounded([limit[what] / medians["Tessera"][0]])[0],
             "without": case.why_not}
 
 
-def versions(cases, generator):
-    commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+def words_of(error):
+    """One line, without the folders of this machine."""
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"'{os.path.basename(error.cmd[0])} {' '.join(error.cmd[1:3])}' ended with {error.returncode}"
+    return re.sub(r"(/[\w.-]+)+/", "", f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
+
+
+def versions(cases, checkout):
+    commit = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
     return {"Tessera": commit.stdout.strip() or "unknown", "PyTorch": torch.__version__, "onnxruntime": onnxruntime.__version__,
             "OpenBLAS": f"{cases.openblas.version}, kernels for {cases.openblas.core}", "FFTW": cases.fftw.version.removeprefix("fftw-"),
             "NumPy": numpy.__version__}
@@ -99,42 +109,36 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--each", type=int, default=4, help="rows of each kind in the sample")
     options = parser.parse_args()
-    wanted = [row for row in rows.all_rows(options.seed, options.each) if re.search(options.rows, row.name) and (row.quick or not options.quick)]
+    every = rows.all_rows(options.seed, options.each)
+    wanted = rows.select(every, options.rows, options.quick)
     if options.list:
         print(*(row.name for row in wanted), sep="\n")
         return 0
-    if not wanted:
-        sys.exit(f"error[peers.rows]: no row has '{options.rows}' in its name. --list shows them")
-    found = {}
-    if options.add and os.path.exists(options.out + ".json"):
-        with open(options.out + ".json", encoding="utf-8") as stream:
-            found = json.load(stream)
     here = limits.machine()
     features = here.pop("features")
-    if found and found["machine"] != here:
-        sys.exit(f"error[peers.machine]: {options.out}.json is of {found['machine']}, and this machine is {here}. Choose another --out")
+    found = report.read(options.out, here) if options.add else {"rows": [], "left_out": []}
     names = {row.name for row in wanted}
-    done = {row["name"]: row for row in found.get("rows", []) if row["name"] not in names}
-    left_out = {row["name"]: row for row in found.get("left_out", []) if row["name"] not in names}
-    order = {row.name: i for i, row in enumerate(rows.all_rows(options.seed, options.each))}
+    done, left_out = ({row["name"]: row for row in found[part] if row["name"] not in names} for part in ("rows", "left_out"))
+    order = {row.name: i for i, row in enumerate(every)}
     os.makedirs(os.path.dirname(os.path.abspath(options.out)), exist_ok=True)
     with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
         machine = limits.Limits(options.checkout, options.runtime, folder)
         cases = Cases(Kernels(options.generator, options.runtime, folder, features), not options.quick)
+        of_all = versions(cases, options.checkout)
         for row in wanted:
             began = time.monotonic()
             try:
                 result = measured(row, cases.case(row), machine, options.rounds)
             except Exception as error:  # each side refuses in exceptions of its own, and the other rows are worth having
-                why = f"{type(error).__name__}: " + re.sub(r"/\S*/", "", (str(error).splitlines() or [""])[0])
+                why = words_of(error)
                 left_out[row.name] = {"name": row.name, "why": why}
                 print(f"{row.name}: left out, {why}", flush=True)
             else:
-                done[row.name] = {"name": row.name, "group": row.group, "model": row.model, "shape": row.extents, "dtype": row.dtype,
-                                  "prepared": row.prepared, "cold": row.cold, "threads": row.threads, **result}
+                done[row.name] = {"name": row.name, "kind": row.kind, "group": row.group, "model": row.model, "shape": row.extents,
+                                  "dtype": row.dtype, "prepared": row.prepared, "cold": row.cold, "threads": row.threads, **result}
                 print(f"{report.line(done[row.name])}, {time.monotonic() - began:.0f} s", flush=True)
             in_order = sorted(done.values(), key=lambda r: order.get(r["name"], len(order)))
-            report.write({"format": "tessera-peers", "version": 1, "machine": here, "versions": versions(cases, options.generator),
+            report.write({"format": "tessera-peers", "version": 1, "machine": here, "versions": of_all,
                           "rows": in_order, "left_out": list(left_out.values())}, options.out)
     return 0
 

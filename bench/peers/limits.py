@@ -13,7 +13,8 @@ class Limits:
     def __init__(self, checkout, runtime, folder):
         sources = [os.path.join(checkout, "bench", "measure", name + ".c") for name in ("peak", "bandwidth", "evict")]
         path = os.path.join(folder, "limits.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-shared", "-fPIC", "-I", checkout, "-o", path, *sources, runtime], check=True)
+        compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-shared", "-fPIC", "-I", checkout]
+        subprocess.run([*compiler, "-o", path, *sources, runtime], check=True)
         self.library = ctypes.CDLL(path)
         self.library.peak_run.restype = ctypes.c_double
         self.library.peak_run.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -31,7 +32,8 @@ class Limits:
         return lambda: self.library.peak_run(peak, width, rounds)
 
     def movement(self, memory, read, written):
-        """A call that reads and writes so many bytes of `memory(bytes)`, which gives an aligned address: copies what is both, reads the rest."""
+        """A call that reads and writes so many bytes: it copies what is both, and reads the rest. `memory` gives an aligned address of so many
+        bytes."""
         def whole(size):
             return max(BLOCK, -(-size // BLOCK) * BLOCK)
         copied, more = whole(min(read, written)), max(0, read - written)
@@ -47,8 +49,8 @@ class Limits:
 
 # Of AMD and Intel, by vendor, family and models.
 KINDS = (("AuthenticAMD", 26, range(256), "Zen 5"), ("AuthenticAMD", 25, (*range(16, 32), *range(96, 128), *range(160, 176)), "Zen 4"),
-         ("AuthenticAMD", 25, range(256), "Zen 3"), ("AuthenticAMD", 23, range(48, 256), "Zen 2"), ("GenuineIntel", 6, (143, 207), "Sapphire Rapids"),
-         ("GenuineIntel", 6, (106, 108), "Ice Lake"), ("GenuineIntel", 6, (85,), "Skylake"))
+         ("AuthenticAMD", 25, range(256), "Zen 3"), ("AuthenticAMD", 23, range(48, 256), "Zen 2"),
+         ("GenuineIntel", 6, (143, 207), "Sapphire Rapids"), ("GenuineIntel", 6, (106, 108), "Ice Lake"), ("GenuineIntel", 6, (85,), "Skylake"))
 
 
 def kind_of(vendor, family, model):

@@ -17,14 +17,17 @@ def desc(tensor):
     return made
 
 
+# Best first, with what they need of the processor.
+TARGETS = {"avx512_bf16": {"avx512_bf16", "avx512_vnni"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}}
+
+
 class Kernels:
     def __init__(self, generator, runtime, folder, features):
         self.generator, self.runtime, self.folder, self.made = generator, runtime, folder, {}
         self.pools = Pools(runtime, folder)
         listed = subprocess.run([generator, "list"], capture_output=True, text=True, check=True).stdout
         self.schedules = set(re.findall(r"[\w/+]+/[\w/+-]+", listed))
-        kinds = {"avx512_bf16": {"avx512_bf16", "avx512_vnni"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}}
-        self.targets = [target for target, needed in kinds.items() if needed <= features]
+        self.targets = [target for target, needed in TARGETS.items() if needed <= features]
 
     def library(self, arguments):
         key = tuple(arguments)
@@ -43,7 +46,9 @@ class Kernels:
 
     def call(self, row, algorithm, tensors, fixed, parameters=(), options=(), schedule=None, packed=None):
         """`packed`, a position among the tensors, is packed ahead of time where the schedule has it so."""
-        arguments = [algorithm, "--numerics", "bf16" if row.dtype == "bf16" else "f32", "--shape", *(f"{n}={e}" for n, e in fixed.items())]
+        arguments = [algorithm, "--numerics", "bf16" if row.dtype == "bf16" else "f32"]
+        if fixed:
+            arguments += ["--shape", *(f"{n}={e}" for n, e in fixed.items())]
         if options:
             arguments += ["--option", *(f"{n}={v}" for n, v in options)]
         if schedule:

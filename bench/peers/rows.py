@@ -1,7 +1,8 @@
-"""What is compared: rows as values. Shapes of models that users run, and a seeded sample of awkward ones, so that nothing is tuned to a list."""
+"""What is compared: rows as values. Shapes of models that users run, and a seeded sample, so that nothing is tuned to a list."""
 import dataclasses
 import math
 import random
+import re
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,12 +22,14 @@ class Row:
 
     @property
     def group(self):
+        if self.threads > 1:
+            return f"on {self.threads} threads"
         return CLASSES[self.kind] + ("" if self.dtype == "f32" else f" {self.dtype}") + (" cold" if self.cold else "")
 
     @property
     def name(self):
         words = [self.model, self.kind, self.dtype, " ".join(f"{n}={e}" for n, e in self.shape)]
-        words += [w for w, is_so in (("prepared", self.prepared), ("cold", self.cold), (f"{self.threads} threads", self.threads > 1)) if is_so]
+        words += ["prepared"] * self.prepared + ["cold"] * self.cold + [f"{self.threads} threads"] * (self.threads > 1)
         return " ".join(words)
 
 
@@ -128,7 +131,8 @@ def of_models():
     yield from (product(bert, 128, 3072, 768, quick=True), product(bert, 128, 768, 3072), product(bert, 128, 768, 768),
                 product(bert, 16, 768, 768), product(bert, 1024, 3072, 768), product(bert, 1024, 3072, 768, threads=2),
                 product(bert, 1024, 768, 3072), product(vit, 197, 1536, 384), product(vit, 1576, 384, 1536), product(vit, 197, 384, 384),
-                product(whisper, 1500, 1536, 384), product(whisper, 1, 384, 384), product(resnet, 8, 1000, 2048), product(resnet, 1, 1000, 2048))
+                product(whisper, 1500, 1536, 384), product(whisper, 1, 384, 384), product(resnet, 8, 1000, 2048),
+                product(resnet, 1, 1000, 2048))
     for dtype in ("bf16", "u8s8"):
         yield from (product(bert, 128, 768, 768, dtype=dtype), product(bert, 1024, 3072, 768, dtype=dtype, quick=dtype == "u8s8"),
                     product(vit, 197, 1536, 384, dtype=dtype), product(bert, 1024, 3072, 768, dtype=dtype, threads=2))
@@ -140,8 +144,8 @@ def of_models():
     yield from (product(decode, 8, 2048, 2048, cold=True), product(decode, 8, 4096, 4096, cold=True),
                 product(decode, 8, 4096, 4096, cold=True, dtype="bf16"))
 
-    yield from (attention(bert, 12, 128, 64, quick=True), attention(bert, 12, 512, 64), attention(bert, 96, 128, 64), attention(bert, 12, 16, 64),
-                attention(bert, 12, 512, 64, threads=2), attention(bert, 12, 512, 64, dtype="bf16"), attention(vit, 6, 197, 64),
+    yield from (attention(bert, 12, 128, 64, quick=True), attention(bert, 12, 512, 64), attention(bert, 96, 128, 64),
+                attention(bert, 12, 16, 64), attention(bert, 12, 512, 64, threads=2), attention(bert, 12, 512, 64, dtype="bf16"), attention(vit, 6, 197, 64),
                 attention(vit, 48, 197, 64), attention(whisper, 6, 1500, 64), attention(whisper, 6, 448, 64, causal=True),
                 attention(decode, 32, 128, 128, causal=True), attention(decode, 32, 1024, 128, causal=True),
                 attention(decode, 32, 512, 128, causal=True, dtype="bf16"))
@@ -153,10 +157,12 @@ def of_models():
                 norm("rmsnorm", decode, 8, 4096), norm("rmsnorm", decode, 512, 2048), norm("rmsnorm", decode, 4096, 4096))
 
     yield from (conv(resnet, 1, 224, 3, 64, 7, 2), conv(resnet, 1, 56, 64, 64, 3, quick=True), conv(resnet, 1, 28, 128, 128, 3),
-                conv(resnet, 1, 14, 256, 256, 3), conv(resnet, 1, 7, 512, 512, 3), conv(resnet, 1, 56, 128, 128, 3, 2), conv(resnet, 8, 28, 128, 128, 3),
+                conv(resnet, 1, 14, 256, 256, 3), conv(resnet, 1, 7, 512, 512, 3), conv(resnet, 1, 56, 128, 128, 3, 2),
+                conv(resnet, 8, 28, 128, 128, 3),
                 conv(resnet, 1, 28, 128, 128, 3, threads=2), conv(resnet, 1, 56, 64, 256, 1), conv(resnet, 1, 56, 256, 64, 1),
-                conv(resnet, 1, 14, 1024, 256, 1), conv(resnet, 1, 7, 512, 2048, 1), conv(resnet, 1, 56, 256, 512, 1, 2), conv(resnet, 8, 14, 256, 1024, 1),
-                conv(mobile, 1, 224, 3, 32, 3, 2), conv(mobile, 1, 56, 24, 144, 1), conv(mobile, 1, 14, 384, 64, 1), conv(mobile, 1, 7, 320, 1280, 1),
+                conv(resnet, 1, 14, 1024, 256, 1), conv(resnet, 1, 7, 512, 2048, 1), conv(resnet, 1, 56, 256, 512, 1, 2),
+                conv(resnet, 8, 14, 256, 1024, 1), conv(mobile, 1, 224, 3, 32, 3, 2), conv(mobile, 1, 56, 24, 144, 1),
+                conv(mobile, 1, 14, 384, 64, 1), conv(mobile, 1, 7, 320, 1280, 1),
                 depthwise(mobile, 1, 112, 32, 3), depthwise(mobile, 1, 112, 96, 3, 2), depthwise(mobile, 1, 56, 144, 3, quick=True),
                 depthwise(mobile, 1, 14, 384, 3), depthwise(mobile, 1, 7, 960, 3), depthwise(mobile, 8, 14, 384, 3))
 
@@ -195,7 +201,20 @@ def sample(seed, each):
 
 
 def all_rows(seed=1, each=4):
-    """Each once, those of a group together."""
-    rows = list(dict.fromkeys([*of_models(), *sample(seed, each)]))
+    """Each once, those of a group together, several threads last."""
+    rows = sorted(dict.fromkeys([*of_models(), *sample(seed, each)]), key=lambda row: (row.threads, list(CLASSES).index(row.kind)))
     groups = list(dict.fromkeys(row.group for row in rows))
-    return sorted(rows, key=lambda row: (list(CLASSES).index(row.kind), groups.index(row.group)))
+    return sorted(rows, key=lambda row: groups.index(row.group))
+
+
+def select(rows, regex, quick):
+    """Those whose name has the regular expression; of them only the quick ones, if `quick`. Leaves the program where there are none."""
+    try:
+        found = [row for row in rows if re.search(regex, row.name) and (row.quick or not quick)]
+    except re.error as error:
+        raise SystemExit(f"error[peers.rows]: --rows '{regex}' is no regular expression: {error}. Brackets and the like take a backslash before "
+                         "them") from error
+    if not found:
+        raise SystemExit(f"error[peers.rows]: none of the {len(rows)} rows has '{regex}' in its name{' and is quick' if quick else ''}. --list "
+                         "shows their names")
+    return found

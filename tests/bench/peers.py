@@ -17,17 +17,18 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def row(name, ratio, interval, group="product", model="BERT-base", share=0.5, **others):
     ours = 1e-3
-    return {"name": name, "group": group, "model": model, "shape": {"M": 4, "N": 5}, "dtype": "f32", "prepared": False, "cold": False, "threads": 1,
-            "operations": 2_000_000, "bytes": 1_000_000,
+    return {"name": name, "kind": "product", "group": group, "model": model, "shape": {"M": 4, "N": 5}, "dtype": "f32", "prepared": False, "cold": False,
+            "threads": 1, "operations": 2_000_000, "bytes": 1_000_000,
             "seconds": {"Tessera": {"way": "default", "median": ours, "interval": [ours, ours]},
                         "PyTorch": {"way": "mm", "median": ours * ratio, "interval": [ours, ours]}},
-            "best_peer": "PyTorch", "ratio": ratio, "interval": interval, "limit": {"what": "arithmetic", "seconds": share * ours}, "share": share,
-            "without": {}, **others}
+            "best_peer": "PyTorch", "ratio": ratio, "interval": interval, "limit": {"what": "arithmetic", "seconds": share * ours},
+            "share": share, "without": {}, **others}
 
 
 def made_up():
     found = [row("a", 2.0, [1.9, 2.1]), row("b", 0.5, [0.4, 0.6], model="a < b & c", share=0.25), row("c", 1.0, [0.9, 1.1], share=1.5),
-             row("d", 50.0, [40.0, 60.0], group="softmax", model="sample", limit={"what": "copy", "seconds": 5e-4}, without={"OpenBLAS": "has none"}),
+             row("d", 50.0, [40.0, 60.0], group="softmax", model="sample", limit={
+                 "what": "copy", "seconds": 5e-4}, without={"OpenBLAS": "has none"}),
              row("e", 0.01, [0.005, 0.02], group="softmax", model="sample", threads=2)]
     return {"format": "tessera-peers", "version": 1, "machine": {"processor": "P", "kind": "Zen 5", "architecture": "x86_64", "threads": 2},
             "versions": {"PyTorch": "2"}, "rows": found, "left_out": [{"name": "f", "why": "because"}]}
@@ -57,8 +58,9 @@ class Report(unittest.TestCase):
             else:
                 width = None
         page = "\n".join(lines)
-        self.assertEqual(sum(page.count(words) for words in ("2.00 (1.90..2.10)", "**0.50** (0.40..0.60)", "1.00 (0.90..1.10)", "50.00 (40.00..60.00)")), 4)
-        for words in ("(here.svg)", "softmax, OpenBLAS: has none", "- f: because", "2 threads", "**the sample**"):
+        self.assertEqual(sum(page.count(words)
+                         for words in ("2.00 (1.90..2.10)", "**0.50** (0.40..0.60)", "1.00 (0.90..1.10)", "50.00 (40.00..60.00)")), 4)
+        for words in ("(here.svg)", "softmax, OpenBLAS: has none", "- f: because", "product M=4 N=5", "**the sample**"):
             self.assertIn(words, page)
 
     def bars(self, made):
@@ -80,6 +82,10 @@ class Report(unittest.TestCase):
         _, (twice, half, *_) = self.bars(made_up())
         self.assertAlmostEqual(float(twice.get("width")), float(half.get("width")), delta=0.2)
         self.assertAlmostEqual(float(half.get("x")) + float(half.get("width")), float(twice.get("x")), delta=0.2)
+
+    def test_windows_are_named_by_what_moves_over_what(self):
+        shape = {"batch": 8, "HW": 56, "C": 64, "O": 128, "R": 3, "stride": 2, "padding": 1}
+        self.assertEqual(report.shape_text(row("g", 1, [1, 1], shape=shape, prepared=True)), "3×3/2, 64 to 128, 8×56²")
 
     def test_nothing_leaves_the_plot(self):
         root, bars = self.bars(made_up())
@@ -107,7 +113,30 @@ class Report(unittest.TestCase):
             self.assertEqual(*contents)
 
 
+    def test_rows_are_added_on_the_same_machine_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stem = os.path.join(folder, "x")
+            self.assertEqual(report.read(stem, {}), {"rows": [], "left_out": []})
+            report.write(made_up(), stem)
+            self.assertEqual(report.read(stem, made_up()["machine"]), made_up())
+            with self.assertRaises(SystemExit) as left:
+                report.read(stem, {**made_up()["machine"], "kind": "Zen 4"})
+            self.assertEqual(str(left.exception), f"error[peers.machine]: {stem}.json was measured on P (Zen 5), x86_64, 2 threads, and this "
+                             "machine is P (Zen 4), x86_64, 2 threads. Leave --add out, or name another file with --out")
+
+
 class Rows(unittest.TestCase):
+    def test_a_selection_has_rows(self):
+        few = [rows.product("one", 2, 3, 5), rows.product("two", 2, 3, 5, quick=True)]
+        self.assertEqual(rows.select(few, "one|two", False), few)
+        self.assertEqual(rows.select(few, "", True), few[1:])
+        for regex, words in (("one", "error[peers.rows]: none of the 2 rows has 'one' in its name and is quick. --list shows their names"),
+                             ("(", "error[peers.rows]: --rows '(' is no regular expression: missing ), unterminated subpattern at position 0. "
+                                   "Brackets and the like take a backslash before them")):
+            with self.assertRaises(SystemExit) as left:
+                rows.select(few, regex, True)
+            self.assertEqual(str(left.exception), words)
+
     def test_names_are_unique(self):
         names = [r.name for r in rows.all_rows()]
         self.assertEqual(len(names), len(set(names)))
