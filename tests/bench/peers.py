@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, sys.argv.pop(1))
 import contest  # noqa: E402
+import limits  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 
@@ -180,6 +181,13 @@ class Contests(unittest.TestCase):
         self.assertEqual(median, 15)
         self.assertTrue(low < 15 < high)
         self.assertEqual(contest.median_with_interval([3.0] * 5), (3.0, 3.0, 3.0))
+
+
+class Limits(unittest.TestCase):
+    def test_processors_have_kinds(self):
+        kinds = {("AuthenticAMD", 26, 2): "Zen 5", ("AuthenticAMD", 25, 17): "Zen 4", ("AuthenticAMD", 25, 1): "Zen 3",
+                 ("GenuineIntel", 6, 143): "Sapphire Rapids", ("GenuineIntel", 6, 1): "unknown", (None, 0, 0): "unknown"}
+        self.assertEqual({processor: limits.kind_of(*processor) for processor in kinds}, kinds)
 
 
 if __name__ == "__main__":
