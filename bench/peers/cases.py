@@ -285,4 +285,4 @@ class Cases:
                  "PyTorch": {"fft": lambda: torch.view_as_real(torch.fft.fft(complex_x)).view(batch, 2 * points)},
                  "NumPy": {"pocketfft": with_result(lambda: numpy.fft.fft(array, out=out), z)}}
         expected = torch.view_as_real(torch.fft.fft(complex_x.to(torch.complex128))).reshape(batch, 2 * points)
-        return Case(ours, y, peers, expected, 1e-5, {"onnxruntime": "its transform is a plain loop of the reference"})
+        return Case(ours, y, peers, expected, 1e-5, {"onnxruntime": "its DFT takes 40 times FFTW's time, and is off by 5e-4 at 1500 points"})
