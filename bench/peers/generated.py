@@ -71,8 +71,8 @@ class Function:
         context.workspace, context.workspace_bytes = context.memory.pointer, needed.value
         return context
 
-    def bound(self, tensors, parameters=()):
-        context, struct = self.context(tensors), struct_of(parameters)
+    def bound(self, tensors, parameters=(), threads=1, pool=None):
+        context, struct = self.context(tensors, threads, pool), struct_of(parameters)
         args = [*map(ctypes.byref, [*tensors, *struct, context])]
 
         def call(kept=(tensors, struct, context)):
@@ -106,3 +106,22 @@ class Library:
         d.memory = memory
         pack([tensor, d])
         return d
+
+
+class Pools:
+    """Pools of threads, which last as long as this. The runtime keeps its functions to whoever links it."""
+
+    def __init__(self, runtime, folder):
+        path = os.path.join(folder, "pools.so")
+        source = "void *tess_pool_create(int threads); void *pool_of(int threads) { return tess_pool_create(threads); }"
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", path, "-x", "c", "-", "-x", "none", runtime, "-lpthread"],
+                       input=source, text=True, check=True)
+        self.create, self.made = ctypes.CDLL(path).pool_of, {}
+        self.create.restype = ctypes.c_void_p
+
+    def of(self, threads):
+        """A pool of so many threads; none for one."""
+        if threads > 1 and threads not in self.made:
+            self.made[threads] = self.create(threads)
+            assert self.made[threads], f"no pool of {threads} threads"
+        return self.made.get(threads)
