@@ -66,19 +66,22 @@ static Built narrow_tile(const Lowering &lowering, const Cursor &at, const Scope
         return narrow_tile(lowering, cut, inside, names, narrow, next + 1);
     };
     const Piece &piece = at.pieces.at(dim);
-    std::function<Built(size_t, const Scope &)> at_most = [&](size_t i, const Scope &inside) -> Built {
-        if (i == 0) return of_size(0, inside);
-        const Expr is_larger = simplify(piece.lo + Expr(sizes[i - 1]) < piece.limit, inside.facts);
-        if (is_larger.is_constant()) return is_larger.is_constant(0) ? at_most(i - 1, inside) : of_size(i, inside);
+    // By halves: a proof inside has few conditions to look at then.
+    std::function<Built(size_t, size_t, const Scope &)> one_of = [&](size_t first, size_t last, const Scope &inside) -> Built {
+        if (first == last) return of_size(first, inside);
+        const size_t middle = (first + last) / 2;
+        const Expr is_larger = simplify(piece.lo + Expr(sizes[middle]) < piece.limit, inside.facts);
+        if (is_larger.is_constant(0)) return one_of(first, middle, inside);
+        if (is_larger.is_constant(1)) return one_of(middle + 1, last, inside);
         return versions(
-            is_larger, inside, names, [&](const Scope &larger) { return of_size(i, larger); },
+            is_larger, inside, names, [&](const Scope &larger) { return one_of(middle + 1, last, larger); },
             [&](const Scope &otherwise) {
                 Scope smaller = otherwise;
-                smaller.facts.assume(piece.limit <= piece.lo + Expr(sizes[i - 1]));
-                return at_most(i - 1, smaller);
+                smaller.facts.assume(piece.limit <= piece.lo + Expr(sizes[middle]));
+                return one_of(first, middle, smaller);
             });
     };
-    return at_most(sizes.size() - 1, scope);
+    return one_of(0, sizes.size() - 1, scope);
 }
 
 Built inside_loop(const Lowering &lowering, const Cursor &at, const Scope &before, Names &names) {
