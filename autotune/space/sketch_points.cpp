@@ -32,8 +32,8 @@ void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
     }
 }
 
-// What the last tile of a dim does, where it may be a part of one: compute all of it and store what there is, go point by point, or compute a
-// smaller register tile.
+// What the last tile of a dim does, where it may be a part of one: compute all of it and store what there is, go point by point, or compute
+// a smaller register tile.
 void Sketch::ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k) {
     for (const std::string &d : s.view.pure) {
         const int64_t unit = k.micro.count(d) ? k.micro.at(d) : d == t.vector ? t.lanes : 1;
