@@ -142,7 +142,7 @@ std::string prefetch_answer(const Knobs &k, const std::string &operand) {
 
 std::string tail_answer(const Knobs &k, const std::string &dim) {
     auto tail = k.tail.find(dim);
-    return tail != k.tail.end() && tail->second == Tail::loop ? "loop" : "mask";
+    return name_of(tail == k.tail.end() ? Tail::mask : tail->second);
 }
 
 std::string split_answer(const Knobs &k, const Decision &d, const std::string &dim) {

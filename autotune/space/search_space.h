@@ -12,7 +12,7 @@
 //   block, k  cache tiles and slices of a fold
 //   order     of the dims within a level; whether a loop along a scan that is read stands inside the tiles of the other dims
 //   unroll    points of a fold or a scan that are written out
-//   tail      what a last tile does of which only a part is there: masked stores, or point by point
+//   tail      what a last tile does of which only a part is there: masked stores, point by point, or a smaller register tile
 //   parallel  how many outermost loops; perhaps none, where a scan may go on with the first
 //   pack      copies of a fold's operands in the order in which it reads them, at any loop; of those that stay as they are, ahead of time
 //   instruction

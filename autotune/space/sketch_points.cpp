@@ -32,14 +32,19 @@ void Sketch::ask_unrolled(const PlannedStage &s, const Tiles &t, Knobs &k) {
     }
 }
 
-// What the last tile of a dim does, where it may be a part of one: compute all of it and store what there is, or go point by point.
+// What the last tile of a dim does, where it may be a part of one: compute all of it and store what there is, go point by point, or compute
+// a smaller register tile.
 void Sketch::ask_tails(const PlannedStage &s, const Tiles &t, Knobs &k) {
     for (const std::string &d : s.view.pure) {
         const int64_t unit = k.micro.count(d) ? k.micro.at(d) : d == t.vector ? t.lanes : 1;
         const Dim *dim = plan_->algorithm().find_dim(d);
         const bool is_any = dim && dim->kind != DimKind::fixed && dim->multiple_of % unit != 0;
         if (unit == 1 || (!is_any && plan_->extent(d) % unit == 0 && s.sizes.at(d) % unit == 0)) continue;
-        if (ask(s.view.stage->name, "tail." + d, {{"mask", 1}, {"loop", 0.1}}) == "loop") k.tail[d] = Tail::loop;
+        std::vector<Answer> answers = {{name_of(Tail::mask), 1}, {name_of(Tail::loop), 0.1}};
+        if (k.micro.count(d) && unit > (d == t.vector ? t.lanes : 1)) answers.push_back({name_of(Tail::narrow), 0.5});
+        const std::string policy = ask(s.view.stage->name, "tail." + d, answers);
+        for (Tail tail : {Tail::loop, Tail::narrow})
+            if (policy == name_of(tail)) k.tail[d] = tail;
     }
 }
 

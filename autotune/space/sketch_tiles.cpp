@@ -220,9 +220,18 @@ void Sketch::ask_levels(PlannedStage &s, const Tiles &t, Knobs &k) {
         const std::string block = ask(name, "block." + d, answers, true);
         if (block != "none") k.block[d] = std::stoll(block);
     }
-    if (!t.reuses || !t.group.empty()) return;
+    if (!t.group.empty()) return;
     for (const std::string &d : s.view.reduced) {
         std::vector<Answer> answers = {{"none", 1}};
+        // Where few points use an element, what counts is the order in which memory is read: a few rows of the operand at a time.
+        const bool is_streamed = std::any_of(s.view.operands.begin(), s.view.operands.end(), [&](const Operand &o) {
+            return moves_with(o, d, plan_->extents()) && std::any_of(s.view.pure.begin(), s.view.pure.end(), [&](const std::string &p) {
+                       return s.sizes.at(p) <= 8 && !moves_with(o, p, plan_->extents());
+                   });
+        });
+        if (!t.reuses && !is_streamed) continue;
+        for (int64_t extent : {4, 8, 16, 32, 64})
+            if (is_streamed && extent * 3 / 2 <= plan_->extent(d)) answers.push_back({std::to_string(extent), 0.06});
         for (int64_t extent : {128, 256, 384, 512, 1024})
             if (extent * 3 / 2 <= plan_->extent(d)) answers.push_back({std::to_string(extent), 0.06});
         const std::string slice = ask(name, "k." + d, answers, true);

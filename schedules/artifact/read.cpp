@@ -200,6 +200,12 @@ Split split(const json &value, const FieldPlace &where) {
     return result;
 }
 
+Tail tail(const json &value, const FieldPlace &where) {
+    static const std::vector<std::string> policies(tail_names.begin(), tail_names.end());
+    const std::string policy = choice(value, where, policies);
+    return static_cast<Tail>(std::find(policies.begin(), policies.end(), policy) - policies.begin());
+}
+
 std::optional<Directive> directive(const json &value, const FieldPlace &where) {
     known_fields(object(value, where, "an object with id, after, op, loop and factor"), where, {"id", "after", "op", "loop", "factor"});
     Directive d;
@@ -306,9 +312,8 @@ void read_knob(Knob knob, const json &value, const std::set<std::string> &stages
         break;
     case Knob::layout: k.layout = layout(value, where); break;
     case Knob::tail:
-        each(value, where, "dims and policies", [&](const std::string &dim, const json &policy, const FieldPlace &at) {
-            k.tail[dim] = choice(policy, at, {"mask", "loop"}) == "mask" ? Tail::mask : Tail::loop;
-        });
+        each(value, where, "dims and policies",
+             [&](const std::string &dim, const json &policy, const FieldPlace &at) { k.tail[dim] = tail(policy, at); });
         break;
     case Knob::split:
         each(value, where, "dims and splits",

@@ -46,7 +46,7 @@ json json_of(const std::map<std::string, PrefetchRule> &rules) {
 
 json json_of(const std::map<std::string, Tail> &tails) {
     json all = json::object();
-    for (const auto &[dim, policy] : tails) all[dim] = policy == Tail::mask ? "mask" : "loop";
+    for (const auto &[dim, policy] : tails) all[dim] = name_of(policy);
     return all;
 }
 

@@ -117,6 +117,10 @@ private:
                                                   "' whose last step may be a part of one: only register tiles (micro) and lanes (vector) "
                                                   "along a dim that is not folded are such. "
                                                   "Delete it (null), or state one of them.");
+            const auto micro = k_.micro.find(dim), lanes = k_.vector.find(dim);
+            if (policy == Tail::narrow && (micro == k_.micro.end() || micro->second <= (lanes == k_.vector.end() ? 1 : lanes->second)))
+                refuse(where_ / "tail" / dim, " has no register tile of several rows or vectors along '" + dim +
+                                                  "', and narrow would compute what mask does. Delete it (null), or state a larger micro.");
         }
     }
 

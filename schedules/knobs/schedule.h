@@ -11,6 +11,7 @@
 // last tile, point by point. What is inside micro is the register tile: unrolled, with `vector` lanes along one dim of the
 // stage and, where a fold has parts with dims of their own, along one of those.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,8 +77,10 @@ struct Split {
 };
 
 // What the last, partial tile of a dim does: mask computes the whole tile and stores what is inside; loop runs a scalar
-// loop over what is left.
-enum class Tail : uint8_t { mask, loop };
+// loop over what is left; narrow computes a register tile of as few rows and vectors as cover it, and masks its last vector.
+enum class Tail : uint8_t { mask, loop, narrow };
+inline constexpr std::array tail_names = {"mask", "loop", "narrow"};  // in order
+constexpr const char *name_of(Tail policy) { return tail_names[static_cast<size_t>(policy)]; }
 
 // A named edit of one loop, for what the knobs do not say. `after` names a directive or is "".
 struct Directive {

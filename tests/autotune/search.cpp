@@ -107,7 +107,7 @@ TEST_CASE("no candidate of any kernel is drafted faster than its own work can be
 
 TEST_CASE("exploration alone is random search") {
     SearchOptions options = few(7);
-    options.exploration = 1;
+    options.exploration = 1, options.population = 48;  // that lower and differ are enough of the samples then
     const auto model = roofline_model();
     Search search(space(), options, *model);
     for (int round = 0; round < 3; round++) {

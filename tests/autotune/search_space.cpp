@@ -105,7 +105,7 @@ static int check_space(const SearchSpace &space, int samples, uint64_t seed) {
 }
 
 TEST_CASE("every schedule of a space that lowers computes what the algorithm says") {
-    uint64_t seed = 1;
+    uint64_t seed = 3;
     int refused = 0, made = 0;
     for (const char *target : {"avx2", "avx512"})
         for (const SmallKernel &k : small_kernels()) {

@@ -31,6 +31,7 @@ public:
         convolutions();
         transforms();
         for (Case &c : scan_cases(L, false)) all.push_back(std::move(c));
+        for (Case &c : narrow_cases(L)) all.push_back(std::move(c));
         for (Case &c : beside_cases(L)) all.push_back(std::move(c));
         for (Case &c : scatter_cases(L)) all.push_back(std::move(c));
         for (Case &c : repeat_cases(L)) all.push_back(std::move(c));

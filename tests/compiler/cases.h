@@ -13,6 +13,9 @@ std::vector<Case> scan_cases(int64_t lanes, bool every_way);
 // Stages beside others.
 std::vector<Case> beside_cases(int64_t lanes);
 
+// Tails that are computed in narrower tiles.
+std::vector<Case> narrow_cases(int64_t lanes);
+
 // Calls that repeat, and calls of views.
 std::vector<Case> repeat_cases(int64_t lanes);
 

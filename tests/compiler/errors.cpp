@@ -137,6 +137,12 @@ TEST_CASE("schedules that a GPU cannot follow") {
         {"error[schedule.gpu]: y: 'tail' with the policy loop is not for opencl"});
     refused(
         [](Knobs &k) {
+            k.block = {{"M", 8}}, k.micro = {{"M", 4}}, k.tail["M"] = Tail::narrow;
+        },
+        {"error[schedule.gpu]: y: 'tail' with the policy narrow is not for opencl; delete it (null). Blocks and threads come from block "
+         "and micro, and shared memory from pack and place."});
+    refused(
+        [](Knobs &k) {
             k.pack["w"] = {"micro", {}};
         },
         {"error[schedule.gpu]: y: a pack of 'w' in micro, a thread's part of a block's tile and no loop, is not for opencl"});

@@ -128,6 +128,12 @@ TEST_CASE("a tail in a loop of its own") {
     check_golden("tail_loop", library::column_sum({}), {{"y", y}});
 }
 
+TEST_CASE("a tail in bodies of fewer rows and vectors") {
+    Knobs y = tile();
+    y.tail = {{"M", Tail::narrow}, {"N", Tail::narrow}};
+    check_golden("tail_narrow", library::matmul({}), {{"y", y}}, {{"M", 6}, {"K", 8}});
+}
+
 TEST_CASE("what a value chooses by run is computed side by side") {
     Builder f("halves");
     Dim M = f.dim("M"), N = f.dim("N", 32);

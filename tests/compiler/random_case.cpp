@@ -559,7 +559,7 @@ private:
                     (k.micro.count(d) ? k.micro[d] : lanes(d)) * (1 + below(3)) + (below(3) ? 0 : 1 + static_cast<int64_t>(below(3)));
         if (!folded.empty() && std::holds_alternative<Reduce>(s.body) && !below(4)) k.k[any(folded)] = 1 + below(9);
         for (const std::string &d : dims)
-            if (!below(6)) k.tail[d] = below(2) ? Tail::mask : Tail::loop;
+            if (!below(6)) k.tail[d] = static_cast<Tail>(below(tail_names.size()));
         for (const std::string &d : dims)
             if (!below(8)) k.unroll[d] = 2 + below(2);
         for (const std::string &d : folded)
@@ -700,7 +700,7 @@ std::string to_cpp(const RandomCase &c) {
             t += at + "place = Place{Place::Kind::" + (k.place->kind == Place::Kind::at ? "at" : "beside") + ", \"" + k.place->stage +
                  "\", \"" + k.place->loop + "\"};\n";
         for (const std::string &p : k.parallel) t += at + "parallel.push_back(\"" + p + "\");\n";
-        for (auto &[d, tail] : k.tail) t += at + "tail[\"" + d + "\"] = Tail::" + (tail == Tail::mask ? "mask" : "loop") + ";\n";
+        for (auto &[d, tail] : k.tail) t += at + "tail[\"" + d + "\"] = Tail::" + name_of(tail) + ";\n";
         for (auto &[d, s] : k.split) {
             static const char *names[] = {"chunks", "threads", "lanes", "online", "passes"};
             t += at + "split[\"" + d + "\"] = {Split::How::" + names[static_cast<size_t>(s.how)] + ", " + std::to_string(s.size) + "};\n";

@@ -55,7 +55,7 @@ TEST_CASE("tiles that divide neither the dim nor one another are apart") {
         for (int64_t tile : {0, 7, 12})
             for (int64_t micro : {0, 4, 16})
                 for (int64_t lanes : {0, 8})
-                    for (Tail tail : {Tail::mask, Tail::loop})
+                    for (Tail tail : {Tail::mask, Tail::loop, Tail::narrow})
                         for (int64_t k : {0, 5}) {
                             if (micro % std::max<int64_t>(lanes, 1)) continue;
                             Knobs y;
@@ -70,8 +70,8 @@ TEST_CASE("tiles that divide neither the dim nor one another are apart") {
                                 for (const std::string &note : verify(program)) unproved.push_back(note);
                             } catch (const UserError &error) {
                                 unproved.push_back(std::to_string(block) + " " + std::to_string(tile) + " " + std::to_string(micro) + " " +
-                                                   std::to_string(lanes) + " " + std::to_string(k) +
-                                                   (tail == Tail::loop ? " loop: " : " mask: ") + error.what());
+                                                   std::to_string(lanes) + " " + std::to_string(k) + " " + name_of(tail) + ": " +
+                                                   error.what());
                             }
                         }
     CHECK(unproved == std::vector<std::string>{});

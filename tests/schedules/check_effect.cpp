@@ -62,6 +62,14 @@ TEST_CASE("a tail where no last step is a part of one: the words") {
     CHECK_NOTHROW(fits("acc", none.micro({{"M", 4}}).vector({{"N", 8}}).tail("M", Tail::loop).tail("N", Tail::loop)));
 }
 
+TEST_CASE("a narrow tail of a tile that is one row or one vector: the words") {
+    refused("acc", none.vector({{"N", 8}}).tail("N", Tail::narrow),
+            "error[schedule.no-effect]: schedule 's' at /stages/acc/tail/N: linear.acc has no register tile of several rows or vectors "
+            "along 'N', and narrow would compute what mask does. Delete it (null), or state a larger micro.");
+    refused("acc", none.micro({{"N", 8}}).vector({{"N", 8}}).tail("N", Tail::narrow), "has no register tile of several rows or vectors");
+    CHECK_NOTHROW(fits("acc", none.micro({{"M", 2}, {"N", 16}}).vector({{"N", 8}}).tail("M", Tail::narrow).tail("N", Tail::narrow)));
+}
+
 TEST_CASE("a layout of what the caller lays out: the words") {
     refused("p", none.layout({"N", "M"}),
             "error[schedule.no-effect]: schedule 's' at /stages/p/layout: linear.p computes the output 'p', which its caller lays out, and "

@@ -140,7 +140,7 @@ TEST_CASE("numbers out of range: the words") {
 
 TEST_CASE("words that are not among the choices: the words suggest one") {
     refused(R"({"tail": {"M": "maks"}})",
-            {"error[schedule.choice]: schedule 's' at /stages/acc/tail/M: there is no 'maks' here; choose one of mask, loop."});
+            {"error[schedule.choice]: schedule 's' at /stages/acc/tail/M: there is no 'maks' here; choose one of mask, loop, narrow."});
     refused(R"({"split": {"K": {"how": "chunk", "size": 4}}})",
             {"choose one of chunks, threads, lanes, online, passes. Did you mean 'chunks'?"});
     refused(R"({"instruction": "avx"})", {"error[schedule.choice]: schedule 's' at /stages/acc/instruction: there is no instruction family "

@@ -123,7 +123,7 @@ StageKnobs random_knobs(std::mt19937 &random, bool inherits_vector) {
             s = s.prefetch(pick(random, {"w", "x"}), pick(random, {"", "y.block.M", "acc.K"}), 1 + below(random, 4))
                     .layout({"N/16", "M", "N%16"});
             break;
-        case 11: s = s.tail(dim(random), below(random, 2) ? Tail::mask : Tail::loop); break;
+        case 11: s = s.tail(dim(random), static_cast<Tail>(below(random, tail_names.size()))); break;
         case 12: s = s.split(dim(random), static_cast<Split::How>(below(random, 5)), 1 + below(random, 64)); break;
         case 13: s = s.instruction(pick(random, {"fma", "mul_add", "dot2", "dot4"})); break;
         case 14: s = s.call(pick(random, {"inline", "once"})).warps(4); break;

@@ -82,7 +82,7 @@ void GpuMapping::check(const std::string &stage, const Knobs &k) const {
     };
     if (const std::optional<Knob> knob = knob_without_use(k, target_)) refuse("'" + std::string(name_of(*knob)) + "'");
     for (auto &[dim, policy] : k.tail)
-        if (policy == Tail::loop) refuse("'tail' with the policy loop");
+        if (policy != Tail::mask) refuse(std::string("'tail' with the policy ") + name_of(policy));
     auto is_micro = [](const std::string &loop) { return loop == "micro" || loop.starts_with("micro."); };
     auto no_micro = [&](bool found, const std::string &what) {
         if (found) refuse(what + " in micro, a thread's part of a block's tile and no loop,");

@@ -18,6 +18,10 @@ struct Piece {
     bool whole = false;
     // Of a scan that would begin here: its reader finds another part of it in each iteration of the loops around.
     bool again = false;
+    // Where tiles cut it: the size of what the outermost of them cut, undefined where that is not known, and a number that they are all
+    // multiples of (0: each was all there is).
+    Expr cut_from = {};
+    int64_t cut_by = 0;
 };
 
 using Pieces = std::map<std::string, Piece>;

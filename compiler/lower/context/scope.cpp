@@ -30,9 +30,15 @@ const Stored &Scope::at(const std::string &tensor) const {
     return *stored;
 }
 
+// The distance from `origin`. Of a minimum it is the lesser of two distances, in which loop variables cancel.
+static Expr relative_to(const Expr &origin, const Expr &index, const Bounds &facts) {
+    if (origin.is_constant(0) || !index.is_operation(Op::min)) return simplify(index - origin, facts);
+    return simplify(min(simplify(index->args[0] - origin, facts), simplify(index->args[1] - origin, facts)), facts);
+}
+
 std::vector<Expr> locate(const Stored &where, const std::vector<Expr> &index, const Bounds &facts) {
     std::vector<Expr> axes;
-    for (size_t i = 0; i < index.size(); i++) axes.push_back(simplify(index[i] - where.origin[i], facts));
+    for (size_t i = 0; i < index.size(); i++) axes.push_back(relative_to(where.origin[i], index[i], facts));
     if (where.layout.empty()) return axes;
     std::map<std::string, Expr> relative;
     for (size_t i = 0; i < index.size(); i++) relative[where.dims[i]] = axes[i];

@@ -37,6 +37,7 @@ struct Scope {
     Bounds facts;
     std::shared_ptr<const OpenLoop> open_loops;  // the innermost one
     int depth = 0;                               // how many loops are open, written out or not
+    int64_t versions = 1;                        // how many versions, by the sizes of partial tiles, this is one of (narrow_tiles.h)
 
     // The facts of an algorithm's dims.
     explicit Scope(const std::vector<Dim> &dims);

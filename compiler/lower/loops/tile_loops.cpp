@@ -1,6 +1,7 @@
 #include "compiler/lower/loops/tile_loops.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "algorithms/index/prove.h"
 #include "compiler/lower/context/loop.h"
@@ -61,6 +62,8 @@ Built over_tiles(const Lowering &lowering, const Cursor &at, const Scope &scope,
     if (is_slice && !once) cut.fold.earlier.push_back(variable(v));
     Piece &piece = cut.pieces[loop.dim];
     piece.lo = simplify(p.lo + start, facts);
+    if (p.cut_by == 0 && !p.cut_from.defined() && !p.padded) piece.cut_from = p.size;
+    if (!once) piece.cut_by = std::gcd(p.cut_by, tile);
     // Of a fold of nothing the one tile is empty.
     const bool may_be_empty = is_slice && !prove(p.size >= Expr(1), facts);
     auto around = [&](Built body) { return loop_of(v, count, kind_at(lowering, at), std::move(body)); };

@@ -1,7 +1,9 @@
 #include "compiler/lower/loops/versions.h"
 
+#include "algorithms/index/prove.h"
 #include "compiler/lower/context/extents.h"
 #include "compiler/lower/context/mapping.h"
+#include "compiler/lower/loops/narrow_tiles.h"
 #include "compiler/lower/place/placement.h"
 #include "compiler/tile/tile_identity.h"
 
@@ -51,13 +53,47 @@ static Built inside_or_at_border(const Lowering &lowering, const Cursor &at, con
     return built;
 }
 
-Built inside_loop(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names) {
+// The tile at the cursor, whose dims of `next` and after it run past their limits, in the smallest of their sizes that does.
+static Built narrow_tile(const Lowering &lowering, const Cursor &at, const Scope &scope, Names &names, const std::vector<NarrowDim> &narrow,
+                         size_t next) {
+    if (next == narrow.size()) return with_placed(lowering, at, scope, names);
+    const auto &[dim, sizes] = narrow[next];
+    auto of_size = [&](size_t i, const Scope &inside) {
+        Cursor cut = at;
+        Piece &piece = cut.pieces[dim];
+        piece.size = piece.max_size = Expr(sizes[i]);
+        piece.padded = !prove(piece.lo + piece.size <= piece.limit, inside.facts);
+        return narrow_tile(lowering, cut, inside, names, narrow, next + 1);
+    };
+    const Piece &piece = at.pieces.at(dim);
+    // By halves: a proof inside has few conditions to look at then.
+    std::function<Built(size_t, size_t, const Scope &)> one_of = [&](size_t first, size_t last, const Scope &inside) -> Built {
+        if (first == last) return of_size(first, inside);
+        const size_t middle = (first + last) / 2;
+        const Expr is_larger = simplify(piece.lo + Expr(sizes[middle]) < piece.limit, inside.facts);
+        if (is_larger.is_constant(0)) return one_of(first, middle, inside);
+        if (is_larger.is_constant(1)) return one_of(middle + 1, last, inside);
+        return versions(
+            is_larger, inside, names, [&](const Scope &larger) { return one_of(middle + 1, last, larger); },
+            [&](const Scope &otherwise) {
+                Scope smaller = otherwise;
+                smaller.facts.assume(piece.limit <= piece.lo + Expr(sizes[middle]));
+                return one_of(first, middle, smaller);
+            });
+    };
+    return one_of(0, sizes.size() - 1, scope);
+}
+
+Built inside_loop(const Lowering &lowering, const Cursor &at, const Scope &before, Names &names) {
     const std::vector<LoopName> &loops = at.nest->loops;
     bool more = false;
     for (size_t i = at.position + 1; i < loops.size(); i++) more |= loops[i].level == "micro";
-    if (more || !lowering.mapping->tells_full_from_partial()) return with_placed(lowering, at, scope, names);
+    if (more || !lowering.mapping->tells_full_from_partial()) return with_placed(lowering, at, before, names);
     if (at.partial.empty())
-        return at.loop().level == "micro" ? inside_or_at_border(lowering, at, scope, names) : with_placed(lowering, at, scope, names);
+        return at.loop().level == "micro" ? inside_or_at_border(lowering, at, before, names) : with_placed(lowering, at, before, names);
+    const std::vector<NarrowDim> narrow = narrow_dims(at, before);
+    Scope scope = before;
+    scope.versions *= versions_of(narrow);
     Cursor full = at, tail = at;
     full.partial.clear(), tail.partial.clear();
     Expr all = constant_int(DType::boolean, 1);
@@ -66,12 +102,12 @@ Built inside_loop(const Lowering &lowering, const Cursor &at, const Scope &scope
         all = all && simplify(p.lo + p.size <= p.limit, scope.facts);
         p.padded = false;
     }
-    if (all.is_constant(0)) return with_placed(lowering, tail, scope, names);
+    if (all.is_constant(0)) return narrow_tile(lowering, tail, scope, names, narrow, 0);
     if (all.is_constant(1)) return inside_or_at_border(lowering, full, scope, names);
     tail.at_border = !needs_no_guards(lowering, full, scope).is_constant();
     return versions(
         all, scope, names, [&](const Scope &inside) { return inside_or_at_border(lowering, full, inside, names); },
-        [&](const Scope &inside) { return with_placed(lowering, tail, inside, names); });
+        [&](const Scope &inside) { return narrow_tile(lowering, tail, inside, names, narrow, 0); });
 }
 
 }  // namespace tessera
