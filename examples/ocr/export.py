@@ -85,7 +85,7 @@ def weights(graph):
             for part, width, op in [("squeeze", squeeze, "Relu"), ("excite", channels, "HardSigmoid")]:
                 w, t[f"{name}_{part}_b"] = graph.convolution((1, 1), width)
                 t[f"{name}_{part}_w"] = by_row(w)[0, 0]
-                graph.take(op)
+                graph.take(op, **({"alpha": np.float32(0.1666667), "beta": 0.5} if op == "HardSigmoid" else {}))
             graph.take("Mul")
         w, b = graph.convolution((1, 1), outputs)
         activated(f"{name}_pw", by_row(w)[0, 0], b)

@@ -12,9 +12,9 @@ namespace {
 
 // The callees.
 
-Tile hard_sigmoid(const Tile &x) { return min(max(x * (1.0 / 6) + 0.5, 0.0), 1.0); }
+Tile hard_sigmoid(const Tile &x, double slope) { return min(max(x * slope + 0.5, 0.0), 1.0); }
 // x clip(x + 3, 0, 6) / 6 (Howard et al. 2019), then scaled and shifted.
-Tile activated(const Tile &x, const Tile &scale, const Tile &shift) { return fma(x * hard_sigmoid(x), scale, shift); }
+Tile activated(const Tile &x, const Tile &scale, const Tile &shift) { return fma(x * hard_sigmoid(x, 1.0 / 6), scale, shift); }
 
 struct Picture {
     Picture(const std::string &name, const Numerics &n) : f(name, n) {}
@@ -71,12 +71,13 @@ Algorithm squeeze_excite(const Numerics &n) {
     const Dim S = p.f.dim("S"), E = p.f.dim(derived_dim("E", extent("C")));
     const Tile w_squeeze = p.f.input("w_squeeze", {p.C, S}), b_squeeze = p.f.input("b_squeeze", {S});
     const Tile w_excite = p.f.input("w_excite", {S, E}), b_excite = p.f.input("b_excite", {E});
-    const Tile total = p.f.fold(sum_monoid(p.x.dtype()), {p.x}, {"H", "W"})[0].named("total");  // (C)
+    const Tile rows = sum(p.x, p.W).named("rows");     // (H, C)
+    const Tile total = sum(rows, p.H).named("total");  // (C)
     const Tile pixels(&p.f, cast(p.x.dtype(), extent("H") * extent("W")), {});
     const Tile mean = (total / pixels).named("mean");
-    const Tile squeezed = relu(dot(mean, w_squeeze, {p.C}).named("squeeze") + b_squeeze).named("squeezed");               // (S)
-    const Tile weights = hard_sigmoid(dot(squeezed, w_excite, {S}).named("excite") + b_excite).named("weights");          // (E)
-    return p.f.output("y", p.x * rename(weights, E, p.C)).build();                                                        // (H, W, C)
+    const Tile squeezed = relu(dot(mean, w_squeeze, {p.C}).named("squeeze") + b_squeeze).named("squeezed");                  // (S)
+    const Tile weights = hard_sigmoid(dot(squeezed, w_excite, {S}).named("excite") + b_excite, 0.1666667).named("weights");  // (E)
+    return p.f.output("y", p.x * rename(weights, E, p.C)).build();                                                           // (H, W, C)
 }
 
 // Means of 3 rows by 2 columns; what is left over at the ends is not looked at.
@@ -144,7 +145,8 @@ Algorithm mixing_layer(const Numerics &n) {
     const Tile w_qkv = f.input("w_qkv", {D, A}), b_qkv = f.input("b_qkv", {A});
     const Tile w_out = f.input("w_out", {D2, D}), b_out = f.input("b_out", {D});
     const Tile gamma2 = f.input("gamma2", {D}), beta2 = f.input("beta2", {D});
-    const Tile w_up = f.input("w_up", {D, F}), b_up = f.input("b_up", {F}), w_down = f.input("w_down", {F, D}), b_down = f.input("b_down", {D});
+    const Tile w_up = f.input("w_up", {D, F}), b_up = f.input("b_up", {F}), w_down = f.input("w_down", {F, D}),
+               b_down = f.input("b_down", {D});
     const Tile normal = f.call("norm", normalized(n, 1e-5), {x, gamma, beta})[0];
     const Tile qkv = f.call("qkv", library::linear(n), {normal, w_qkv, b_qkv})[0];  // (T, A)
     auto part = [&](int64_t number, const Dim &tokens, const Dim &width) {
@@ -225,8 +227,8 @@ Tile Network::repeated(const std::string &name, const Tile &x, int64_t rounds) {
 Tile Network::mixed(const std::string &name, const Tile &x, int64_t rounds) {
     const Dim L = f_.dim(name + "_L", rounds), D = channels_of(x), A = f_.dim("A", 360), F = f_.dim("F", 240), D2 = f_.dim("D2", 120);
     const std::vector<std::pair<const char *, std::vector<Dim>>> weights = {
-        {"gamma", {D}}, {"beta", {D}}, {"w_qkv", {D, A}}, {"b_qkv", {A}}, {"w_out", {D2, D}}, {"b_out", {D}}, {"gamma2", {D}},
-        {"beta2", {D}}, {"w_up", {D, F}}, {"b_up", {F}}, {"w_down", {F, D}}, {"b_down", {D}}};
+        {"gamma", {D}},  {"beta", {D}},  {"w_qkv", {D, A}}, {"b_qkv", {A}}, {"w_out", {D2, D}}, {"b_out", {D}},
+        {"gamma2", {D}}, {"beta2", {D}}, {"w_up", {D, F}},  {"b_up", {F}},  {"w_down", {F, D}}, {"b_down", {D}}};
     std::vector<Tile> arguments = {x};
     for (auto [part, dims] : weights) {
         dims.insert(dims.begin(), L);
@@ -266,8 +268,9 @@ Algorithm Network::build() {
     x = f_.call("norm", normalized(n_, 1e-6), {x, input("norm_gamma", {channels_of(x)}), input("norm_beta", {channels_of(x)})})[0];
     x = product("back", linear_silu(n_), x, K.value);
     const Dim O2 = f_.dim("head_O", 60);
-    x = f_.call("head", convolution_of_both(n_),
-                {pooled, rename(x, channels_of(x), K), input("head_w", {R1, K, O2}), input("head_w_z", {R1, K, O2}), input("head_b", {O2})})[0];
+    x = f_.call(
+        "head", convolution_of_both(n_),
+        {pooled, rename(x, channels_of(x), K), input("head_w", {R1, K, O2}), input("head_w_z", {R1, K, O2}), input("head_b", {O2})})[0];
     x = product("last", linear_silu(n_), x, 120);
     x = product("characters", library::linear(n_), x, 6625);
     return f_.output("y", f_.call("probabilities", library::softmax(n_), {x})[0]).build();  // (W/8, 6625)

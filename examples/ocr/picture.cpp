@@ -46,7 +46,8 @@ Picture read_picture(const std::string &file) {
     char magic[2] = {};
     in.read(magic, 2);
     if (magic[0] != 'P' || (magic[1] != '5' && magic[1] != '6'))
-        throw std::runtime_error(file + ": expected a PGM or PPM picture, which begins with P5 or P6; netpbm or ImageMagick make one of others");
+        throw std::runtime_error(file +
+                                 ": expected a PGM or PPM picture, which begins with P5 or P6; netpbm or ImageMagick make one of others");
     Picture picture;
     picture.channels = magic[1] == '6' ? 3 : 1;
     picture.columns = next_number(in), picture.rows = next_number(in);
@@ -66,7 +67,9 @@ Picture resized(const Picture &p, int64_t rows, int64_t columns) {
     Picture result{rows, columns, p.channels, std::vector<uint8_t>(static_cast<size_t>(rows * columns * p.channels))};
     const std::vector<Mix> down = mixes(p.rows, rows), across = mixes(p.columns, columns);
     auto in_row = [&](int64_t row, const Mix &m, int64_t channel) {
-        auto value = [&](int64_t column) { return int32_t{p.values[static_cast<size_t>((row * p.columns + column) * p.channels + channel)]}; };
+        auto value = [&](int64_t column) {
+            return int32_t{p.values[static_cast<size_t>((row * p.columns + column) * p.channels + channel)]};
+        };
         return value(m.first) * m.weights[0] + value(m.second) * m.weights[1];
     };
     size_t next = 0;

@@ -56,7 +56,8 @@ TessTensor Weights::tensor(const std::string &name) const {
     const auto it = tensors_.find(name);
     if (it == tensors_.end()) throw std::runtime_error("the model has no tensor " + name);
     const std::vector<int64_t> &extents = it->second.extents;
-    return tess_dense(const_cast<float *>(values_.data() + it->second.first), TESS_F32, static_cast<int32_t>(extents.size()), extents.data());
+    return tess_dense(const_cast<float *>(values_.data() + it->second.first), TESS_F32, static_cast<int32_t>(extents.size()),
+                      extents.data());
 }
 
 // The kernel's arguments are the line, the weights by name, and the probabilities.
