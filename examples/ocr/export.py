@@ -137,8 +137,8 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     model, out = onnx.load(sys.argv[1]), Path(sys.argv[2])
-    characters = {p.key: p.value for p in model.metadata_props}["character"].splitlines()
     tensors = weights(Graph(model))
+    characters = {p.key: p.value for p in model.metadata_props}["character"].splitlines()
     assert len(characters) + 2 == tensors["characters_b"].size, "a blank first, a space last"
     out.mkdir(parents=True, exist_ok=True)
     save_file(tensors, out / "model.safetensors")

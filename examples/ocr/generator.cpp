@@ -260,7 +260,8 @@ Algorithm Network::build() {
     x = block("b9", x, 5, 480, {2, 1});
     x = block("b10", x, 5, 480, {});  // (3, W/4, 480)
     x = f_.call("pool", pool(n_), {x})[0];
-    const Tile pooled = x.at({{x.dims()[0], Expr(0)}}, {x.dims()[1], x.dims()[2]});  // (W/8, 480)
+    const Dim T = f_.dim(derived_dim("T", (extent("W") + 3) / Expr(8)));
+    const Tile pooled = x.at({{x.dims()[0], Expr(0)}, {x.dims()[1], variable("T")}}, {"T", x.dims()[2]});  // (T, 480)
     const Dim K = channels_of(pooled), O60 = f_.dim("neck_O", 60), R1 = f_.dim("R1", 3);
     x = f_.call("neck", convolution(n_), {pooled, input("neck_w", {R1, K, O60}), input("neck_b", {O60})})[0];
     x = product("widen", linear_silu(n_), x, 120);
@@ -273,7 +274,7 @@ Algorithm Network::build() {
         {pooled, rename(x, channels_of(x), K), input("head_w", {R1, K, O2}), input("head_w_z", {R1, K, O2}), input("head_b", {O2})})[0];
     x = product("last", linear_silu(n_), x, 120);
     x = product("characters", library::linear(n_), x, 6625);
-    return f_.output("y", f_.call("probabilities", library::softmax(n_), {x})[0]).build();  // (W/8, 6625)
+    return f_.output("y", f_.call("probabilities", library::softmax(n_), {x})[0]).build();  // (T, 6625)
 }
 
 Algorithm ocr(const Numerics &n) { return Network(n).build(); }

@@ -73,7 +73,7 @@ Recognizer::Recognizer(const std::string &folder) : weights_(folder + "/model.sa
 
 const std::vector<float> &Recognizer::probabilities(const Line &line) {
     const auto classes = static_cast<int64_t>(characters_.size()) + 1;
-    const int64_t positions = ((line.columns + 1) / 2 + 1) / 2 / 2;
+    const int64_t positions = (line.columns + 3) / 8;
     const int64_t x_extents[] = {Line::rows, line.columns, Line::channels}, y_extents[] = {positions, classes};
     output_.resize(static_cast<size_t>(positions * classes));
     tensors_.front() = tess_dense(const_cast<float *>(line.values.data()), TESS_F32, 3, x_extents);

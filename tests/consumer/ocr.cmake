@@ -1,5 +1,6 @@
 # Builds examples/ocr outside of the tree with an installed Tessera, and reads the lines beside it. Arguments: PREFIX (the installed tree),
-# SOURCE (the example), WORK (a folder to make), GENERATOR (of CMake), MODEL (what ./tessera ocr fetches), PYTHON.
+# SOURCE (the example), WORK (a folder to make), GENERATOR (of CMake), MODEL (what ./tessera ocr fetches), PYTHON, and
+# EXPORT_PYTHON (that has onnx, where it was fetched).
 if(NOT EXISTS "${MODEL}/model.safetensors")
   message("skipped: not installed: ${MODEL}, ./tessera ocr fetches it")
   return()
@@ -27,4 +28,13 @@ foreach(wrong IN ITEMS "line.png|expected a PGM or PPM picture" "short.pgm|is cu
     message(FATAL_ERROR "expected '${expected}', got\n${errors}")
   endif()
 endforeach()
+# The graph of another network, which the same wheel has.
+if(EXISTS "${EXPORT_PYTHON}")
+  execute_process(COMMAND "${EXPORT_PYTHON}" "${WORK}/ocr/export.py" "${MODEL}/../rapidocr/ch_PP-OCRv4_det_infer.onnx" "${WORK}/other"
+    RESULT_VARIABLE result ERROR_VARIABLE errors)
+  string(FIND "${errors}" "error[ocr.graph]: expected " at)
+  if(result EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "expected error[ocr.graph], got\n${errors}")
+  endif()
+endif()
 file(REMOVE_RECURSE "${WORK}")
