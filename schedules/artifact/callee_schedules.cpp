@@ -229,15 +229,15 @@ private:
         std::vector<Arm> all = {Arm{}};
         for (const Call &call : program.calls()) {
             const std::vector<Arm> own = callee_of(call, program, inlined, fixed, said, scope, may_match);
-            if (all.size() * own.size() > most)
-                throw UserError("schedule.variants",
-                                program.name + ": expected at most " + std::to_string(most) +
-                                    " variants, each of which is compiled; the variants of its callees' schedules make " +
-                                    std::to_string(all.size() * own.size()) + " combinations. Use schedules with fewer variants.");
             std::vector<Arm> product;
             for (const Arm &left : all)
                 for (const Arm &right : own) product.push_back(together(left, right));
-            all = std::move(product);
+            all = reachable(std::move(product), program);
+            if (all.size() > most)
+                throw UserError("schedule.variants",
+                                program.name + ": expected at most " + std::to_string(most) +
+                                    " variants, each of which is compiled; the variants of its callees' schedules make " +
+                                    std::to_string(all.size()) + " combinations. Use schedules with fewer variants.");
         }
         return all;
     }
@@ -420,19 +420,25 @@ private:
     // What a callee's conditions leave: without combinations that no extents meet, conditions that all do, and what is behind an arm
     // that always applies where it does. Those of the program's own schedule are for its check.
     static std::vector<Arm> reachable(std::vector<Arm> arms, const Algorithm &program) {
+        std::vector<Dim> dims;  // whose extents are known, or bounded
+        for (const Dim &d : program.dims) {
+            if (d.kind == DimKind::derived) continue;
+            dims.push_back(d.kind == DimKind::fixed ? symbolic_dim(d.name) : d);
+            if (d.kind == DimKind::fixed) dims.back().min = dims.back().max = d.value;
+        }
         std::vector<Arm> result;
         for (Arm &arm : arms) {
             if (arm.is_callees)
                 std::erase_if(arm.when, [&](const Condition &c) {
-                    const Dim *dim = c.dim.empty() ? nullptr : program.find_dim(c.dim);
-                    return dim && dim->kind == DimKind::symbolic && always_hold({c}, *dim);
+                    const auto dim = std::find_if(dims.begin(), dims.end(), [&](const Dim &d) { return d.name == c.dim; });
+                    return dim != dims.end() && always_hold({c}, *dim);
                 });
-            auto meets = [&](const Dim &d) { return d.kind != DimKind::symbolic || !extents_that_meet(arm.when, d).empty(); };
+            auto meets = [&](const Dim &d) { return !extents_that_meet(arm.when, d).empty(); };
             auto comes_before = [&](const Arm &other) {
                 return std::all_of(other.when.begin(), other.when.end(),
                                    [&](const Condition &c) { return std::find(arm.when.begin(), arm.when.end(), c) != arm.when.end(); });
             };
-            if (arm.is_callees && !std::all_of(program.dims.begin(), program.dims.end(), meets)) continue;
+            if (arm.is_callees && !std::all_of(dims.begin(), dims.end(), meets)) continue;
             if (std::any_of(result.begin(), result.end(), comes_before)) continue;
             result.push_back(std::move(arm));
         }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/build/builder.h"
 #include "schedules/artifact/explain.h"
 #include "schedules/artifact/merge.h"
 #include "schedules/check/check.h"
@@ -234,6 +235,25 @@ TEST_CASE("variants of callees' schedules combine") {
     CHECK(own.resolved.variants[static_cast<size_t>(none - all.begin())].stages.empty());
 }
 
+TEST_CASE("of callees' variants those stay that the program's fixed dims meet, of however many calls") {
+    Builder f("chain", numerics_named("f32"));
+    Tile x = f.input("x", {f.dim("A"), f.dim("B", 24)});
+    for (int i = 0; i < 8; i++) {
+        const std::string name = "c" + std::to_string(i);
+        const Dim from = f.dim_named(x.dims()[1]), to = f.dim(name + "_N", i == 7 ? 32 : 24);
+        x = f.call(name, test::sample_algorithm(), {x, f.input(name + "_w", {from, to}), f.input(name + "_b", {to})})[0];
+    }
+    const Algorithm chain = f.output("y", x).build();
+    Schedule s("s");
+    for (int i = 0; i < 8; i++) s = s.stage("c" + std::to_string(i), StageKnobs().use("linear/variants"));
+    const ProgramSchedule p = program(s, chain);
+    REQUIRE(p.resolved.variants.size() == 2);
+    CHECK(to_string(p.resolved.variants[0].when.front()) == "A <= 4");
+    CHECK(p.resolved.variants[1].when.size() == 1);
+    CHECK(p.resolved.variants[1].stages.at("c6.acc").vector == Extents{{"c6_N", 4}});
+    CHECK(p.resolved.variants[1].stages.at("c7.acc").vector == Extents{{"c7_N", 16}});
+}
+
 TEST_CASE("a flattened program uses nothing and resolves to the same") {
     for (const Schedule &s : {with("up", "linear/wide").stage("up.acc", StageKnobs().micro({{"A", 6}}).remove("prefetch")),
                               with("up", "linear/variants").stage("down", StageKnobs().use("linear/variants")),
@@ -312,7 +332,7 @@ TEST_CASE("too many combinations of variants: the words") {
     Algorithm wide = net();
     Library all;
     Schedule many("linear/many");
-    for (int i = 1; i < 9; i++) many = many.variant({"M == " + std::to_string(i)}, "acc", StageKnobs().unroll({{"K", i}}));
+    for (int i = 1; i < 9; i++) many = many.variant({"N == " + std::to_string(i)}, "acc", StageKnobs().unroll({{"K", i}}));
     all.add(many);
     check_words([&] { resolve_program(with("up", "linear/many").stage("down", StageKnobs().use("linear/many")), wide, {}, all, {}); },
                 {"error[schedule.variants]: net: expected at most 64 variants, each of which is compiled; the variants of its callees' "
