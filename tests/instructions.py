@@ -1,8 +1,8 @@
 """Machine instructions of shipped kernels beside a record of them: a guard that no time of a busy machine disturbs.
 
 For each kernel of instructions.json, on each of its targets that this processor has: the instructions of one call, counted one by one
-(`bench --instructions`), and the vectors that the worst innermost loop puts on the stack and takes back (`show --what assembly`). More instructions than
-recorded by over 3 percent, or more spills, is a failure; so is a kernel without a record. `--accept` records what is.
+(`bench --instructions`), and the vectors that the worst innermost loop puts on the stack and takes back (`show --what assembly`). More
+instructions than recorded by over 3 percent, or more spills, is a failure; so is a kernel without a record. `--accept` records what is.
 """
 import argparse
 import json

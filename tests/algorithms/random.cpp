@@ -51,7 +51,9 @@ TEST_CASE("random: the words are Random123's") {
 static Array drawn(const Algorithm &a, int64_t count, int64_t seed, int64_t step) {
     EvaluationOptions options;
     options.extents = {{"N", count}};
-    return evaluate(a, {}, {{"seed", Scalar::of_integer(DType::i64, seed)}, {"step", Scalar::of_integer(DType::i64, step)}}, options).at("y");
+    const std::map<std::string, Scalar> parameters = {{"seed", Scalar::of_integer(DType::i64, seed)},
+                                                      {"step", Scalar::of_integer(DType::i64, step)}};
+    return evaluate(a, {}, parameters, options).at("y");
 }
 
 TEST_CASE("random: an element has word e mod 4 of block e / 4, whatever else is drawn") {
