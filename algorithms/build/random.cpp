@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "algorithms/build/tile_functions.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -28,9 +29,19 @@ Product multiply(double factor, const Tile &word) {
 Tile fraction(const Tile &word) { return cast(DType::f32, cast(DType::i32, word >> number_like(word, 8))) * unit; }
 Tile open_fraction(const Tile &word) { return (cast(DType::f32, cast(DType::i32, word >> number_like(word, 9))) * 2.0 + 1.0) * unit; }
 
+// UserError random.type.
+void check_stream(const RandomStream &stream) {
+    for (const auto &[tile, name] : {std::pair{&stream.seed, "seed"}, {&stream.step, "step"}})
+        if (!static_cast<bool>(*tile) || tile->dtype() != DType::i64 || !tile->dims().empty())
+            throw UserError("random.type", std::string("a random stream's ") + name + ": expected a tile of i64 without dims, got " +
+                                               (static_cast<bool>(*tile) ? tile->describe() + " of " + name_of(tile->dtype()) : std::string("none")) +
+                                               ". Declare it as a parameter of i64, or cast it.");
+}
+
 Tile drawn(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return random_word(stream, element_number(f, dims)); }
 
 std::array<Tile, 4> block(const RandomStream &stream, const Tile &number) {
+    check_stream(stream);
     const Tile own = number_like(number, stream.number);
     return philox4x32({low(number), high(number), stream.step, own}, {stream.seed, high(stream.seed)});
 }
@@ -79,6 +90,9 @@ Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims
 Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p) { return uniform(f, stream, dims) < p; }
 
 Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p) {
+    if (!is_float(x.dtype()))
+        throw UserError("random.type", "dropout of " + x.describe() + ": expected floats, which 1 / (1 - p) can scale, got " +
+                                           name_of(x.dtype()) + ". Cast it to f32 first.");
     std::vector<Dim> dims;
     for (const std::string &d : x.dims()) dims.push_back(f.dim_named(d));
     const Tile keeps = !bernoulli(f, stream, dims, p);

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-// What numbers are drawn from. Two that differ in anything give independent numbers.
+// What numbers are drawn from. Two that differ in anything give independent numbers. UserError random.type where seed or step is none of
+// these.
 struct RandomStream {
     Tile seed;            // i64 without dims, such as a parameter: the key, 64 bits
     Tile step;            // i64 without dims: which draw it is, such as the step of a training; its low 32 bits count
@@ -34,7 +35,7 @@ Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims
 // bool: true with probability p, rounded to a multiple of 2^-24; p is an f32 tile without dims. False where p is NaN.
 Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p);
 // x / (1 - p) where a number of its own keeps it, and 0 elsewhere (Srivastava et al., JMLR 2014); p is an f32 tile without dims. With the same
-// stream, of x's gradient it gives the gradient.
+// stream, of x's gradient it gives the gradient. UserError random.type for integers.
 Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p);
 
 }  // namespace tessera

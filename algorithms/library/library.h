@@ -139,7 +139,7 @@ Algorithm histogram(const Numerics &n);           // counts[V] = how many of ids
 Algorithm embedding_gradient(const Numerics &n);  // grad[V, D] = the sum of the rows g[T, D] whose ids[T] are v
 
 // random.cpp, by Philox (random.h), with the parameters seed and step: i64
-Algorithm random_uniform(const Numerics &n);  // y[N] of 0 ..< 1
+Algorithm random_uniform(const Numerics &n);  // y[N] of 0 ..< 1, in f32 under every policy
 Algorithm random_normal(const Numerics &n);   // y[N] of mean 0 and variance 1
 Algorithm dropout(const Numerics &n);         // y[M, N] = x[M, N] / (1 - p) where it is kept, with probability 1 - p; p: f32
 

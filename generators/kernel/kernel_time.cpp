@@ -147,13 +147,13 @@ KernelTime read_time(const std::string &text) {
 }  // namespace
 
 // What `measure` writes of the kernel, in a process of its own.
-static std::string measured_apart(const PreparedKernel &p, const Extents &symbolic, const Timing &timing,
+static std::string measured_apart(const PreparedKernel &p, const std::string &doing, const Extents &symbolic, const Timing &timing,
                                   const std::function<std::string(const LoadedKernels &, const Extents &)> &measure) {
     const Extents extents = all_extents(p.bound, symbolic);
     const TemporaryFolder folder;
     const std::filesystem::path object = link_kernel(p, timing.compile, folder);
     const OutputFolder out(folder.path());
-    const Activity running{p.kernel.name, "timing", "bench.limit", "Choose a smaller shape", "--run-limit-s"};
+    const Activity running{p.kernel.name, doing, "bench.limit", "Choose a smaller shape", "--run-limit-s"};
     run_limited(running, timing.run, [&] {
         const LoadedKernels kernels(object, p);
         out.write("result.json", measure(kernels, extents));
@@ -162,17 +162,18 @@ static std::string measured_apart(const PreparedKernel &p, const Extents &symbol
 }
 
 KernelTime time_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
-    return read_time(measured_apart(p, symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
+    return read_time(measured_apart(p, "timing", symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
         return text_of(measured(p, kernels, extents, timing));
     }));
 }
 
 uint64_t instructions_of(const PreparedKernel &p, const Extents &symbolic, const Timing &timing) {
     constexpr uint64_t most = 20'000'000;
-    return std::stoull(measured_apart(p, symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
-        const ReadyCall call(p, kernels, extents, 1);
-        return std::to_string(count_instructions(kernels.kernel.code(), std::cref(call), most));
-    }));
+    return std::stoull(
+        measured_apart(p, "counting instructions", symbolic, timing, [&](const LoadedKernels &kernels, const Extents &extents) {
+            const ReadyCall call(p, kernels, extents, 1);
+            return std::to_string(count_instructions(kernels.kernel.code(), std::cref(call), most));
+        }));
 }
 
 }  // namespace tessera

@@ -142,7 +142,7 @@ public:
             const json *variant = v < variants.size() ? &variants[v] : nullptr;
             const FieldPlace where = place_in(chain);
             auto state_variant = [&](Fields &fields) {
-                if (variant) apply(fields, json{{"stages", (*variant)["stages"]}}, where.schedule, {}, false);
+                if (variant) apply(fields, json{{"stages", (*variant)["stages"]}}, where.schedule, {}, never);
             };
             Fields said = own;
             state_variant(said);
@@ -196,7 +196,8 @@ private:
         for (size_t i = chain.size(); i-- > 0;) {
             std::vector<std::string> ancestors;
             for (size_t a = i + 1; a < chain.size(); a++) ancestors.push_back(chain[a].name());
-            apply(below, chain[i].document(), chain[i].name(), ancestors, strict && (i == 0 || strict_ancestors));
+            const bool must_delete = strict && (i == 0 || strict_ancestors);
+            apply(below, chain[i].document(), chain[i].name(), ancestors, [&](const FieldPath &) { return must_delete; });
         }
         return below;
     }

@@ -65,7 +65,10 @@ Statements statements(const json &document) {
     return out;
 }
 
-void apply(Fields &fields, const json &document, const std::string &name, const std::vector<std::string> &ancestors, bool strict) {
+bool never(const FieldPath &) { return false; }
+
+void apply(Fields &fields, const json &document, const std::string &name, const std::vector<std::string> &ancestors,
+           const MustDelete &must_delete) {
     size_t order = 0;
     for (const auto &[path, field] : fields) order = std::max(order, field.order + 1);
     for (const auto &[path, value] : statements(document)) {
@@ -78,7 +81,7 @@ void apply(Fields &fields, const json &document, const std::string &name, const 
             continue;
         }
         const size_t erased = std::erase_if(fields, [&, &path = path](const auto &field) { return is_inside(field.first, path); });
-        if (erased == 0 && strict)
+        if (erased == 0 && must_delete(path))
             FieldPlace{name, pointer_of(path), ancestors}.fail(
                 "schedule.nothing-to-delete",
                 "it is deleted, but " +

@@ -9,6 +9,7 @@
 //
 // `name`, `extends` and `measured` are a schedule's own and are not inherited.
 #pragma once
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,9 +33,11 @@ using Fields = std::map<FieldPath, Field>;
 std::vector<std::pair<FieldPath, nlohmann::json>> statements(const nlohmann::json &document);
 
 // Applies what `document` states over `fields`. A null that deletes nothing is UserError schedule.nothing-to-delete
-// where `strict`; `ancestors` are for its message.
+// where it `must_delete`; `ancestors` are for its message.
+using MustDelete = std::function<bool(const FieldPath &path)>;
+bool never(const FieldPath &path);
 void apply(Fields &fields, const nlohmann::json &document, const std::string &name, const std::vector<std::string> &ancestors,
-           bool strict = true);
+           const MustDelete &must_delete);
 
 // The document that states exactly these fields.
 nlohmann::json document_of(const Fields &fields);

@@ -16,11 +16,23 @@ std::vector<std::string> names_of(const std::vector<Schedule> &chain) {
     return names;
 }
 
+// Whether a schedule of the chain says by `use` whose schedule the stages around the path have: what there is to delete there is of that
+// schedule, which takes the program to know (callee_schedules.h).
+bool is_of_used(const FieldPath &path, const std::vector<Schedule> &chain) {
+    return path.size() > 1 && path[0] == "stages" && std::any_of(chain.begin(), chain.end(), [&](const Schedule &s) {
+               const json stages = s.document().value("stages", json::object());
+               for (const auto &[scope, knobs] : stages.items())
+                   if (knobs.is_object() && knobs.contains("use") && path[1].starts_with(scope + ".")) return true;
+               return false;
+           });
+}
+
 Fields merge(const std::vector<Schedule> &chain) {
     Fields fields;
     const std::vector<std::string> names = names_of(chain);
     for (size_t i = chain.size(); i-- > 0;)
-        apply(fields, chain[i].document(), names[i], {names.begin() + static_cast<std::ptrdiff_t>(i) + 1, names.end()});
+        apply(fields, chain[i].document(), names[i], {names.begin() + static_cast<std::ptrdiff_t>(i) + 1, names.end()},
+              [&](const FieldPath &path) { return !is_of_used(path, chain); });
     return fields;
 }
 
@@ -89,7 +101,7 @@ ResolvedSchedule resolve(const Schedule &schedule, const Library &library) {
         const json &variant = variants[i];
         const FieldPlace at = where / "variants" / std::to_string(i);
         Fields own = fields;
-        apply(own, json{{"stages", variant["stages"]}}, result.name, {}, false);
+        apply(own, json{{"stages", variant["stages"]}}, result.name, {}, never);
         result.variants.push_back({read_conditions(variant["when"], at / "when"), stages_of(own, at / "stages")});
     }
     return result;
@@ -101,7 +113,7 @@ ResolvedSchedule resolve_head(const Schedule &schedule, const Library &library) 
     for (size_t i = chain.size(); i-- > 0;) {
         json head = chain[i].document();
         for (const char *body : {"stages", "variants"}) head.erase(body);
-        apply(fields, head, chain[i].name(), {});
+        apply(fields, head, chain[i].name(), {}, [](const FieldPath &) { return true; });
     }
     return resolved_of(chain, fields);
 }

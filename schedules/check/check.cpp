@@ -115,6 +115,16 @@ bool is_only_for_declared(const Knobs &k) {
     return only;
 }
 
+// A call that repeats takes `parallel`, for its rounds; which dim that may be, lowering knows.
+bool is_of_rounds(const std::string &scope, const Knobs &k, const Algorithm &inlined) {
+    bool only_parallel = true;
+    for_each_knob(k, [&](Knob knob, const auto &field) {
+        only_parallel = only_parallel && (knob == Knob::parallel || rule_of(knob).about == About::declared || !is_stated(field));
+    });
+    return only_parallel && std::ranges::none_of(inlined.stages(), [&](const Stage &s) { return s.name == scope; }) &&
+           std::ranges::any_of(inlined.stages(), [&](const Stage &s) { return s.name.starts_with(scope + "."); });
+}
+
 }  // namespace
 
 FieldPlace place_of(const ResolvedSchedule &schedule, int variant) {
@@ -155,7 +165,7 @@ void check_stages(const ResolvedSchedule &schedule, int variant, const Algorithm
         without_trees(variant < 0 ? schedule.stages : schedule.variants[static_cast<size_t>(variant)].stages, after_splits);
     const Algorithm addressed = as_addressed(after_splits);
     for (const auto &[name, k] : stages)
-        if (!is_only_for_declared(k)) check_stage(name, stages, addressed, where / "stages" / name);
+        if (!is_only_for_declared(k) && !is_of_rounds(name, k, addressed)) check_stage(name, stages, addressed, where / "stages" / name);
 }
 
 }  // namespace tessera

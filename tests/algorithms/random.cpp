@@ -2,11 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <functional>
 
 #include "algorithms/build/random.h"
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/evaluate/reference.h"
 #include "algorithms/library/library.h"
+#include "support/text/error.h"
 
 namespace tessera::test_random_numbers {
 
@@ -119,6 +121,30 @@ TEST_CASE("random: dropout keeps what it says, and drops the same of a gradient"
     CHECK(std::fabs(static_cast<double>(kept) / 9000 - 0.75) < 5 * std::sqrt(0.75 * 0.25 / 9000));
     CHECK(run(0).at("y").values() == ones);
     CHECK(run(1).at("y").values() == std::vector<double>(ones.size(), 0.0));
+}
+
+TEST_CASE("random: what cannot be drawn from, or scaled, is said") {
+    Builder f("f");
+    const Dim M = f.dim("M");
+    const Tile narrow = f.parameter("seed", DType::i32), step = f.parameter("step", DType::i64), p = f.parameter("p", DType::f32);
+    auto words = [](const std::function<void()> &what) -> std::string {
+        try {
+            what();
+        } catch (const UserError &e) { return e.what(); }
+        return "";
+    };
+    CHECK(words([&] {
+              uniform(f, {narrow, step, 0}, {M});
+          }) ==
+          "error[random.type]: a random stream's seed: expected a tile of i64 without dims, got $seed[] of i32. Declare it as a parameter "
+          "of i64, or cast it.");
+    CHECK_THAT(words([&] {
+                   uniform(f, {step, {}, 0}, {M});
+               }),
+               Catch::Contains("stream's step: expected a tile of i64 without dims, got none"));
+    CHECK_THAT(words([&] { dropout(f, f.input("x", {M}, DType::i32), {step, step, 0}, p); }), Catch::Contains("expected floats"));
+    Numerics bf16 = numerics_named("bf16");
+    CHECK(drawn(library::random_uniform(bf16), 9, 1, 0).dtype == DType::f32);
 }
 
 }  // namespace tessera::test_random_numbers

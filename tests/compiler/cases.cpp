@@ -511,7 +511,7 @@ private:
         add("random_uniform_vector", library::random_uniform(f32), n).stages["y"].vector = {{"N", L}};
         add("random_normal_vector", library::random_normal(f32), n).stages["y"].vector = {{"N", L}};
         Case &dropped = add("dropout_tiles", library::dropout(f32), mn);
-        dropped.stages["y"].micro = {{"M", 2}, {"N", 2 * L}}, dropped.stages["y"].vector = {{"N", L}}, dropped.stages["y"].parallel = {"M"};
+        dropped.stages["y"].micro = {{"N", 2 * L}}, dropped.stages["y"].vector = {{"N", L}}, dropped.stages["y"].parallel = {"M"};
         Case &ring = add("ring_append_vector", library::ring_append(f32),
                          shapes({"B", "W", "T", "D"}, {{0, 1, 1, 1}, {1, 1, 1, 1}, {2, 3, 5, L + 1}, {3, 7, 2, 2 * L - 1}, {2, 5, 5, 33}}));
         ring.stages["append"].vector = {{"D", L}}, ring.stages["append"].parallel = {"B"};

@@ -54,6 +54,7 @@ TEST_CASE("a call takes the schedule that is named, or by itself the one that a 
                                                             .place("up.y.tile")
                                                             .micro({{"M", 3}, {"F", 32}})
                                                             .vector({{"F", 8}})
+                                                            .tail("M", Tail::narrow)
                                                             .pack("w_up", "root", {"F/32", "D", "F%32"}))
                                        .stage("up.acc.w_up.packed", place("up.y.micro.F"))
                                        .stage("up.y", StageKnobs()
@@ -61,6 +62,7 @@ TEST_CASE("a call takes the schedule that is named, or by itself the one that a 
                                                           .level("tile", {{"M", 3}})
                                                           .loops({"micro.F", "tile.M"})
                                                           .vector({{"F", 8}})
+                                                          .tail("F", Tail::narrow)
                                                           .parallel({"micro.F"}))});
     CHECK(hash(all, "gate/named") == hash(all, "gate/written"));
     CHECK(hash(all, "gate/silent") == hash(all, "gate/written"));

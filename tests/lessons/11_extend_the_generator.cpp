@@ -103,7 +103,7 @@ int main() {
 // y.block.N                                none 8 12 14 16 24 28 32 48 56 64 96 128 192 256 384 512 1024
 // y.parallel                               1 2
 // y.one_thread                             no yes
-// y.tail.N                                 loop mask
+// y.tail.N                                 loop mask narrow
 // 6 decisions; about 10^2 schedules
 // $ generator list
 // it failed

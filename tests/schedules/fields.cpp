@@ -26,12 +26,12 @@ TEST_CASE("the fields of a document without nulls make that document") {
     for (int i = 0; i < 200; i++) {
         const json document = test::random_schedule(random, "s").document();
         Fields fields;
-        apply(fields, document, "s", {});
+        apply(fields, document, "s", {}, never);
         json expected = document;
         for (const char *own : {"format", "version", "name", "measured"}) expected.erase(own);
         CHECK(document_of(fields) == expected);
         Fields again;
-        apply(again, document_of(fields), "s", {});
+        apply(again, document_of(fields), "s", {}, never);
         CHECK(document_of(again) == document_of(fields));
     }
 }
@@ -39,7 +39,7 @@ TEST_CASE("the fields of a document without nulls make that document") {
 TEST_CASE("a field knows who states it and what that overrides, nearest first") {
     Fields fields;
     for (const auto &[name, m] : {std::pair{"a", 1}, {"b", 2}, {"c", 3}})
-        apply(fields, Schedule("x").stage("acc", block({{"M", m}})).document(), name, {});
+        apply(fields, Schedule("x").stage("acc", block({{"M", m}})).document(), name, {}, never);
     const Field &field = fields.at({"stages", "acc", "block", "M"});
     CHECK((field.value == 3 && field.set_by == "c"));
     CHECK(field.overrode == std::vector<std::pair<std::string, json>>{{"b", 2}, {"a", 1}});
