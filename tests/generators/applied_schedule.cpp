@@ -152,4 +152,27 @@ TEST_CASE("a schedule whose use does not apply: the words") {
     refused("linear_gelu/avx3", {"error[schedule.missing-callee]: schedule 'gate/bad' at /stages/up/use: there is no schedule"});
 }
 
+TEST_CASE("a schedule says that the rounds of a call run in parallel") {
+    Registry all;
+    all.add("rounds", "each row doubled", [](const Numerics &n) {
+        Builder g("doubled", n);
+        const Tile row = g.input("x", {g.dim("N")});
+        const Algorithm doubled = g.output("y", row * 2.0).build();
+        Builder f("rounds", n);
+        const Tile x = f.input("x", {f.dim("L"), f.dim("N")});
+        return f.output("y", f.repeat("each", doubled, {.dim = "L", .stacked = {"y"}}, {x})[0]).build();
+    });
+    all.add_schedule([] { return Schedule("rounds/parallel").stage("each", StageKnobs().parallel({"L"})); });
+    all.add_schedule([] { return Schedule("rounds/blocked").stage("each", StageKnobs().block({{"L", 4}})); });
+    auto shown = [&](const std::string &schedule) {
+        return generator({"show", "rounds", "--schedule", schedule, "--target", "avx2", "--what", "tiles", "--quiet"}, all);
+    };
+    const Outcome parallel = shown("rounds/parallel");
+    INFO(parallel.err);
+    CHECK(parallel.code == 0);
+    CHECK_THAT(parallel.out, Catch::Contains("parallel each.L < |L|"));
+    CHECK_THAT(shown("rounds/blocked").err,
+               Catch::Contains("error[schedule.unknown-stage]") && Catch::Contains("rounds has no stage 'each'"));
+}
+
 }  // namespace tessera::test_applied_schedule
