@@ -52,6 +52,7 @@ void NarrowCases::products() {
     add("matmul_narrow_apart", matmul, mnk, any).stages["y"] = apart;
     for (int64_t n : {2 * L, 3 * L + 1, 7 * L - 1})
         add("matmul_narrow_" + std::to_string(n), bind_extents(matmul, {{"M", 6}, {"N", n}}), {"K"}, {{0}, {7}}).stages["y"] = packed;
+    if (L < 8) return;  // no such instruction where vectors are that short
     Case &bytes = add("matmul_narrow_bytes", library::matmul_u8s8({}), mnk, {{1, 1, 1}, {3, L + 1, 8}, {6, 5 * L - 1, 7}});
     bytes.stages["y"] = tile, bytes.stages["y"].instruction = "dot4";
 }
