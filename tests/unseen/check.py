@@ -17,7 +17,7 @@ except ImportError:
     sys.exit(77)
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(here, "..", "..", "bench", "peers"))
+sys.path.append(os.path.join(here, "..", "..", "bench", "peers"))  # behind this folder, which has a cases.py of its own
 from cases import CASES, Loops  # noqa: E402
 from generated import Library, dense  # noqa: E402
 
