@@ -64,6 +64,11 @@ public:
     // Where answers about an expression of these variables are kept (Expr::Node::variables).
     Answers &answers(uint64_t variables) const;
     int &depth() const { return depth_; }  // of the simplification that is under way
+    // The proof that is under way: how many are nested in each other, and the steps of all of them.
+    struct Proof {
+        int depth = 0, steps = 0;
+    };
+    Proof &proof() const { return proof_; }
 
 private:
     // Scopes share what they have in common: a copy costs nothing, and a change is of the copy alone.
@@ -86,6 +91,7 @@ private:
     std::shared_ptr<Memo> memo_;
     std::shared_ptr<int64_t> steps_left_;
     mutable int depth_ = 0;
+    mutable Proof proof_;
 };
 
 // A variable and those of the scopes around it.

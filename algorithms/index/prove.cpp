@@ -8,9 +8,11 @@ namespace tessera {
 
 namespace {
 
-constexpr int max_proof_steps = 300;  // nodes of one proof
-constexpr int max_uses = 4;           // facts subtracted along one branch
-constexpr int64_t narrow = 1 << 20;   // a range worth using for a quotient beside its symbolic bound
+constexpr int max_proof_steps = 300;   // nodes of one proof
+constexpr int max_nested_steps = 100;  // of a proof that simplifies what another one makes
+constexpr int max_all_steps = 1500;    // of a proof and of all that are nested in it
+constexpr int max_uses = 4;            // facts subtracted along one branch
+constexpr int64_t narrow = 1 << 20;    // a range worth using for a quotient beside its symbolic bound
 
 // Each is >= 0. They are handed on by every step, so they are not copied: those of the Bounds stay there, the others in the Prover.
 using Facts = std::vector<const Linear *>;
@@ -27,7 +29,12 @@ bool contains(const Expr &whole, const Expr &part) {
 
 class Prover {
 public:
-    explicit Prover(const Bounds &bounds) : b(bounds) {}
+    explicit Prover(const Bounds &bounds) : b(bounds), max_steps(b.proof().depth++ ? max_nested_steps : max_proof_steps) {
+        if (b.proof().depth == 1) b.proof().steps = 0;
+    }
+    ~Prover() { b.proof().depth--; }
+    Prover(const Prover &) = delete;
+    Prover &operator=(const Prover &) = delete;
     bool nonnegative(const Linear &x) {
         Facts facts;
         for (const Linear &fact : b.facts()) facts.push_back(&fact);
@@ -70,6 +77,7 @@ private:
 
     const Bounds &b;
     std::deque<Linear> made;
+    const int max_steps;
     int steps = 0;
 };
 
@@ -100,7 +108,7 @@ bool Prover::cancelling(const Expr &f, const Linear &x) const {
 
 bool Prover::nonnegative(Linear x, const Facts &facts, int uses) {
     if (x.is_constant() && x.constant >= 0) return true;
-    if (++steps > max_proof_steps || !b.spend_step()) return false;
+    if (++steps > max_steps || ++b.proof().steps > max_all_steps || !b.spend_step()) return false;
     if (int64_t g = coefficient_gcd(x); g > 1) {
         for (Linear::Term &t : x.terms) t.coefficient /= g;
         x.constant = floor_quotient(x.constant, g);

@@ -1,5 +1,7 @@
 #include "compiler/check/verify_races.h"
 
+#include <map>
+#include <optional>
 #include <set>
 
 #include "algorithms/index/linear.h"
@@ -102,22 +104,51 @@ static int64_t coefficient_of(const std::string &digit, const Expr &index, const
     return 0;
 }
 
-// Whether every iteration keeps to a strip of one axis that is its own: c*digit <= index < c*digit + c. Each side is shown by what
-// holds at one access, which takes tiles in tiles that divide nothing where both together are too much for the prover.
-static bool in_strips(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first,
-                      const TileAccess &second) {
-    for (Facts which : {Facts::conditions, Facts::ranges}) {
-        Bounds at_first = outside, at_second = outside;
-        add_facts(at_first, first.scope, loop->outer, which), add_facts(at_second, second.scope, loop->outer, which);
-        for (size_t i = 0; i < first.index.size(); i++) {
-            const int64_t c = coefficient_of(digit, first.index[i], at_first);
-            if (c < 1 || c != coefficient_of(digit, second.index[i], at_second)) continue;
-            const Expr start = variable(digit) * Expr(c);
-            if (prove(first.index[i] < start + Expr(c), at_first) && prove(start <= second.index[i], at_second)) return true;
-        }
+// Whether accesses of a loop's iterations keep to a strip of one axis that is the iteration's own: c*digit <= index < c*digit + c. Each
+// side is shown by what holds at one access, which takes tiles in tiles that divide nothing where both together are too much for the
+// prover, and is shown once for an access, however many others there are.
+class Strips {
+public:
+    Strips(const Bounds &outside, const Scope &loop, const std::string &digit) : outside_(outside), loop_(loop), digit_(digit) {}
+
+    bool hold(const TileAccess &first, const TileAccess &second) {
+        for (Facts which : {Facts::conditions, Facts::ranges})
+            for (size_t i = 0; i < first.index.size(); i++) {
+                Side &a = side(first, which, i), &b = side(second, which, i);
+                if (a.width < 1 || a.width != b.width) continue;
+                const Expr start = variable(digit_) * Expr(a.width);
+                if (!a.below) a.below = prove(first.index[i] < start + Expr(a.width), facts_at(first, which));
+                if (!*a.below) continue;
+                if (!b.above) b.above = prove(start <= second.index[i], facts_at(second, which));
+                if (*b.above) return true;
+            }
+        return false;
     }
-    return false;
-}
+
+private:
+    struct Side {
+        int64_t width = 0;  // c
+        std::optional<bool> below, above;
+    };
+    const Bounds &outside_;
+    const Scope &loop_;
+    const std::string &digit_;
+    std::map<std::pair<const TileScope *, Facts>, Bounds> facts_;
+    std::map<std::pair<const TileAccess *, Facts>, std::vector<Side>> sides_;
+
+    const Bounds &facts_at(const TileAccess &access, Facts which) {
+        const auto [known, is_new] = facts_.try_emplace({access.scope.get(), which}, outside_);
+        if (is_new) add_facts(known->second, access.scope, loop_->outer, which);
+        return known->second;
+    }
+
+    Side &side(const TileAccess &access, Facts which, size_t i) {
+        std::vector<Side> &all = sides_[{&access, which}];
+        if (all.empty())
+            for (const Expr &index : access.index) all.push_back({coefficient_of(digit_, index, facts_at(access, which)), {}, {}});
+        return all[i];
+    }
+};
 
 // Whether `first` at one iteration and `second` at one with a larger digit are always apart.
 static bool apart(const Bounds &outside, const Scope &loop, const std::string &digit, const TileAccess &first, const TileAccess &second,
@@ -157,13 +188,14 @@ static bool apart(const Bounds &outside, const Scope &loop, const std::string &d
 
 std::optional<TileConflict> find_conflict(const Bounds &facts, const Scope &loop, const std::vector<std::string> &digits,
                                           const std::vector<const TileAccess *> &accesses) {
-    for (const TileAccess *a : accesses)
-        for (const TileAccess *b : accesses)
-            if (a->store || b->store)
-                for (const std::string &digit : digits)
-                    if (!in_strips(facts, loop, digit, *a, *b) && !apart(facts, loop, digit, *a, *b, Facts::conditions) &&
-                        !apart(facts, loop, digit, *a, *b, Facts::counts))
-                        return TileConflict{a, b};
+    for (const std::string &digit : digits) {
+        Strips strips(facts, loop, digit);
+        for (const TileAccess *a : accesses)
+            for (const TileAccess *b : accesses)
+                if ((a->store || b->store) && !strips.hold(*a, *b) && !apart(facts, loop, digit, *a, *b, Facts::conditions) &&
+                    !apart(facts, loop, digit, *a, *b, Facts::counts))
+                    return TileConflict{a, b};
+    }
     return std::nullopt;
 }
 

@@ -434,4 +434,24 @@ TEST_CASE("law: what is proved holds") {
     WARN("proved " << proved << " of " << held);
 }
 
+// The conditions around the bodies of a partial tile of 128 rows by 8, as far in as they go: each makes a minimum that is to be simplified,
+// and none of them can be shown to hold or not to.
+TEST_CASE("a proof ends after a bounded number of steps, those of what it simplifies included") {
+    Dim t;
+    t.name = "T";
+    Bounds facts({t});
+    const Expr left = min(Expr(128), extent("T") - v("t.o") * 128);
+    facts.set("t.o", Expr(0), (extent("T") + 127) / 128 - 1);
+    facts.set("t.micro", Expr(0), (left + 7) / 8 - 1);
+    for (const Expr &condition : {left < v("t.micro") * 8 + 8, v("t.micro") * 8 + 3 < left, v("t.micro") * 8 + 5 < left}) {
+        for (const Expr &question : {condition, !condition}) {
+            Bounds few = facts;
+            few.limit(3200);  // a comparison is tried both ways, each in at most 1,500 steps
+            CHECK_FALSE(prove(question, few));
+            CHECK(few.spend_step());
+        }
+        facts.assume(condition);
+    }
+}
+
 }  // namespace tessera::test_prove
