@@ -20,4 +20,21 @@ struct ShapeCase {
 // that two shapes have one schedule: such neighbours become one case.
 std::vector<ShapeCase> shape_cases(const std::vector<Extents> &shapes, const std::function<bool(size_t, size_t)> &alike);
 
+// Where one of several tuned schedules holds, when elsewhere another one is good: from `low` to `high` in every dim, both included.
+struct ShapeBox {
+    Extents low, high;
+    friend bool operator==(const ShapeBox &, const ShapeBox &) = default;
+};
+// For each shape, with `shapes` as above, the extents within `reach` times its own, 1 or more. No other shape is in its box: two are parted
+// at the geometric mean of the dim in which they are furthest apart.
+std::vector<ShapeBox> shape_boxes(const std::vector<Extents> &shapes, double reach);
+std::vector<Condition> conditions_of(const ShapeBox &box);
+// Where a schedule that was tuned for `shape` is tried in its box, once each and without the shape: one dim after the other at its least
+// and at its largest extent, then all dims so, then `inside` extents of the box. Ends are the next odd extents, which no tile divides, and
+// the next multiples of 16, which vectors divide; an extent that has no such number between it and the end stays.
+std::vector<Extents> probes_of(const ShapeBox &box, const Extents &shape, int inside);
+// The box without the side on which `slow` lies: in each dim in which it is not the shape's, the end is brought to the geometric mean of
+// both, or to the shape's where that is near.
+ShapeBox shrunk(ShapeBox box, const Extents &shape, const Extents &slow);
+
 }  // namespace tessera

@@ -16,15 +16,40 @@ namespace tessera {
 
 static const Handed campaign_file{"campaign", "campaign file", "Split it into several."};
 
+static std::vector<Extents> read_shapes(const JsonReader &shapes, const KernelTask &task) {
+    std::vector<Extents> all;
+    auto fail = [&](const std::string &got) {
+        shapes.fail("campaign.shapes",
+                    "expected two shapes or more, no two equal, of the same dims, which \"fixed\" and \"extents\" do not name; got " + got +
+                        ". For one shape, use \"fixed\" or \"extents\".");
+    };
+    for (const JsonReader &one : shapes.items()) {
+        Extents shape;
+        for (const auto &[dim, extent] : one.fields()) {
+            shape[dim] = extent.integer(0, INT32_MAX);
+            if (task.fixed.count(dim) || task.extents.count(dim)) fail("dim '" + dim + "' twice");
+        }
+        const bool alike = all.empty() || std::equal(shape.begin(), shape.end(), all[0].begin(), all[0].end(),
+                                                     [](const auto &a, const auto &b) { return a.first == b.first; });
+        if (!alike) fail("different dims in shapes 0 and " + std::to_string(all.size()));
+        if (std::find(all.begin(), all.end(), shape) != all.end()) fail("shape " + std::to_string(all.size()) + " twice");
+        all.push_back(shape);
+    }
+    if (all.size() < 2) fail(std::to_string(all.size()));
+    return all;
+}
+
 static CampaignEntry read_entry(const JsonReader &reader) {
-    reader.only({"algorithm", "numerics", "options", "fixed", "extents", "target", "threads", "weight", "schedule"});
+    reader.only({"algorithm", "numerics", "options", "fixed", "extents", "target", "threads", "weight", "schedule", "shapes"});
     reader.at("algorithm").text();
     nlohmann::json document = reader.value();
+    document.erase("shapes");
     if (!document.contains("target")) document["target"] = "host";
     CampaignEntry entry;
     entry.task = reader.located([&] { return task_from_json(document, "the task"); });
     if (auto weight = reader.find("weight")) entry.weight = weight->real(1e-9, 1e9);
     if (auto schedule = reader.find("schedule")) entry.schedule = schedule->text();
+    if (auto shapes = reader.find("shapes")) entry.shapes = read_shapes(*shapes, entry.task);
     return entry;
 }
 
@@ -62,8 +87,16 @@ std::vector<CampaignEntry> tasks_of(const Library &library) {
         const Schedule schedule = library.find(name);
         const auto provenance = provenance_of(schedule);
         const auto record = tuning_record_of(schedule);
-        if (provenance && record->goal.metric == Metric::latency && record->shapes.empty() && record->prepack.empty())
-            all[json_text(json_of(provenance->task))].task = provenance->task;
+        if (provenance && record->goal.metric == Metric::latency && record->prepack.empty()) {
+            CampaignEntry entry;
+            entry.task = provenance->task, entry.shapes = record->shapes;
+            if (!entry.shapes.empty())
+                for (const auto &[dim, extent] : entry.shapes[0]) entry.task.extents.erase(dim);
+            std::string key = json_text(json_of(entry.task));
+            for (const Extents &shape : entry.shapes)
+                for (const auto &[dim, extent] : shape) key += " " + dim + "=" + std::to_string(extent);
+            all[key] = entry;
+        }
     }
     if (all.empty())
         throw UserError("tune.all",

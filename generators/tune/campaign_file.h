@@ -5,6 +5,8 @@
 //                "extents": {}, "target": "host", "threads": 1, "weight": 12, "schedule": "matmul/avx512"}] }
 //
 // All of a task but its algorithm may be left out: f32, no extents, host, one thread, weight 1, and the family's schedule to beat.
+// "shapes": [{"M": 1, "N": 768}, {"M": 64, "N": 768}] are extents of dims that the kernel leaves dynamic: one artifact with a variant for
+// each, as `tune --shape M=1 M=64 N=768 N=768` makes it.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -22,6 +24,7 @@ struct CampaignEntry {
     KernelTask task;
     double weight = 1;     // how often the kernel runs, relative to the others
     std::string schedule;  // to beat; "" for the family's
+    std::vector<Extents> shapes = {};  // for which one artifact has variants, two or more; none where the task is for one shape
     // Of a program's callee: the algorithm, which no name leads to, and the scopes of its calls.
     std::shared_ptr<const Algorithm> callee = {};
     std::vector<std::string> scopes = {};
@@ -34,11 +37,12 @@ struct CampaignFile {
     bool skips_foreign = false;     // tasks for targets that this machine does not run are reported, not refused
 };
 
-// UserError campaign.file, campaign.too-large, json.*, campaign.tasks: no task, or one twice.
+// UserError campaign.file, campaign.too-large, json.*, campaign.tasks: no task, or one twice; campaign.shapes: shapes that are fewer than
+// two, of different dims, twice there, or of dims that the task gives elsewhere too.
 CampaignFile read_campaign(const std::filesystem::path &file);
 
-// What the artifacts of the library were tuned for, once each, sorted; those for several shapes, another metric than
-// time or operands that are packed ahead are left out. UserError tune.all: none says so.
+// What the artifacts of the library were tuned for, once each, sorted; those for another metric than time or with operands that are
+// packed ahead are left out. UserError tune.all: none says so.
 std::vector<CampaignEntry> tasks_of(const Library &library);
 
 }  // namespace tessera

@@ -12,6 +12,7 @@
 #include "generators/commands/kernel_line.h"
 #include "generators/tune/campaign_file.h"
 #include "generators/tune/tune_callees.h"
+#include "generators/tune/tune_campaign.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
 #include "generators/tune/tune_shapes.h"
@@ -180,7 +181,7 @@ int tune(const Registry &registry, const Asked &asked) {
     }
     if (asked.has("--trials")) campaign.trials = options.campaign.trials;
     if (asked.has("--budget-s")) campaign.seconds = options.campaign.seconds;
-    return tune_many(registry, options, campaign, program);
+    return program ? tune_many(registry, options, campaign, program) : tune_campaign(registry, options, campaign);
 }
 
 }  // namespace

@@ -19,11 +19,6 @@
 
 namespace tessera {
 
-namespace {
-
-using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
 TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
     TuneOptions one = all;
     const KernelTask &t = entry.task;
@@ -34,6 +29,15 @@ TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all) {
     one.kernel.given = entry.callee, one.kernel.quiet = true;
     return one;
 }
+
+bool is_foreign(const UserError &error) {
+    return error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device";
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
 
 // A file says extents in fields, not in options.
 void check_extents(const Registry &registry, const TuneOptions &options, const CampaignEntry &entry) {
@@ -184,9 +188,7 @@ private:
                 check_output(*part.run);
             } catch (const UserError &error) {
                 part.refusal = error.what();
-                const bool is_foreign =
-                    file.skips_foreign && (error.id() == "command.target" || error.id() == "tune.gpu" || error.id() == "tune.device");
-                (is_foreign ? foreign : wrong)++;
+                (file.skips_foreign && is_foreign(error) ? foreign : wrong)++;
                 all += "  " + to_string(entry.task) + ": " + (told.insert(error.id()).second ? error.what() : told_again(error)) + "\n";
             }
         }

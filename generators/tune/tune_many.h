@@ -7,6 +7,7 @@
 
 #include "generators/tune/campaign_file.h"
 #include "generators/tune/tune_task.h"
+#include "support/text/error.h"
 
 namespace tessera {
 
@@ -16,7 +17,14 @@ struct TunedProgram {
     std::function<double()> seconds;  // of one run with the schedules to beat; UserError where it cannot be timed here
 };
 
-// `options` hold for all tasks. Writes an artifact for each kernel for which something faster was found, and prints what came of all.
+// The options of a command for the kernel of one task, with what `all` says of every task.
+TuneOptions options_for(const CampaignEntry &entry, const TuneOptions &all);
+
+// Why a task cannot be tuned on this machine, though it could on another.
+bool is_foreign(const UserError &error);
+
+// `options` hold for all tasks, each of which is for one shape. Writes an artifact for each kernel for which something faster was found,
+// and prints what came of all.
 // All tasks are prepared before the first trial: UserError campaign.tasks says what is wrong with which, campaign.budget that there are
 // fewer trials than tasks. A task whose base cannot be measured is reported and makes the exit code 1, and so is, in a campaign of all
 // artifacts, one for a target that this machine does not run. Where a Ctrl-C ends it, each task's best so far is confirmed and written.

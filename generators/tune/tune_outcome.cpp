@@ -8,7 +8,6 @@
 
 #include "algorithms/text/hash.h"
 #include "autotune/report/report.h"
-#include "autotune/search/shape_cases.h"
 #include "autotune/search/tuned_schedule.h"
 #include "compiler/lower/lower.h"
 #include "generators/kernel/comparison.h"
@@ -143,7 +142,7 @@ std::optional<Schedule> artifact_of(const TuneRun &run, const CampaignResult &r)
 
 static const Candidate &winner_of(const CampaignResult &r) { return r.improved ? r.best : r.base; }
 
-static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.existing; }
+static bool is_new(const TunedShape &s) { return s.result && s.result->improved && !s.existing && (s.within || !parent_of(*s.run)); }
 
 void keep_existing(std::vector<TunedShape> &shapes) {
     for (TunedShape &s : shapes) s.existing = existing_artifact(*s.run, s.result);
@@ -162,37 +161,94 @@ static KnobsByStage stages_of(const TunedShape &s) {
     return first_stages(s.run->task);
 }
 
-std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
-    if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
+bool is_over_parent(const std::vector<TunedShape> &shapes) { return parent_of(*shapes[0].run).has_value(); }
+
+// Which schedule runs where.
+struct Choices {
+    KnobsByStage otherwise;
+    std::vector<TunedVariant> variants;  // tried in order
+    std::vector<std::string> texts;      // of each shape
+    size_t recorded = 0;                 // the shape whose run prepares the artifact
+};
+
+// Without a parent: each shape has a part of all extents.
+static Choices nearest_choices(const std::vector<TunedShape> &shapes, const std::vector<Extents> &extents,
+                               const std::vector<KnobsByStage> &stages) {
+    const std::vector<ShapeCase> cases =
+        shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
+    Choices choices;
+    for (size_t i = 0; i + 1 < cases.size(); i++) choices.variants.push_back({cases[i].when, stages[cases[i].shape]});
+    choices.recorded = cases.back().shape, choices.otherwise = stages[choices.recorded];
+    for (const TunedShape &s : shapes) choices.texts.push_back(condition_text(case_for(cases, s.run->extents).when));
+    return choices;
+}
+
+// Over a parent: what was found holds in its box, and before the variants of the parent.
+static Choices boxed_choices(const std::vector<TunedShape> &shapes, const std::vector<KnobsByStage> &stages) {
+    Choices choices;
+    const TuneRun &run = *shapes.back().run;
+    const Algorithm inlined = inline_calls(run.prepared.declared);
+    choices.otherwise = with_trees(run.prepared.resolved.stages, inlined), choices.recorded = shapes.size() - 1;
+    for (size_t i = 0; i < shapes.size(); i++) {
+        choices.texts.push_back("the schedule to beat");
+        if (!shapes[i].within) continue;
+        choices.variants.push_back({conditions_of(*shapes[i].within), stages[i]});
+        choices.texts.back() = condition_text(choices.variants.back().when);
+    }
+    for (const Variant &v : run.prepared.resolved.variants) choices.variants.push_back({v.when, with_trees(v.stages, inlined)});
+    return choices;
+}
+
+static Choices choices_of(const std::vector<TunedShape> &shapes) {
     std::vector<Extents> extents;
     std::vector<KnobsByStage> stages;
     for (const TunedShape &s : shapes)
         extents.push_back(s.run->extents), stages.push_back(with_trees(stages_of(s), inline_calls(s.run->prepared.declared)));
-    const std::vector<ShapeCase> cases =
-        shape_cases(extents, [&](size_t a, size_t b) { return document_of(stages[a]) == document_of(stages[b]); });
-    std::vector<TunedVariant> variants;
-    for (size_t i = 0; i + 1 < cases.size(); i++) variants.push_back({cases[i].when, stages[cases[i].shape]});
-    const size_t last = cases.back().shape;
-    const TuneRun &run = *shapes[last].run;
-    const Schedule tuned = with_variants(schedule_of(run, stages[last]), stages[last], variants);
+    return is_over_parent(shapes) ? boxed_choices(shapes, stages) : nearest_choices(shapes, extents, stages);
+}
+
+static Schedule schedule_of(const TuneRun &run, const Choices &choices) {
+    return with_variants(schedule_of(run, choices.otherwise), choices.otherwise, choices.variants);
+}
+
+PreparedKernel kernel_of(const std::vector<TunedShape> &shapes) {
+    const Choices choices = choices_of(shapes);
+    const TuneRun &run = *shapes[choices.recorded].run;
+    return prepared_with(schedule_of(run, choices), run);
+}
+
+// That the program of a shape with something new is one that was timed.
+static void check_was_measured(const TunedShape &s, const PreparedKernel &artifact) {
+    const std::string resolved = resolved_hash(variant_for(artifact.kernel, s.run->extents).program);
+    require(resolved == (s.confirmed.empty() ? s.result->best.resolved : s.confirmed),
+            "an artifact resolves to the programs that were measured");
+}
+
+std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &texts) {
+    if (std::none_of(shapes.begin(), shapes.end(), is_new)) return std::nullopt;
+    const Choices choices = choices_of(shapes);
+    texts = choices.texts;
+    const TuneRun &run = *shapes[choices.recorded].run;
+    const Schedule tuned = schedule_of(run, choices);
     const PreparedKernel prepared = prepared_with(tuned, run);
     Judge judge(*run.registry, run.options.model);
     const auto is_measured = [](const TunedShape &s) { return s.result || s.existing; };
     const Extents &recorded =
-        is_measured(shapes[last]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
+        is_measured(shapes[choices.recorded]) ? run.extents : std::find_if(shapes.rbegin(), shapes.rend(), is_measured)->run->extents;
     ordered_json measured = json_of(provenance_of(prepared, recorded, run.options.threads, judge));
     ordered_json each = ordered_json::array(), unreached = ordered_json::array();
-    for (const TunedShape &s : shapes) {
-        texts.push_back(condition_text(case_for(cases, s.run->extents).when));
+    for (size_t i = 0; i < shapes.size(); i++) {
+        const TunedShape &s = shapes[i];
         if (!is_measured(s)) {
             unreached.push_back(s.run->extents);
             continue;
         }
         check_computes_algorithm(prepared, s.run->extents);
-        require(resolved_hash(variant_for(prepared.kernel, s.run->extents).program) ==
-                    (s.existing ? s.existing->resolved : winner_of(*s.result).resolved),
-                "an artifact resolves to the programs that were measured");
-        ordered_json one = {{"extents", s.run->extents}, {"runs", texts.back()}};
+        if (is_new(s)) check_was_measured(s, prepared);
+        ordered_json one = {{"extents", s.run->extents}, {"runs", texts[i]}};
+        if (s.within) one["within"] = {{"low", s.within->low}, {"high", s.within->high}};
+        for (const auto &[probe, speed] : s.probed)
+            one["near"].push_back({{"extents", probe}, {"speed", std::round(speed * 1000) / 1000}});
         if (s.existing) {
             for (const auto &[field, value] : s.existing->choice.items())
                 if (!one.contains(field)) one[field] = ordered_json(value);

@@ -2,6 +2,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
+#include "autotune/search/shape_cases.h"
 #include "generators/tune/existing_artifact.h"
 #include "support/text/error.h"
 
@@ -17,9 +18,20 @@ struct TunedShape {
     std::optional<CampaignResult> result;
     std::string refusal;                       // why it could not be
     std::optional<ExistingArtifact> existing;  // what the artifact at its place keeps for it
+    // Where what was found is used, if the schedule to beat is used elsewhere; and how fast it is near its shape, beside the latter.
+    std::optional<ShapeBox> within;
+    std::vector<std::pair<Extents, double>> probed;
+    // The hash of the program that the artifact runs there and that was timed too, where it is not the one that was found: what its box
+    // says of extents is known where code is made, and one row, say, is a simpler program than M rows.
+    std::string confirmed;
 };
+// With a schedule to beat that has a name, its artifact is a child of it, which holds where nothing better was measured.
+bool is_over_parent(const std::vector<TunedShape> &shapes);
 void keep_existing(std::vector<TunedShape> &shapes);
-// What was found for all of them, with a variant for each; nothing where no shape has anything surely faster. A shape keeps the schedule
+// The kernel that the artifact of these shapes makes.
+PreparedKernel kernel_of(const std::vector<TunedShape> &shapes);
+// What was found for all of them, with a variant for each; nothing where no shape has anything surely faster. Over a parent, other extents
+// than those measured keep its schedule and its variants; without one, they go to the nearest shape. A shape keeps the schedule
 // of its existing artifact; without one, a shape that was not reached keeps the base, and `measured` names it apart. `cases` gets for
 // each shape where its schedule runs, in words, unless there is none.
 std::optional<Schedule> artifact_of(const std::vector<TunedShape> &shapes, std::vector<std::string> &cases);

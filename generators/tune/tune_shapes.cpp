@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "compiler/lower/lower.h"
 #include "generators/commands/command.h"
 #include "generators/tune/tune_outcome.h"
 #include "generators/tune/tune_progress.h"
@@ -41,9 +43,14 @@ std::string text_of(const Extents &extents) {
     return join(all);
 }
 
+constexpr double box_reach = 2;            // times each extent, and its part
+constexpr double least_near_speed = 0.98;  // of the schedule to beat
+constexpr int inner_probes = 3;
+
 class ShapeSearch {
 public:
-    ShapeSearch(const Registry &registry, const TuneOptions &options) : options_(options) {
+    ShapeSearch(const Registry &registry, const TuneOptions &asked) : options_(asked) {
+        const TuneOptions &options = options_;
         const std::vector<TuneOptions> all = options_by_shape(options);
         if (options.campaign.trials < static_cast<int>(all.size()))
             throw UserError("campaign.budget", fmt::format("tune: expected at least one trial for each of the {} shapes, got {}. Raise "
@@ -51,13 +58,15 @@ public:
                                                            all.size(), options.campaign.trials));
         std::vector<Extents> extents;
         for (const TuneOptions &one : all) {
-            shapes_.push_back({prepare_run(registry, one), std::nullopt, "", std::nullopt});
+            shapes_.emplace_back().run = prepare_run(registry, one);
             extents.push_back(shapes_.back().run->extents);
         }
         check_packs_nothing_ahead();
         const std::string name = artifact_name(options, shapes_[0].run->prepared, extents);
         for (TunedShape &s : shapes_) s.run->options.name = name;
+        if (!options.dry_run) check_output(*shapes_[0].run);
     }
+    const TuneOptions &options() const { return options_; }
 
     void show_spaces() const {
         for (const TunedShape &s : shapes_) {
@@ -66,10 +75,8 @@ public:
         }
     }
 
-    void search() {
-        check_output(*shapes_[0].run);
+    void search(Interruption &interruption) {
         Records records(options_.records);
-        Interruption interruption;
         const auto begin = std::chrono::steady_clock::now();
         int trials = options_.campaign.trials;
         for (size_t i = 0; i < shapes_.size() && !interruption.asked()->load(); i++) {
@@ -105,14 +112,22 @@ public:
         }
     }
 
-    // What existing artifacts have, for shapes that found nothing.
-    const std::vector<TunedShape> &conclude() {
+    // What existing artifacts have, for shapes that found nothing, and where what was found holds.
+    const std::vector<TunedShape> &conclude(const Registry &registry) {
         keep_existing(shapes_);
+        if (!is_over_parent(shapes_)) return shapes_;
+        std::vector<Extents> extents;
+        for (const TunedShape &s : shapes_) extents.push_back(s.run->extents);
+        const std::vector<ShapeBox> boxes = shape_boxes(extents, box_reach);
+        for (size_t i = 0; i < shapes_.size(); i++)
+            if (shapes_[i].existing) shapes_[i].within = recorded_box(shapes_[i]);
+            else if (shapes_[i].result && shapes_[i].result->improved) probe(registry, shapes_[i], boxes[i]);
+        while (!are_confirmed(registry)) {}
         return shapes_;
     }
 
 private:
-    const TuneOptions &options_;
+    TuneOptions options_;
     std::vector<TunedShape> shapes_;
 
     // One packing has to do for all variants of a kernel, and what is best for one shape is packed otherwise than for another.
@@ -125,6 +140,73 @@ private:
                                         "kernel take them packed alike; got {} shapes, and {} packed by --prepack, --space or the "
                                         "schedule to beat. Tune one shape at a time, or pack nothing ahead of time.",
                                         p.declared.name, shapes_.size(), join(ahead)));
+    }
+
+    static std::optional<ShapeBox> recorded_box(const TunedShape &s) {
+        const auto within = s.existing->choice.find("within");
+        if (within == s.existing->choice.end()) return std::nullopt;
+        return ShapeBox{within->at("low").get<Extents>(), within->at("high").get<Extents>()};
+    }
+
+    // A schedule that was tuned for one shape may be slow near it: where a tile divides it no more, or a loop is long enough to leave a
+    // cache. So it is timed around it, and where it is slower than the schedule to beat its box ends before.
+    void probe(const Registry &registry, TunedShape &s, ShapeBox box) const {
+        const Extents &shape = s.run->extents;
+        std::map<Extents, double> speeds;
+        for (bool is_whole = false; !is_whole;) {
+            is_whole = true;
+            s.probed.clear();
+            for (const Extents &probe : probes_of(box, shape, inner_probes)) {
+                const auto [known, is_new] = speeds.try_emplace(probe, 0);
+                if (is_new) known->second = speed_at(registry, s, probe);
+                s.probed.emplace_back(*known);
+                if (known->second >= least_near_speed) continue;
+                box = shrunk(box, shape, probe);
+                is_whole = false;
+                break;
+            }
+        }
+        s.within = box;
+    }
+
+    // Times the programs that the boxes make simpler than the ones that were found. A shape where one is not faster than the schedule to
+    // beat loses its box; others may then have other programs, so not all is confirmed.
+    bool are_confirmed(const Registry &registry) {
+        const auto has_new_box = [](const TunedShape &s) { return s.within && !s.existing; };
+        if (std::none_of(shapes_.begin(), shapes_.end(), has_new_box)) return true;
+        const PreparedKernel artifact = kernel_of(shapes_);
+        bool all = true;
+        for (TunedShape &s : shapes_) {
+            if (!has_new_box(s)) continue;
+            const TileProgram &program = variant_for(artifact.kernel, s.run->extents).program;
+            const std::string resolved = resolved_hash(program);
+            if (resolved == s.result->best.resolved) s.confirmed.clear();
+            else if (resolved != s.confirmed) {
+                s.confirmed = resolved;
+                if (speed_at(registry, s, s.run->extents, program) < 1) s.within.reset(), all = false;
+            }
+        }
+        return all;
+    }
+
+    // Of what was found, or of a program of it, beside the schedule to beat; 0 where it does not apply or cannot be measured.
+    double speed_at(const Registry &registry, const TunedShape &s, const Extents &extents,
+                    const std::optional<TileProgram> &program = std::nullopt) const {
+        TuneOptions options = s.run->options;
+        options.extents = assignments(extents), options.kernel.quiet = true;
+        try {
+            const auto run = prepare_run(registry, options);
+            const CampaignOptions &campaign = run->options.campaign;
+            const Search search(run->task.space, campaign.search, *run->model);
+            const TileProgram base = search.made_of(first_stages(run->task), "base").program;
+            const TileProgram found = program ? *program : search.made_of(s.result->best.stages, "base").program;
+            const SearchSpace &space = run->task.space;
+            Measurer measurer({space.algorithm, space.target, space.extents, space.threads, campaign.search.seed, campaign.goal.callers},
+                              campaign.measure, base);
+            double speed = 0;
+            measurer.measure({found}, 0, [&](size_t, const Measurement &m) { speed = m.verdict == Verdict::measured ? m.ratio : 0; });
+            return speed;
+        } catch (const UserError &) { return 0; }
     }
 
     void seed_with_found(size_t i) {
@@ -220,21 +302,30 @@ std::vector<TuneOptions> options_by_shape(const TuneOptions &options) {
     return shapes;
 }
 
+std::function<int(Interruption &)> prepared_shapes(const Registry &registry, const TuneOptions &options) {
+    auto all = std::make_shared<ShapeSearch>(registry, options);
+    return [all, &registry](Interruption &interruption) {
+        const TuneOptions &asked = all->options();
+        if (asked.dry_run) {
+            all->show_spaces();
+            return exit_ok;
+        }
+        all->search(interruption);
+        std::vector<std::string> cases;
+        const std::vector<TunedShape> &shapes = all->conclude(registry);
+        const Written written = write_artifact(*shapes[0].run, artifact_of(shapes, cases));
+        std::cout << (asked.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, asked.campaign.trials))
+                  << std::flush;
+        written.check();
+        const bool whole = std::all_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.refusal.empty(); });
+        return whole ? exit_ok : exit_check_failed;
+    };
+}
+
 int tune_shapes(const Registry &registry, const TuneOptions &options) {
-    ShapeSearch all(registry, options);
-    if (options.dry_run) {
-        all.show_spaces();
-        return exit_ok;
-    }
-    all.search();
-    std::vector<std::string> cases;
-    const std::vector<TunedShape> &shapes = all.conclude();
-    const Written written = write_artifact(*shapes[0].run, artifact_of(shapes, cases));
-    std::cout << (options.json ? json_report(shapes, cases, written.file) : text_report(shapes, cases, written, options.campaign.trials))
-              << std::flush;
-    written.check();
-    const bool whole = std::all_of(shapes.begin(), shapes.end(), [](const TunedShape &s) { return s.refusal.empty(); });
-    return whole ? exit_ok : exit_check_failed;
+    const auto prepared = prepared_shapes(registry, options);
+    Interruption interruption;
+    return prepared(interruption);
 }
 
 }  // namespace tessera

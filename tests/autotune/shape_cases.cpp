@@ -59,4 +59,74 @@ TEST_CASE("each shape has a case of its own, in any order") {
     }
 }
 
+static std::string text_of(const ShapeBox &box) {
+    std::string text;
+    for (const Condition &when : conditions_of(box)) text += to_string(when) + "; ";
+    return text;
+}
+
+TEST_CASE("a box is as far as the reach, or to the geometric mean of two shapes") {
+    const auto boxes = shape_boxes({{{"M", 1}, {"N", 64}}, {{"M", 1}, {"N", 100}}, {{"M", 512}, {"N", 100}}}, 2);
+    REQUIRE(boxes.size() == 3);
+    CHECK(text_of(boxes[0]) == "M <= 2; N >= 32; N <= 80; ");
+    CHECK(text_of(boxes[1]) == "M <= 2; N >= 81; N <= 200; ");
+    CHECK(text_of(boxes[2]) == "M >= 256; M <= 1024; N >= 50; N <= 200; ");
+    CHECK(text_of(shape_boxes({{{"M", 7}}}, 1)[0]) == "M == 7; ");
+}
+
+TEST_CASE("probes are odd or multiples of vectors at the ends of a box, one dim after the other, and not the shape itself") {
+    using Shapes = std::vector<Extents>;
+    const ShapeBox box{{{"M", 30}, {"N", 50}}, {{"M", 128}, {"N", 200}}};
+    const Extents shape = {{"M", 64}, {"N", 100}};
+    CHECK(probes_of(box, shape, 0) == Shapes{{{"M", 31}, {"N", 100}},
+                                             {{"M", 32}, {"N", 100}},
+                                             {{"M", 127}, {"N", 100}},
+                                             {{"M", 128}, {"N", 100}},
+                                             {{"M", 64}, {"N", 51}},
+                                             {{"M", 64}, {"N", 64}},
+                                             {{"M", 64}, {"N", 199}},
+                                             {{"M", 64}, {"N", 192}},
+                                             {{"M", 31}, {"N", 51}},
+                                             {{"M", 32}, {"N", 64}},
+                                             {{"M", 127}, {"N", 199}},
+                                             {{"M", 128}, {"N", 192}}});
+    CHECK(probes_of({{{"M", 1}}, {{"M", 2}}}, {{"M", 1}}, 0) == Shapes{{{"M", 2}}});
+    CHECK(probes_of({{{"M", 4}}, {{"M", 4}}}, {{"M", 4}}, 3) == Shapes{});
+    CHECK(probes_of({{{"M", 4}}, {{"M", 9}}}, {{"M", 7}}, 0) == Shapes{{{"M", 5}}, {{"M", 9}}});
+    for (const Extents &probe : probes_of(box, shape, 9)) {
+        INFO(probe.at("M") << " x " << probe.at("N"));
+        CHECK((30 <= probe.at("M") && probe.at("M") <= 128 && 50 <= probe.at("N") && probe.at("N") <= 200));
+    }
+}
+
+TEST_CASE("a box shrinks on the side where something is slow, and ends at its shape") {
+    const Extents shape = {{"M", 64}, {"N", 100}};
+    ShapeBox box{{{"M", 32}, {"N", 50}}, {{"M", 128}, {"N", 200}}};
+    box = shrunk(box, shape, {{"M", 64}, {"N", 51}});
+    CHECK(box == ShapeBox{{{"M", 32}, {"N", 71}}, {{"M", 128}, {"N", 200}}});
+    box = shrunk(box, shape, {{"M", 127}, {"N", 77}});
+    CHECK(box == ShapeBox{{{"M", 32}, {"N", 85}}, {{"M", 90}, {"N", 200}}});
+    for (int i = 0; i < 4; i++)
+        for (const Extents &end : {box.low, box.high}) box = shrunk(box, shape, end);
+    CHECK(box == ShapeBox{shape, shape});
+}
+
+TEST_CASE("each shape is in its own box and in no other") {
+    RandomNumbers random(5);
+    for (int round = 0; round < 50; round++) {
+        std::vector<Extents> shapes;
+        for (int i = 0; i < 6; i++) {
+            const Extents one = {{"M", random.below(40)}, {"N", 1 + random.below(3000)}};
+            if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) shapes.push_back(one);
+        }
+        const std::vector<ShapeBox> boxes = shape_boxes(shapes, 2);
+        for (size_t i = 0; i < shapes.size(); i++)
+            for (size_t j = 0; j < shapes.size(); j++) {
+                bool inside = true;
+                for (const auto &[dim, extent] : shapes[j]) inside &= boxes[i].low.at(dim) <= extent && extent <= boxes[i].high.at(dim);
+                CHECK(inside == (i == j));
+            }
+    }
+}
+
 }  // namespace tessera::test_shape_cases

@@ -52,15 +52,24 @@ TEST_CASE("mistakes in a campaign file are refused with words") {
     refuse(R"({"format": "tessera-schedule", "version": 1, "tasks": []})", {"error[json.version]", "tessera-campaign.schema.json"});
     refuse(R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 0}, "tasks": []})",
            {"error[json.value]", "/budget/trials"});
+    auto refuse_shapes = [&](const std::string &shapes, const std::string &got) {
+        refuse(with_tasks(R"({"algorithm": "a", "fixed": {"N": 3}, "shapes": )" + shapes + "}"),
+               {"error[campaign.shapes]", "/tasks/0/shapes: expected two shapes or more, no two equal, of the same dims",
+                "got " + got + ".", "For one shape, use"});
+    };
+    refuse_shapes(R"([{"M": 1}])", "1");
+    refuse_shapes(R"([{"M": 1}, {"M": 1}])", "shape 1 twice");
+    refuse_shapes(R"([{"M": 1}, {"K": 1}])", "different dims in shapes 0 and 1");
+    refuse_shapes(R"([{"N": 1}, {"N": 2}])", "dim 'N' twice");
     refuse("{", {"error[json.syntax]"});
     check_words([&] { read_campaign("/no/such/campaign.json"); }, {"error[campaign.file]: campaign file '/no/such/campaign.json'"});
 }
 
 TEST_CASE("the published schema has the fields that are read") {
     const auto schema = nlohmann::json::parse(read_file(TESSERA_SOURCE_DIR "/schedules/tessera-campaign.schema.json"));
-    const nlohmann::json values = {{"algorithm", "a"},    {"numerics", "f32"},     {"options", {{"s", 1}}},
-                                   {"fixed", {{"M", 1}}}, {"extents", {{"N", 1}}}, {"target", "avx2"},
-                                   {"threads", 1},        {"weight", 1.5},         {"schedule", "none"}};
+    const nlohmann::json values = {
+        {"algorithm", "a"}, {"numerics", "f32"}, {"options", {{"s", 1}}}, {"fixed", {{"M", 1}}}, {"extents", {{"N", 1}}},
+        {"target", "avx2"}, {"threads", 1},      {"weight", 1.5},         {"schedule", "none"},  {"shapes", {{{"K", 1}}, {{"K", 2}}}}};
     const TemporaryFolder folder;
     CHECK(read(folder, with_tasks(values.dump())).tasks.size() == 1);
     const auto &properties = schema["properties"]["tasks"]["items"]["properties"];
@@ -83,6 +92,23 @@ TEST_CASE("all that artifacts were tuned for are tasks, once each") {
     REQUIRE(tasks.size() == 2);
     CHECK(tasks[0].task.threads == 1);
     CHECK(tasks[1].task.threads == 2);
+}
+
+TEST_CASE("the campaigns that ship can be read, and each artifact that ships is of a task of one of them") {
+    std::vector<CampaignEntry> asked;
+    const std::filesystem::path folder = TESSERA_SOURCE_DIR "/schedules/campaigns";
+    for (const auto &file : std::filesystem::directory_iterator(folder))
+        if (file.path().extension() == ".json")
+            for (const CampaignEntry &entry : read_campaign(file.path()).tasks) asked.push_back(entry);
+    Library library;
+    library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
+    for (const CampaignEntry &made : tasks_of(library)) {
+        INFO(to_string(made.task));
+        CHECK(std::any_of(asked.begin(), asked.end(), [&](const CampaignEntry &entry) {
+            return entry.task.algorithm == made.task.algorithm && entry.task.numerics == made.task.numerics &&
+                   entry.task.target == made.task.target && entry.task.options == made.task.options && entry.shapes == made.shapes;
+        }));
+    }
 }
 
 }  // namespace tessera::test_campaign_file

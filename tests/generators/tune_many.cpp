@@ -74,6 +74,36 @@ TEST_CASE("a campaign shares its budget, writes artifacts by canonical names, an
                              Catch::Contains("of the speed of their bases"));
 }
 
+TEST_CASE("a task for several shapes is one artifact, beside tasks for one") {
+    const Workplace w;
+    write_file(w.path("matmul.json"), slow_matmul().text());
+    write_file(w.path("layernorm.json"), Schedule("layernorm/slow").text());
+    write_file(w.path("campaign.json"),
+               R"({"format": "tessera-campaign", "version": 1, "budget": {"trials": 15}, "tasks": [
+        {"algorithm": "layernorm", "fixed": {"M": 16, "N": 64}, "target": "avx2", "schedule": ")" +
+                   w.path("layernorm.json") + R"("},
+        {"algorithm": "matmul", "target": "avx2", "schedule": ")" +
+                   w.path("matmul.json") + R"(", "shapes": [{"M": 4, "N": 64, "K": 32}, {"M": 64, "N": 64, "K": 32}]}]})");
+    const Outcome o = w.tune({"--campaign", w.path("campaign.json")});
+    INFO(o.out << o.err);
+    CHECK(o.code == 0);
+    CHECK(o.out.find("layernorm/f32/avx2 M16_N64") != std::string::npos);
+    const auto artifact = w.path("out") + "/matmul/f32/avx2/M4-64_N64_K32_dynamic.json";
+    REQUIRE(std::filesystem::exists(artifact));
+    const auto measured = nlohmann::json::parse(read_file(artifact))["measured"];
+    CHECK(measured["shapes"].size() == 2);
+    CHECK(measured["shapes"][0]["trials"] == 5);
+    CHECK(measured["shapes"][1]["trials"] == 5);
+    CHECK(std::filesystem::exists(w.path("out") + "/layernorm/f32/avx2/M16_N64.json"));
+    // What a campaign made is tuned again by --all, shapes and all.
+    Library library;
+    library.add_folder(w.path("out"));
+    const std::vector<CampaignEntry> again = tasks_of(library);
+    REQUIRE(again.size() == 2);
+    CHECK(again[1].shapes == std::vector<Extents>{{{"K", 32}, {"M", 4}, {"N", 64}}, {{"K", 32}, {"M", 64}, {"N", 64}}});
+    CHECK(again[1].task.extents.empty());
+}
+
 TEST_CASE("a campaign that is interrupted ends in order, with the best of each task so far") {
     const Workplace w;
     write_file(w.path("campaign.json"), two(w));
