@@ -152,6 +152,12 @@ static const char *dtype_name(int64_t dtype) {
     case TESS_I32: return "i32";
     case TESS_I64: return "i64";
     case TESS_BOOL: return "bool";
+    case TESS_F8E4M3: return "f8e4m3";
+    case TESS_F8E4M3FN: return "f8e4m3fn";
+    case TESS_F8E4M3FNUZ: return "f8e4m3fnuz";
+    case TESS_F8E5M2: return "f8e5m2";
+    case TESS_F8E5M2FNUZ: return "f8e5m2fnuz";
+    case TESS_F8E8M0FNU: return "f8e8m0fnu";
     default: return NULL;
     }
 }

@@ -37,8 +37,8 @@ extern "C" {
 /** Bytes to which a workspace must be aligned. */
 #define TESS_WORKSPACE_ALIGNMENT 64
 
-/** Type of an element, as DLPack's DLDataType: a code (0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool) and bits. Codes from 0x80
- *  on are Tessera's own. */
+/** Type of an element, as DLPack's DLDataType: a code (0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool, 8 and 10 to 14 floats of one
+ *  byte) and bits. Codes from 0x80 on are Tessera's own. */
 typedef struct TessType {
     uint8_t code, bits;
     uint16_t lanes; /**< must be 1 */
@@ -54,7 +54,14 @@ typedef enum TessDType {
     TESS_U8 = 0x0801,
     TESS_I32 = 0x2000,
     TESS_I64 = 0x4000,
-    TESS_BOOL = 0x0806 /**< one byte, 0 or 1 */
+    TESS_BOOL = 0x0806, /**< one byte, 0 or 1 */
+    /* Floats of one byte, as DLPack 1.1 numbers them; each element is a uint8_t. */
+    TESS_F8E4M3 = 0x0808,
+    TESS_F8E4M3FN = 0x080a,
+    TESS_F8E4M3FNUZ = 0x080b,
+    TESS_F8E5M2 = 0x080c,
+    TESS_F8E5M2FNUZ = 0x080d,
+    TESS_F8E8M0FNU = 0x080e
 } TessDType;
 
 /** Kinds of devices, with DLPack's numbers; those from 0x80 on are Tessera's own. */
@@ -76,7 +83,13 @@ static inline size_t tess_dtype_size(int32_t dtype) {
     switch (dtype) {
     case TESS_I8:
     case TESS_U8:
-    case TESS_BOOL: return 1;
+    case TESS_BOOL:
+    case TESS_F8E4M3:
+    case TESS_F8E4M3FN:
+    case TESS_F8E4M3FNUZ:
+    case TESS_F8E5M2:
+    case TESS_F8E5M2FNUZ:
+    case TESS_F8E8M0FNU: return 1;
     case TESS_BF16:
     case TESS_F16: return 2;
     case TESS_F32:

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "algorithms/build/tile_functions.h"
+#include "algorithms/functions/conversions.h"
 #include "support/text/error.h"
 
 namespace tessera {
@@ -33,9 +34,10 @@ Tile open_fraction(const Tile &word) { return (cast(DType::f32, cast(DType::i32,
 void check_stream(const RandomStream &stream) {
     for (const auto &[tile, name] : {std::pair{&stream.seed, "seed"}, {&stream.step, "step"}})
         if (!static_cast<bool>(*tile) || tile->dtype() != DType::i64 || !tile->dims().empty())
-            throw UserError("random.type", std::string("a random stream's ") + name + ": expected a tile of i64 without dims, got " +
-                                               (static_cast<bool>(*tile) ? tile->describe() + " of " + name_of(tile->dtype()) : std::string("none")) +
-                                               ". Declare it as a parameter of i64, or cast it.");
+            throw UserError("random.type",
+                            std::string("a random stream's ") + name + ": expected a tile of i64 without dims, got " +
+                                (static_cast<bool>(*tile) ? tile->describe() + " of " + name_of(tile->dtype()) : std::string("none")) +
+                                ". Declare it as a parameter of i64, or cast it.");
 }
 
 Tile drawn(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims) { return random_word(stream, element_number(f, dims)); }
@@ -88,6 +90,17 @@ Tile normal(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims
 }
 
 Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &dims, const Tile &p) { return uniform(f, stream, dims) < p; }
+
+Tile round_stochastic(const Tile &x, DType type, const Tile &word, bool saturate) {
+    const Tile joined = cast(DType::i64, x) + cast(DType::i64, word);  // its dims
+    return Tile(&x.builder(), round_stochastic(x.value(), type, word.value(), saturate), joined.dims());
+}
+
+Tile round_stochastic(const Tile &x, DType type, const RandomStream &stream, bool saturate) {
+    std::vector<Dim> dims;
+    for (const std::string &d : x.dims()) dims.push_back(x.builder().dim_named(d));
+    return round_stochastic(x, type, drawn(x.builder(), stream, dims), saturate);
+}
 
 Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p) {
     if (!is_float(x.dtype()))

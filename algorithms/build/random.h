@@ -38,4 +38,10 @@ Tile bernoulli(Builder &f, const RandomStream &stream, const std::vector<Dim> &d
 // stream, of x's gradient it gives the gradient. UserError random.type for integers.
 Tile dropout(Builder &f, const Tile &x, const RandomStream &stream, const Tile &p);
 
+// x rounded to a narrow float at random, to the next value away from zero with the probability that its distance from the one toward zero
+// says: the sum of many has no bias. `word` are random bits, 32 of an i64, such as random_word's. UserError expr.cast where x is not f32.
+Tile round_stochastic(const Tile &x, DType type, const Tile &word, bool saturate = false);
+// With a word of its own for each point of x.
+Tile round_stochastic(const Tile &x, DType type, const RandomStream &stream, bool saturate = false);
+
 }  // namespace tessera

@@ -12,7 +12,7 @@ Array::Array(DType type, std::vector<int64_t> shape, const std::vector<double> &
     require(static_cast<int64_t>(values.size()) == size(),
             "an array of " + std::to_string(size()) + " elements is given " + std::to_string(values.size()) + " values");
     for (size_t i = 0; i < values.size(); i++)
-        set(static_cast<int64_t>(i), convert(type, Rounding::nearest_even, true, Scalar::of_real(DType::f64, values[i])));
+        set(static_cast<int64_t>(i), convert(type, Rounding::nearest_even, !is_float(type), Scalar::of_real(DType::f64, values[i])));
 }
 
 Array Array::of(const std::vector<int64_t> &shape, const std::vector<Scalar> &values) {

@@ -42,7 +42,9 @@ Expr Widener::make(const Expr &e) {
     case ExprKind::bounded: return bounded(args[0], args[1], args[2]);
     case ExprKind::operation: return operation(e->op, args);
     case ExprKind::function: return applied(e->function, Operands(args.begin(), args.end()));
-    case ExprKind::cast: return cast(widened(e.type()), args[0], e->rounding, e->saturate);
+    case ExprKind::cast:
+        if (is_float(e.type())) return cast(widened(e.type()), args[0]);
+        return cast(e.type(), args[0], e->rounding, e->saturate);
     case ExprKind::bitcast: {
         if (e.type() == DType::i32) return bitcast(DType::i32, cast(DType::f32, args[0]));
         return cast(widened(e.type()), bitcast(e.type(), args[0]));

@@ -27,7 +27,8 @@ float f16_rounded(float v) {
     return std::bit_cast<float>(bits & 0xffffe000);
 }
 
-float half_value(uint16_t bits) {
+float half_value(DType type, uint16_t bits) {
+    if (type == DType::bf16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
     uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, rest = bits & 0x7fff;
     if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (rest & 0x3ff) << 13);
     float magnitude = std::bit_cast<float>(rest << 13) * 0x1p112f;
@@ -87,33 +88,36 @@ Scalar to_scalar(DType type, Register r) {
 
 Register load_register(DType type, const std::byte *p) {
     Register r{.integer = 0};
-    switch (type) {
-    case DType::f32: r.f32 = read<float>(p); break;
-    case DType::f64: r.f64 = read<double>(p); break;
-    case DType::bf16: r.f32 = std::bit_cast<float>(static_cast<uint32_t>(read<uint16_t>(p)) << 16); break;
-    case DType::f16: r.f32 = half_value(read<uint16_t>(p)); break;
-    case DType::i8: r.integer = read<int8_t>(p); break;
-    case DType::u8: r.integer = read<uint8_t>(p); break;
-    case DType::boolean: r.integer = read<uint8_t>(p) != 0; break;
-    case DType::i32: r.integer = read<int32_t>(p); break;
-    case DType::i64: r.integer = read<int64_t>(p); break;
-    case DType::index: throw InternalError("an index is never stored");
+    switch (held_as(type)) {
+    case Held::f32: r.f32 = read<float>(p); break;
+    case Held::f64: r.f64 = read<double>(p); break;
+    case Held::half: r.f32 = half_value(type, read<uint16_t>(p)); break;
+    case Held::i8: r.integer = read<int8_t>(p); break;
+    case Held::u8:
+        if (is_float(type)) return to_register(load_scalar(type, p));
+        r.integer = read<uint8_t>(p);
+        break;
+    case Held::truth: r.integer = read<uint8_t>(p) != 0; break;
+    case Held::i32: r.integer = read<int32_t>(p); break;
+    case Held::i64: r.integer = read<int64_t>(p); break;
+    case Held::position: throw InternalError("an index is never stored");
     }
     return r;
 }
 
 void store_register(DType type, std::byte *p, Register r) {
-    switch (type) {
-    case DType::f32: return write(p, r.f32);
-    case DType::f64: return write(p, r.f64);
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean: return write(p, static_cast<uint8_t>(r.integer));
-    case DType::i32: return write(p, static_cast<int32_t>(r.integer));
-    case DType::i64: return write(p, r.integer);
-    case DType::bf16:
-    case DType::f16:
-    case DType::index: return store_scalar(p, to_scalar(type, r));
+    switch (held_as(type)) {
+    case Held::f32: return write(p, r.f32);
+    case Held::f64: return write(p, r.f64);
+    case Held::u8:
+        if (is_float(type)) return store_scalar(p, to_scalar(type, r));
+        return write(p, static_cast<uint8_t>(r.integer));
+    case Held::i8:
+    case Held::truth: return write(p, static_cast<uint8_t>(r.integer));
+    case Held::i32: return write(p, static_cast<int32_t>(r.integer));
+    case Held::i64: return write(p, r.integer);
+    case Held::half:
+    case Held::position: return store_scalar(p, to_scalar(type, r));
     }
 }
 
@@ -167,12 +171,13 @@ void Tape::prepare(Register *frame) const {
 }
 
 // All but select, which has a code of its own.
-#define EACH_OP(X)                                                                                                                     \
-    X(neg)                                                                                                                             \
-    X(abs)                                                                                                                             \
-    X(sqrt)                                                                                                                            \
-    X(floor) X(ceil) X(round) X(trunc) X(logical_not) X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) \
-        X(shl) X(shr) X(eq) X(ne) X(lt) X(le) X(fma)
+#define EACH_OP(X)                                                                                                                   \
+    X(neg)                                                                                                                           \
+    X(abs)                                                                                                                           \
+    X(sqrt)                                                                                                                          \
+    X(floor)                                                                                                                         \
+    X(ceil) X(round) X(trunc) X(logical_not) X(add) X(sub) X(mul) X(div) X(mod) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) X(shl) \
+        X(shr) X(eq) X(ne) X(lt) X(le) X(fma)
 #define ONE_OP(OP) +1
 static_assert(EACH_OP(ONE_OP) + 1 == static_cast<int>(op_count), "each operation has its cases");
 #define OP_KIND(OP, KIND)                        \
@@ -204,11 +209,14 @@ void Tape::run(Register *r, const TensorView *tensors) const {
         case code_f32_bits: t.integer = std::bit_cast<int32_t>(a.f32); break;
         case code_f32_of_bits: t.f32 = std::bit_cast<float>(static_cast<int32_t>(a.integer)); break;
         case code_convert: {
-            Scalar value = to_scalar(static_cast<DType>(i->detail & 15), a);
-            auto rounding = i->detail & 512 ? Rounding::toward_zero : Rounding::nearest_even;
-            t = to_register(convert(static_cast<DType>(i->detail >> 4 & 15), rounding, (i->detail & 256) != 0, value));
+            const Scalar value = to_scalar(static_cast<DType>(i->detail & 63), a);
+            const auto rounding = static_cast<Rounding>(i->detail >> 12 & 3);
+            t = to_register(convert(static_cast<DType>(i->detail >> 6 & 63), rounding, (i->detail >> 14 & 1) != 0, value));
             break;
         }
+        case code_bitcast:
+            t = to_register(bitcast(static_cast<DType>(i->detail >> 6 & 63), to_scalar(static_cast<DType>(i->detail & 63), a)));
+            break;
         default: throw InternalError("a tape holds an unknown instruction");
         }
     }

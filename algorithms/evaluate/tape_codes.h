@@ -22,7 +22,8 @@ enum : uint16_t {
     code_integer_to_f64,
     code_f32_bits,
     code_f32_of_bits,
-    code_convert,  // detail: source type | target type << 4 | saturate << 8 | toward zero << 9
+    code_convert,  // detail: source type | target type << 6 | rounding << 12 | saturate << 14
+    code_bitcast,  // between u8 and a float of one byte; detail: source type | target type << 6
 };
 
 }  // namespace tessera

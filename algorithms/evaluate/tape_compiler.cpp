@@ -28,17 +28,16 @@ private:
 };
 
 static Kind kind_of(DType type) {
-    switch (type) {
-    case DType::f32: return Kind::f32;
-    case DType::f64: return Kind::f64;
-    case DType::i64:
-    case DType::index: return Kind::i64;
-    case DType::i32: return Kind::i32;
-    case DType::boolean: return Kind::boolean;
-    case DType::bf16:
-    case DType::f16:
-    case DType::i8:
-    case DType::u8: break;
+    switch (held_as(type)) {
+    case Held::f32: return Kind::f32;
+    case Held::f64: return Kind::f64;
+    case Held::i64:
+    case Held::position: return Kind::i64;
+    case Held::i32: return Kind::i32;
+    case Held::truth: return Kind::boolean;
+    case Held::half:
+    case Held::i8:
+    case Held::u8: break;
     }
     throw InternalError(std::string("arithmetic on ") + name_of(type));
 }
@@ -82,6 +81,8 @@ int Tape::Compiler::emit_new(const Expr &e) {
         int x = emit(e->args[0]);
         if (e.type() == DType::i32) return add(code_f32_bits, x);
         if (e.type() == DType::f32) return add(code_f32_of_bits, x);
+        if (is_coded_float(e.type()) || e.type() == DType::u8)
+            return add(code_bitcast, x, 0, 0, static_cast<int>(e->args[0].type()) | static_cast<int>(e.type()) << 6);
         return add(code_move, x);
     }
     }
@@ -101,14 +102,14 @@ int Tape::Compiler::emit_cast(const Expr &e) {
     const bool from_float = is_in_f32(from);
     if (from_float && to == DType::f32) return add(code_move, x);
     if (from_float && to == DType::f64) return add(code_f32_to_f64, x);
-    if (from_float && to == DType::bf16) return add(code_f32_to_bf16, x);
-    if (from_float && to == DType::f16) return add(code_f32_to_f16, x);
+    const bool as_usual = e->rounding == Rounding::nearest_even && !e->saturate;
+    if (from_float && to == DType::bf16 && as_usual) return add(code_f32_to_bf16, x);
+    if (from_float && to == DType::f16 && as_usual) return add(code_f32_to_f16, x);
     if (from == DType::f64 && to == DType::f32) return add(code_f64_to_f32, x);
     if (!is_float(from) && to == DType::f32) return add(code_integer_to_f32, x);
     if (!is_float(from) && to == DType::f64) return add(code_integer_to_f64, x);
     if (!is_float(from) && (to == DType::i64 || (to == DType::index && from != DType::i64))) return add(code_move, x);
-    int how =
-        static_cast<int>(from) | static_cast<int>(to) << 4 | (e->saturate ? 256 : 0) | (e->rounding == Rounding::toward_zero ? 512 : 0);
+    int how = static_cast<int>(from) | static_cast<int>(to) << 6 | static_cast<int>(e->rounding) << 12 | (e->saturate ? 1 << 14 : 0);
     return add(code_convert, x, 0, 0, how);
 }
 

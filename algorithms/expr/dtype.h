@@ -1,9 +1,9 @@
 // Element types. Arithmetic happens in f32, f64, i32, i64, bool and index; the narrow types are for storage and are
 // converted by explicit casts.
 //
-// The table says what a type is. What else gives types a meaning has a switch over the enumeration without a default, so that a
-// type that is added does not compile before it has one: its bits in memory (scalar.cpp), its register in the interpreter
-// (evaluate/tape.cpp), its name and constants in each emitter, its number in the ABI (compiler/emit/spec.cpp).
+// The table says what a type is: of a float all that its format is, from which reading and writing it are derived (scalar.cpp).
+// What else gives types a meaning has a switch over what they are held as, so that no room learns the formats of floats one by one: the
+// interpreter's registers (evaluate/tape.cpp), names and constants in each emitter. A number in the ABI stands in compiler/emit/spec.cpp.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,60 +22,85 @@ enum class DType : uint8_t {
     i32,
     i64,
     boolean,
+    // Floats of one byte, by their names in the Python package ml_dtypes, without "float": OCP's of 2023 (f8e4m3fn, f8e5m2), those that
+    // follow IEEE 754 (f8e4m3), those without -0 and infinities (fnuz), and the scales of microscaling (f8e8m0fnu).
+    f8e4m3fn,
+    f8e4m3,
+    f8e4m3fnuz,
+    f8e5m2,
+    f8e5m2fnuz,
+    f8e8m0fnu,
     index,  // positions and extents; wide enough for any legal tensor (spans stay under 2^31 elements)
 };
 
 enum class DTypeKind : uint8_t { real, integer, truth, position };
+
+// Which codes of a float are no finite numbers.
+enum class Specials : uint8_t {
+    ieee,        // those with all bits of the exponent: infinity where the mantissa is 0, NaN elsewhere
+    all_ones,    // (fn) NaN with all bits of exponent and mantissa; there is no infinity
+    minus_zero,  // (fnuz) NaN where -0 would be; there is neither -0 nor infinity
+};
+
+// What memory and registers hold: all that machine code has to know of a type. A float of one byte is held as its code, which casts take
+// apart with operations on integers (functions/conversions.h).
+enum class Held : uint8_t { f32, f64, half, i8, u8, i32, i64, truth, position };
 
 struct DTypeTraits {
     DType type;
     const char *name;
     int bytes;  // of one stored element; 0: never stored
     DTypeKind kind;
+    Held held;
     bool arithmetic;                  // may be an operand of an operation
     int mantissa = 0;                 // real: stored bits of it
     int exponent = 0;                 // real: bits of it
+    int bias = 0;                     // real: of the exponent
+    Specials specials = {};           // real
+    bool is_signed = true;            // real: the highest bit is a sign
+    bool has_zero = true;             // real: an exponent of 0 is that of zero and of subnormal numbers, not one like others
     int64_t lowest = 0, highest = 0;  // others: the range of values
 };
 
+namespace dtype_rows {
+constexpr DTypeTraits wide(DType type, const char *name, int bytes, Held held, int exponent, int mantissa, bool arithmetic) {
+    return {type, name, bytes, DTypeKind::real, held, arithmetic, mantissa, exponent, (1 << (exponent - 1)) - 1};
+}
+constexpr DTypeTraits f8(DType type, const char *name, int exponent, int mantissa, int bias, Specials specials, bool is_scale = false) {
+    return {type, name, 1, DTypeKind::real, Held::u8, false, mantissa, exponent, bias, specials, !is_scale, !is_scale};
+}
+constexpr DTypeTraits whole(DType type, const char *name, int bytes, DTypeKind kind, Held held, bool arithmetic, int64_t lowest,
+                            int64_t highest) {
+    return {.type = type,
+            .name = name,
+            .bytes = bytes,
+            .kind = kind,
+            .held = held,
+            .arithmetic = arithmetic,
+            .lowest = lowest,
+            .highest = highest};
+}
+}  // namespace dtype_rows
+
 inline constexpr std::array dtypes = {
-    DTypeTraits{.type = DType::f32, .name = "f32", .bytes = 4, .kind = DTypeKind::real, .arithmetic = true, .mantissa = 23, .exponent = 8},
-    DTypeTraits{.type = DType::f64, .name = "f64", .bytes = 8, .kind = DTypeKind::real, .arithmetic = true, .mantissa = 52, .exponent = 11},
-    DTypeTraits{
-        .type = DType::bf16, .name = "bf16", .bytes = 2, .kind = DTypeKind::real, .arithmetic = false, .mantissa = 7, .exponent = 8},
-    DTypeTraits{.type = DType::f16, .name = "f16", .bytes = 2, .kind = DTypeKind::real, .arithmetic = false, .mantissa = 10, .exponent = 5},
-    DTypeTraits{.type = DType::i8,
-                .name = "i8",
-                .bytes = 1,
-                .kind = DTypeKind::integer,
-                .arithmetic = false,
-                .lowest = INT8_MIN,
-                .highest = INT8_MAX},
-    DTypeTraits{
-        .type = DType::u8, .name = "u8", .bytes = 1, .kind = DTypeKind::integer, .arithmetic = false, .lowest = 0, .highest = UINT8_MAX},
-    DTypeTraits{.type = DType::i32,
-                .name = "i32",
-                .bytes = 4,
-                .kind = DTypeKind::integer,
-                .arithmetic = true,
-                .lowest = INT32_MIN,
-                .highest = INT32_MAX},
-    DTypeTraits{.type = DType::i64,
-                .name = "i64",
-                .bytes = 8,
-                .kind = DTypeKind::integer,
-                .arithmetic = true,
-                .lowest = INT64_MIN,
-                .highest = INT64_MAX},
-    DTypeTraits{
-        .type = DType::boolean, .name = "bool", .bytes = 1, .kind = DTypeKind::truth, .arithmetic = true, .lowest = 0, .highest = 1},
-    DTypeTraits{.type = DType::index,
-                .name = "index",
-                .bytes = 0,
-                .kind = DTypeKind::position,
-                .arithmetic = true,
-                .lowest = INT32_MIN,
-                .highest = INT32_MAX},
+    // Bits of exponent and mantissa.
+    dtype_rows::wide(DType::f32, "f32", 4, Held::f32, 8, 23, true),
+    dtype_rows::wide(DType::f64, "f64", 8, Held::f64, 11, 52, true),
+    dtype_rows::wide(DType::bf16, "bf16", 2, Held::half, 8, 7, false),
+    dtype_rows::wide(DType::f16, "f16", 2, Held::half, 5, 10, false),
+    dtype_rows::whole(DType::i8, "i8", 1, DTypeKind::integer, Held::i8, false, INT8_MIN, INT8_MAX),
+    dtype_rows::whole(DType::u8, "u8", 1, DTypeKind::integer, Held::u8, false, 0, UINT8_MAX),
+    dtype_rows::whole(DType::i32, "i32", 4, DTypeKind::integer, Held::i32, true, INT32_MIN, INT32_MAX),
+    dtype_rows::whole(DType::i64, "i64", 8, DTypeKind::integer, Held::i64, true, INT64_MIN, INT64_MAX),
+    dtype_rows::whole(DType::boolean, "bool", 1, DTypeKind::truth, Held::truth, true, 0, 1),
+    // Bits of exponent and mantissa, and the exponent's bias.
+    dtype_rows::f8(DType::f8e4m3fn, "f8e4m3fn", 4, 3, 7, Specials::all_ones),
+    dtype_rows::f8(DType::f8e4m3, "f8e4m3", 4, 3, 7, Specials::ieee),
+    dtype_rows::f8(DType::f8e4m3fnuz, "f8e4m3fnuz", 4, 3, 8, Specials::minus_zero),
+    dtype_rows::f8(DType::f8e5m2, "f8e5m2", 5, 2, 15, Specials::ieee),
+    dtype_rows::f8(DType::f8e5m2fnuz, "f8e5m2fnuz", 5, 2, 16, Specials::minus_zero),
+    dtype_rows::f8(DType::f8e8m0fnu, "f8e8m0fnu", 8, 0, 127, Specials::all_ones, true),
+    dtype_rows::whole(DType::index, "index", 0, DTypeKind::position, Held::position, true, INT32_MIN, INT32_MAX),
 };
 static_assert(
     [] {
@@ -92,8 +117,24 @@ constexpr bool is_float(DType type) { return traits_of(type).kind == DTypeKind::
 constexpr bool is_integer(DType type) { return traits_of(type).kind == DTypeKind::integer || traits_of(type).kind == DTypeKind::position; }
 // May be an operand of an operation: f32, f64, i32, i64, boolean, index.
 constexpr bool is_arithmetic(DType type) { return traits_of(type).arithmetic; }
+// Of a format's code: the bits below the sign, the sign, and the magnitude that follows that of the largest finite number: the first of
+// those that are infinite or NaN.
+constexpr uint32_t magnitude_mask(const DTypeTraits &f) { return (uint32_t{1} << (f.exponent + f.mantissa)) - 1; }
+constexpr uint32_t sign_bit(const DTypeTraits &f) { return f.is_signed ? magnitude_mask(f) + 1 : 0; }
+constexpr uint32_t first_special(const DTypeTraits &f) {
+    const uint32_t all = magnitude_mask(f);
+    return f.specials == Specials::ieee ? all >> f.mantissa << f.mantissa : f.specials == Specials::all_ones ? all : all + 1;
+}
+// The code of NaN that code makes.
+constexpr uint32_t nan_code(const DTypeTraits &f) {
+    return f.specials == Specials::ieee ? first_special(f) | uint32_t{1} << (f.mantissa - 1) : first_special(f);
+}
+
+constexpr Held held_as(DType type) { return traits_of(type).held; }
 // A float that is only stored; f32 has all its values.
 constexpr bool is_narrow_float(DType type) { return is_float(type) && !is_arithmetic(type); }
+// A float of which code has the bits alone: a narrow one that no emitter converts by itself.
+constexpr bool is_coded_float(DType type) { return is_float(type) && held_as(type) == Held::u8; }
 // The largest double that is not above any value of a type of integers.
 constexpr double highest_real(DType type) {
     const int64_t highest = traits_of(type).highest;

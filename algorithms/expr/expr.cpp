@@ -21,6 +21,15 @@ static size_t hash_of(const Scalar &s) {
     return std::isnan(s.real) ? 1 : std::bit_cast<size_t>(s.real);
 }
 
+static bool is_expanded(DType to, DType from, Rounding rounding, bool saturate) {
+    if (is_coded_float(to) || is_coded_float(from)) return true;
+    return is_narrow_float(to) && (rounding != Rounding::nearest_even || saturate || from == DType::i64);
+}
+
+bool is_expanded(const Expr &cast) {
+    return cast.kind() == ExprKind::cast && is_expanded(cast.type(), cast->args[0].type(), cast->rounding, cast->saturate);
+}
+
 static std::shared_ptr<const Node> described(Node &&node) {
     size_t hash = static_cast<size_t>(node.kind) | static_cast<size_t>(node.type) << 8 | static_cast<size_t>(node.op) << 16 |
                   static_cast<size_t>(node.rounding) << 24 | size_t{node.saturate} << 32 | size_t{node.guarded} << 33 |
@@ -33,11 +42,12 @@ static std::shared_ptr<const Node> described(Node &&node) {
     }
     node.extents = node.kind == ExprKind::extent, node.loads = node.kind == ExprKind::load;
     node.functions = node.kind == ExprKind::function;
+    node.conversions = node.kind == ExprKind::cast && is_expanded(node.type, node.args[0].type(), node.rounding, node.saturate);
     for (const Expr &arg : node.args) {
         hash = mixed(hash, arg->hash);
         node.height = std::max(node.height, arg->height + 1);
         node.variables |= arg->variables, node.extents |= arg->extents, node.loads |= arg->loads;
-        node.functions |= arg->functions;
+        node.functions |= arg->functions, node.conversions |= arg->conversions;
     }
     node.hash = hash;
     if (node.height > max_nested)
@@ -176,9 +186,17 @@ Expr operation(Op op, Operands x) {
 
 Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
     if (value.type() == type) return value;
-    if (is_float(type) && (rounding != Rounding::nearest_even || saturate))
+    if (is_float(type) && !is_narrow_float(type) && (rounding != Rounding::nearest_even || saturate))
         throw UserError("expr.cast", std::string("a cast to ") + name_of(type) + " rounds to nearest even and overflows to infinity; got " +
-                                         (saturate ? "saturation" : "rounding toward zero") + ", which is for integers. Leave it out.");
+                                         (saturate ? "saturation" : std::string("rounding ") + name_of(rounding)) +
+                                         ", which is for integers and for floats that are only stored. Leave it out.");
+    if (!is_float(type) && (rounding == Rounding::up || rounding == Rounding::down)) {
+        // ceil and floor say so: a cast to integers has two roundings.
+        if (is_narrow_float(value.type())) value = cast(DType::f32, std::move(value));
+        const bool from_float = is_float(value.type()) && type != DType::boolean;
+        if (from_float) value = operation(rounding == Rounding::up ? Op::ceil : Op::floor, {std::move(value)});
+        rounding = from_float ? Rounding::toward_zero : Rounding::nearest_even;
+    }
     if (value.is_constant()) return constant(convert(type, rounding, saturate, value->value));
     return make({.kind = ExprKind::cast,
                  .type = type,
@@ -191,9 +209,10 @@ Expr cast(DType type, Expr value, Rounding rounding, bool saturate) {
 
 Expr bitcast(DType type, Expr value) {
     auto pair = [&](DType a, DType b) { return (type == a && value.type() == b) || (type == b && value.type() == a); };
-    if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64))
-        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32 or f64 and i64, got ") + name_of(value.type()) +
-                                            " to " + name_of(type) + ".");
+    const DType other = is_coded_float(type) ? type : value.type();
+    if (!pair(DType::f32, DType::i32) && !pair(DType::f64, DType::i64) && !(is_coded_float(other) && pair(other, DType::u8)))
+        throw UserError("expr.bitcast", std::string("bitcast goes between f32 and i32, f64 and i64, or u8 and a float of one byte, got ") +
+                                            name_of(value.type()) + " to " + name_of(type) + ".");
     if (value.is_constant()) return constant(bitcast(type, value->value));
     return make({.kind = ExprKind::bitcast, .type = type, .name = {}, .value = {}, .args = {std::move(value)}});
 }
@@ -352,6 +371,11 @@ Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value
 Expr replace_functions(const Expr &e, const std::function<Expr(const Expr &)> &value) {
     return rewrite_where(
         e, [](const Expr &n) { return n->functions; }, [&](const Expr &n) { return n.kind() == ExprKind::function ? value(n) : Expr(); });
+}
+
+Expr replace_conversions(const Expr &e, const std::function<Expr(const Expr &)> &value) {
+    return rewrite_where(
+        e, [](const Expr &n) { return n->conversions; }, [&](const Expr &n) { return is_expanded(n) ? value(n) : Expr(); });
 }
 
 Expr read_where(const Expr &e, const Expr &guard) {

@@ -85,7 +85,8 @@ struct Expr::Node {
     size_t hash = 0;         // equal expressions have equal ones
     uint64_t variables = 0;  // the bits of the names of its variables
     bool extents = false, loads = false, functions = false;
-    int height = 1;  // nodes on the longest path down
+    bool conversions = false;  // casts that `is_expanded` says
+    int height = 1;            // nodes on the longest path down
 
     // The bit of a name. Other names may share it; where it is clear, the variable is not in the tree.
     static uint64_t bit_of(size_t hash_of_name) { return uint64_t{1} << (hash_of_name & 63); }
@@ -140,8 +141,11 @@ Expr bounded(Expr value, Expr lo, Expr hi);                 // an integer expres
 
 // Operations. Operands must have one common type (UserError expr.type); constants fold.
 Expr operation(Op op, Operands operands);
-// Identity if the types are equal. Rounding and saturation are for integers, into which floats go (UserError expr.cast).
+// Identity if the types are equal. Rounding and saturation are for integers and narrow floats (UserError expr.cast); convert (scalar.h)
+// says what they give.
 Expr cast(DType type, Expr value, Rounding rounding = Rounding::nearest_even, bool saturate = false);
+// Whether lowering makes the cast out of other operations (functions/conversions.h): no emitter has it.
+bool is_expanded(const Expr &cast);
 Expr bitcast(DType type, Expr value);
 // f(x, …), of the arguments' common type, f32 or f64 (UserError functions.type). It folds where all are constants.
 Expr applied(const FunctionRef &function, Operands arguments);
@@ -181,10 +185,11 @@ Expr rewrite(const Expr &e, const std::function<Expr(const Expr &)> &rule);
 Expr rebuild(const Expr &e, Operands args);
 // Replaces variables by name.
 Expr substitute(const Expr &e, const std::map<std::string, Expr> &values);
-// Replaces each extent, load or function, whose operands were rebuilt before; an undefined value keeps it.
+// Replaces each extent, load, function or cast that is expanded, whose operands were rebuilt before; an undefined value keeps it.
 Expr replace_extents(const Expr &e, const std::function<Expr(const Expr &)> &value);
 Expr replace_loads(const Expr &e, const std::function<Expr(const Expr &)> &value);
 Expr replace_functions(const Expr &e, const std::function<Expr(const Expr &)> &value);
+Expr replace_conversions(const Expr &e, const std::function<Expr(const Expr &)> &value);
 // The expression with every load guarded by `guard`, for a place where the expression has a meaning only under it.
 Expr read_where(const Expr &e, const Expr &guard);
 // Calls `visit` on every distinct node, operands first.

@@ -42,6 +42,9 @@ public:
         case ExprKind::bounded: return list("bounded(", e, 3, ")");
         case ExprKind::bitcast: return list(std::string("bitcast<") + name_of(e.type()) + ">(", e, 1, ")");
         case ExprKind::cast:
+            if (is_coded_float(e.type()) || (is_float(e.type()) && (e->saturate || e->rounding != Rounding::nearest_even)))
+                return list(std::string("cast<") + name_of(e.type()) + ">(", e, 1,
+                            std::string(", ") + name_of(e->rounding) + (e->saturate ? ", saturate)" : ")"));
             return list(
                 std::string(name_of(e.type())) + (e->saturate ? ".sat" : "") + (e->rounding == Rounding::toward_zero ? ".rtz" : "") + "(",
                 e, 1, ")");

@@ -9,15 +9,87 @@
 
 namespace tessera {
 
-// A double rounded once to a format with `mantissa` stored bits and a biased exponent of `exponent` bits.
-static double round_to_format(double value, int mantissa, int exponent) {
-    if (!std::isfinite(value) || value == 0) return value;
-    int bias = (1 << (exponent - 1)) - 1;
-    int e = std::max(std::ilogb(value), 1 - bias);
-    double ulp = std::ldexp(1.0, e - mantissa);
-    double rounded = std::nearbyint(value / ulp) * ulp;
-    double limit = std::ldexp(2.0 - std::ldexp(1.0, -mantissa), bias);
-    return std::fabs(rounded) > limit ? std::copysign(INFINITY, value) : rounded;
+const char *name_of(Rounding rounding) {
+    switch (rounding) {
+    case Rounding::nearest_even: return "nearest_even";
+    case Rounding::toward_zero: return "toward_zero";
+    case Rounding::up: return "up";
+    case Rounding::down: return "down";
+    }
+    throw InternalError("a rounding without a name");
+}
+
+static double whole(double value, Rounding rounding) {
+    switch (rounding) {
+    case Rounding::nearest_even: return std::nearbyint(value);
+    case Rounding::toward_zero: return std::trunc(value);
+    case Rounding::up: return std::ceil(value);
+    case Rounding::down: return std::floor(value);
+    }
+    throw InternalError("an unknown rounding");
+}
+
+// ---- formats of floats
+
+static double decoded_magnitude(const DTypeTraits &f, uint32_t magnitude) {
+    const int exponent = static_cast<int>(magnitude >> f.mantissa);
+    const double rest = magnitude & ((uint32_t{1} << f.mantissa) - 1), one = uint32_t{1} << f.mantissa;
+    const bool is_subnormal = f.has_zero && exponent == 0;
+    return std::ldexp(is_subnormal ? rest : one + rest, (is_subnormal ? 1 : exponent) - f.bias - f.mantissa);
+}
+
+double highest_finite(const DTypeTraits &f) {
+    if (f.mantissa > 10)
+        return f.mantissa == 23 ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
+    return decoded_magnitude(f, first_special(f) - 1);
+}
+
+double decoded(const DTypeTraits &f, uint32_t code) {
+    const uint32_t magnitude = code & magnitude_mask(f), sign = code & sign_bit(f), special = first_special(f);
+    if (f.specials == Specials::minus_zero && sign && !magnitude) return NAN;
+    if (magnitude > special || (magnitude == special && f.specials != Specials::ieee)) return NAN;
+    const double value = magnitude == special ? INFINITY : decoded_magnitude(f, magnitude);
+    return sign ? -value : value;
+}
+
+uint32_t encoded(const DTypeTraits &f, double value) {
+    const uint32_t special = first_special(f), sign = std::signbit(value) ? sign_bit(f) : 0;
+    if (std::isnan(value)) return nan_code(f);
+    const double magnitude = std::fabs(value);
+    if (std::isinf(magnitude)) return sign | special;
+    if (magnitude == 0) return sign;
+    const int e = std::max(std::ilogb(magnitude), (f.has_zero ? 1 : 0) - f.bias);
+    const auto scaled = static_cast<uint32_t>(std::ldexp(magnitude, f.mantissa - e));  // with the bit in front of the mantissa
+    return sign | ((static_cast<uint32_t>(e + f.bias - (f.has_zero ? 1 : 0)) << f.mantissa) + scaled - (f.has_zero ? 0 : 1));
+}
+
+// A double rounded once.
+static double round_to_format(const DTypeTraits &f, double value, Rounding rounding, bool saturate) {
+    if (std::isnan(value) || (!f.is_signed && !(value > 0))) return NAN;
+    const bool rises =
+        rounding == Rounding::nearest_even || (rounding == Rounding::up && value > 0) || (rounding == Rounding::down && value < 0);
+    const double limit = highest_finite(f);
+    double rounded = value;
+    if (std::isfinite(value) && value != 0) {
+        const int e = std::max(std::ilogb(value), (f.has_zero ? 1 : 0) - f.bias);
+        const double ulp = std::ldexp(1.0, e - f.mantissa);
+        rounded = whole(value / ulp, rounding) * ulp;
+        if (!f.has_zero && rounded == 0) rounded = ulp;
+        if (std::fabs(rounded) > limit) rounded = std::copysign(rises ? INFINITY : limit, value);
+        else rounded = std::copysign(rounded, value);
+    }
+    if (std::isinf(rounded) && saturate) rounded = std::copysign(limit, value);
+    if (std::isinf(rounded) && f.specials != Specials::ieee) return NAN;
+    return rounded == 0 && f.specials == Specials::minus_zero ? 0 : rounded;
+}
+
+// An i64 as a double that any narrower format rounds to the same: what does not fit sets the last bit.
+static double odd_double(int64_t value) {
+    uint64_t magnitude = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    const int cut = std::max(0, static_cast<int>(std::bit_width(magnitude)) - 53);
+    const uint64_t rest = magnitude & ((uint64_t{1} << cut) - 1);
+    magnitude = magnitude >> cut | (rest != 0);
+    return std::copysign(std::ldexp(static_cast<double>(magnitude), cut), static_cast<double>(value));
 }
 
 Scalar Scalar::of_real(DType type, double value) {
@@ -27,24 +99,24 @@ Scalar Scalar::of_real(DType type, double value) {
     if (traits.kind != DTypeKind::real) throw InternalError("of_real wants a float type");
     if (type == DType::f64) s.real = value;
     else if (type == DType::f32) s.real = static_cast<float>(value);
-    else s.real = round_to_format(value, traits.mantissa, traits.exponent);
+    else s.real = round_to_format(traits, value, Rounding::nearest_even, false);
     return s;
 }
 
 Scalar Scalar::of_integer(DType type, int64_t value) {
     Scalar s;
     s.type = type;
-    switch (type) {
-    case DType::i8: s.integer = static_cast<int8_t>(value); break;
-    case DType::u8: s.integer = static_cast<uint8_t>(value); break;
-    case DType::i32: s.integer = static_cast<int32_t>(value); break;
-    case DType::boolean: s.integer = value != 0; break;
-    case DType::i64:
-    case DType::index: s.integer = value; break;
-    case DType::f32:
-    case DType::f64:
-    case DType::bf16:
-    case DType::f16: throw InternalError("of_integer wants an integer type");
+    if (is_float(type)) throw InternalError("of_integer wants an integer type");
+    switch (held_as(type)) {
+    case Held::i8: s.integer = static_cast<int8_t>(value); break;
+    case Held::u8: s.integer = static_cast<uint8_t>(value); break;
+    case Held::i32: s.integer = static_cast<int32_t>(value); break;
+    case Held::truth: s.integer = value != 0; break;
+    case Held::i64:
+    case Held::position: s.integer = value; break;
+    case Held::f32:
+    case Held::f64:
+    case Held::half: break;
     }
     return s;
 }
@@ -80,6 +152,12 @@ Scalar apply(Op op, const Scalar *x) {
 
 Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value) {
     if (type == DType::boolean) return Scalar::of_integer(type, is_float(value.type) ? value.real != 0 : value.integer != 0);
+    if (is_narrow_float(type)) {
+        const double exact = is_float(value.type) ? value.real : odd_double(value.integer);
+        Scalar s{type};
+        s.real = round_to_format(traits_of(type), exact, rounding, saturate);
+        return s;
+    }
     if (is_float(type)) {
         if (is_float(value.type)) return Scalar::of_real(type, value.real);
         // An i64 has more bits than a double: round once, to the target.
@@ -88,7 +166,7 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
     }
     const DTypeTraits &limits = traits_of(type);
     if (is_float(value.type)) {
-        double r = rounding == Rounding::nearest_even ? std::nearbyint(value.real) : std::trunc(value.real);
+        double r = whole(value.real, rounding);
         if (std::isnan(r)) return Scalar::of_integer(type, saturate ? 0 : limits.lowest);
         if (r < static_cast<double>(limits.lowest)) return Scalar::of_integer(type, limits.lowest);
         if (r > highest_real(type)) return Scalar::of_integer(type, saturate ? limits.highest : limits.lowest);
@@ -100,6 +178,8 @@ Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value
 }
 
 Scalar bitcast(DType type, const Scalar &value) {
+    if (type == DType::u8) return Scalar::of_integer(type, encoded(traits_of(value.type), value.real));
+    if (is_coded_float(type)) return Scalar::of_real(type, decoded(traits_of(type), static_cast<uint32_t>(value.integer)));
     if (type == DType::i32) return Scalar::of_integer(type, std::bit_cast<int32_t>(static_cast<float>(value.real)));
     if (type == DType::i64) return Scalar::of_integer(type, std::bit_cast<int64_t>(value.real));
     if (type == DType::f32) return Scalar::of_real(type, std::bit_cast<float>(static_cast<int32_t>(value.integer)));
@@ -113,36 +193,18 @@ static T read(const void *address) {
     return value;
 }
 
-static double half_to_real(uint16_t bits) {
-    int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    double sign = bits >> 15 ? -1 : 1;
-    if (exponent == 31) return mantissa ? NAN : sign * INFINITY;
-    return sign * (exponent ? std::ldexp(1024 + mantissa, exponent - 25) : std::ldexp(mantissa, -24));
-}
-
-static uint16_t real_to_half(double value) {
-    uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    if (std::isnan(value)) return sign | 0x7e00;
-    double magnitude = std::fabs(value);
-    if (std::isinf(magnitude)) return sign | 0x7c00;
-    if (magnitude == 0) return sign;
-    int e = std::max(std::ilogb(magnitude), -14);
-    int scaled = static_cast<int>(std::ldexp(magnitude, 10 - e));  // 1024..2047, or below for a subnormal
-    return sign | static_cast<uint16_t>(scaled < 1024 ? scaled : ((e + 15) << 10) + scaled - 1024);
-}
-
 Scalar load_scalar(DType type, const void *p) {
-    switch (type) {
-    case DType::f32: return Scalar::of_real(type, read<float>(p));
-    case DType::f64: return Scalar::of_real(type, read<double>(p));
-    case DType::bf16: return Scalar::of_real(type, std::bit_cast<float>(static_cast<uint32_t>(read<uint16_t>(p)) << 16));
-    case DType::f16: return Scalar::of_real(type, half_to_real(read<uint16_t>(p)));
-    case DType::i8: return Scalar::of_integer(type, read<int8_t>(p));
-    case DType::u8:
-    case DType::boolean: return Scalar::of_integer(type, read<uint8_t>(p));
-    case DType::i32: return Scalar::of_integer(type, read<int32_t>(p));
-    case DType::i64: return Scalar::of_integer(type, read<int64_t>(p));
-    case DType::index: break;
+    auto real = [&](uint32_t code) { return Scalar::of_real(type, decoded(traits_of(type), code)); };
+    switch (held_as(type)) {
+    case Held::f32: return Scalar::of_real(type, read<float>(p));
+    case Held::f64: return Scalar::of_real(type, read<double>(p));
+    case Held::half: return real(read<uint16_t>(p));
+    case Held::i8: return Scalar::of_integer(type, read<int8_t>(p));
+    case Held::u8: return is_float(type) ? real(read<uint8_t>(p)) : Scalar::of_integer(type, read<uint8_t>(p));
+    case Held::truth: return Scalar::of_integer(type, read<uint8_t>(p));
+    case Held::i32: return Scalar::of_integer(type, read<int32_t>(p));
+    case Held::i64: return Scalar::of_integer(type, read<int64_t>(p));
+    case Held::position: break;
     }
     throw InternalError("an index is never stored");
 }
@@ -153,22 +215,25 @@ static void write(void *address, T value) {
 }
 
 void store_scalar(void *p, const Scalar &s) {
-    switch (s.type) {
-    case DType::f32: return write(p, static_cast<float>(s.real));
-    case DType::f64: return write(p, s.real);
-    case DType::bf16: {
-        uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(s.real));
-        return write(p, static_cast<uint16_t>(std::isnan(s.real) ? (bits >> 16 | 0x40) : bits >> 16));
-    }
-    case DType::f16: return write(p, real_to_half(s.real));
-    case DType::i8: return write(p, static_cast<int8_t>(s.integer));
-    case DType::u8:
-    case DType::boolean: return write(p, static_cast<uint8_t>(s.integer));
-    case DType::i32: return write(p, static_cast<int32_t>(s.integer));
-    case DType::i64: return write(p, s.integer);
-    case DType::index: break;
+    switch (held_as(s.type)) {
+    case Held::f32: return write(p, static_cast<float>(s.real));
+    case Held::f64: return write(p, s.real);
+    case Held::half: return write(p, static_cast<uint16_t>(encoded(traits_of(s.type), s.real)));
+    case Held::i8: return write(p, static_cast<int8_t>(s.integer));
+    case Held::u8:
+        return write(p, is_float(s.type) ? static_cast<uint8_t>(encoded(traits_of(s.type), s.real)) : static_cast<uint8_t>(s.integer));
+    case Held::truth: return write(p, static_cast<uint8_t>(s.integer));
+    case Held::i32: return write(p, static_cast<int32_t>(s.integer));
+    case Held::i64: return write(p, s.integer);
+    case Held::position: break;
     }
     throw InternalError("an index is never stored");
+}
+
+uint64_t stored_bits(const Scalar &s) {
+    uint64_t bits = 0;  // low bytes first, as on every machine that this runs on
+    store_scalar(&bits, s);
+    return bits;
 }
 
 }  // namespace tessera

@@ -19,17 +19,33 @@ struct Scalar {
     friend bool operator==(const Scalar &, const Scalar &);  // same type and same bits, NaN equal to NaN
 };
 
-enum class Rounding : uint8_t { nearest_even, toward_zero };
+// To the nearest value, in the middle to the one whose last bit is 0; or to the next one toward zero, plus or minus infinity.
+enum class Rounding : uint8_t { nearest_even, toward_zero, up, down };
+constexpr Rounding roundings[] = {Rounding::nearest_even, Rounding::toward_zero, Rounding::up, Rounding::down};
+const char *name_of(Rounding rounding);  // "nearest_even", "toward_zero", "up", "down"
 
 // The operation on values of one common arithmetic type (select: bool first).
 Scalar apply(Op op, const Scalar *operands);
-// The conversion; float to integer rounds first, then saturates if asked. Without saturation a value outside the
+// The conversion, with one rounding. Float to integer rounds first, then saturates if asked. Without saturation a value outside the
 // target range gives an unspecified value of the type (never a trap); here it is the lowest value.
+//
+// To a float, what lies beyond the largest finite number and does not round to it becomes that number with saturation, and else an
+// infinity, or NaN in a format without one. Saturation takes infinities along; NaN stays NaN. A format without -0 gives 0; one without
+// zero and sign (f8e8m0fnu) gives NaN for what is not positive, its least number for what is positive and less, and rounds a middle up,
+// as the significands beside it are both odd. Rounded to nearest even without saturation these are ml_dtypes's results, but for
+// f8e8m0fnu between 2^-127 and 1.5 * 2^-127, where ml_dtypes 0.6.0 takes the farther number.
 Scalar convert(DType type, Rounding rounding, bool saturate, const Scalar &value);
-// The same bits read as another type of the same size (f32 <-> i32, f64 <-> i64).
+// The same bits read as another type of the same size (f32 <-> i32, f64 <-> i64, u8 <-> a float of one byte).
 Scalar bitcast(DType type, const Scalar &value);
+
+// The number of a code, for any format of up to 16 bits, and a number that the format has as its code.
+double decoded(const DTypeTraits &format, uint32_t code);
+uint32_t encoded(const DTypeTraits &format, double value);
+double highest_finite(const DTypeTraits &format);
 
 Scalar load_scalar(DType type, const void *address);
 void store_scalar(void *address, const Scalar &value);
+// What store_scalar writes, as a number.
+uint64_t stored_bits(const Scalar &value);
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/expr/function.h"
+#include "algorithms/functions/conversions.h"
 #include "support/containers/alternatives.h"
 #include "support/text/error.h"
 
@@ -229,10 +230,11 @@ Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &chang
     return stage;
 }
 
-Algorithm without_functions(Algorithm algorithm) {
-    algorithm = map_expressions(std::move(algorithm), expand_functions);
+Algorithm expanded(Algorithm algorithm) {
+    auto expand = [](const Expr &e) { return expand_conversions(expand_functions(e)); };
+    algorithm = map_expressions(std::move(algorithm), expand);
     for (Stage &stage : algorithm.stages())
-        stage = map_monoid(std::move(stage), [](const Monoid &m) { return map_expressions(m, expand_functions); });
+        stage = map_monoid(std::move(stage), [&](const Monoid &m) { return map_expressions(m, expand); });
     return algorithm;
 }
 

@@ -331,8 +331,9 @@ Algorithm map_expressions(Algorithm algorithm, const ChangeExpr &change);
 // The stage with its monoid changed, where it has one.
 Stage map_monoid(Stage stage, const std::function<Monoid(const Monoid &)> &change);
 
-// The algorithm with the definitions of its functions in their place, in monoids too.
-Algorithm without_functions(Algorithm algorithm);
+// The algorithm with the definitions of its functions in their place, and those of the conversions that are made of other operations, in
+// monoids too.
+Algorithm expanded(Algorithm algorithm);
 
 bool is_fold(const Stage &stage);                            // Reduce or Scan
 const Monoid &monoid_of(const Stage &fold);                  // InternalError where it is none

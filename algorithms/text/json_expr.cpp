@@ -108,7 +108,7 @@ private:
         case ExprKind::input: open("input", x.number, name_of(x.type)); break;
         }
         for (int operand : table_.operands(n)) list.push_back(reference(operand));
-        if (x.kind == ExprKind::cast && x.rounding == Rounding::toward_zero) list.push_back("toward_zero");
+        if (x.kind == ExprKind::cast && x.rounding != Rounding::nearest_even) list.push_back(name_of(x.rounding));
         if (x.kind == ExprKind::cast && x.saturate) list.push_back("saturate");
         return list;
     }
@@ -231,13 +231,17 @@ private:
         Rounding rounding = Rounding::nearest_even;
         bool saturate = false;
         for (size_t i = 3; i < items.size(); i++) {
-            bool to_zero = items[i].text() == "toward_zero";
-            if (!to_zero && items[i].text() != "saturate")
-                items[i].fail("json.value", "expected \"toward_zero\" or \"saturate\", got \"" + items[i].quotable() + "\".");
-            if (to_zero) rounding = Rounding::toward_zero;
-            else saturate = true;
+            const std::string word = items[i].text();
+            const auto *named = std::find_if(std::begin(roundings), std::end(roundings), [&](Rounding r) { return name_of(r) == word; });
+            if (named == std::end(roundings) && word != "saturate")
+                items[i].fail("json.value", "expected \"toward_zero\", \"up\", \"down\", \"nearest_even\" or \"saturate\", got \"" +
+                                                items[i].quotable() + "\".");
+            if (word == "saturate") saturate = true;
+            else rounding = *named;
         }
-        return cast(dtype_of(items[1]), node(items[2], depth + 1), rounding, saturate);
+        const DType type = dtype_of(items[1]);
+        const Expr value = node(items[2], depth + 1);
+        return items[1].located([&] { return cast(type, value, rounding, saturate); });
     }
 
     // The types are tried on leaves, because the message of a mistake prints the operands as trees, and a text of a few

@@ -18,14 +18,6 @@ const char *name_of(Role role) {
     throw InternalError("a role without a name");
 }
 
-const char *name_of(Rounding rounding) {
-    switch (rounding) {
-    case Rounding::nearest_even: return "nearest_even";
-    case Rounding::toward_zero: return "toward_zero";
-    }
-    throw InternalError("a rounding without a name");
-}
-
 const char *name_of(ScanDirection direction) {
     switch (direction) {
     case ScanDirection::forward: return "forward";

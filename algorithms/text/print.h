@@ -24,7 +24,6 @@ std::string to_text(const Algorithm &algorithm);
 std::string values_text(const Tensor &constant);
 
 const char *name_of(Role role);                // "input", "state", "constant"
-const char *name_of(Rounding rounding);        // "nearest_even", "toward_zero"
 const char *name_of(ScanDirection direction);  // "forward", "backward"
 
 }  // namespace tessera

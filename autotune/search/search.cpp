@@ -117,7 +117,7 @@ KnobsByStage first_stages(const SearchSpace &space) {
 
 // Functions are put in once, and not for each candidate.
 static SearchSpace without_functions_of(SearchSpace space) {
-    space.algorithm = without_functions(std::move(space.algorithm));
+    space.algorithm = expanded(std::move(space.algorithm));
     return space;
 }
 

@@ -163,6 +163,12 @@ RandomKind InputTensor::kind() const {
     case DType::i32: return RANDOM_I32;
     case DType::i64: return RANDOM_I64;
     case DType::boolean: return RANDOM_BOOL;
+    case DType::f8e4m3fn:
+    case DType::f8e4m3: return RANDOM_F8_3_7;
+    case DType::f8e4m3fnuz: return RANDOM_F8_3_8;
+    case DType::f8e5m2: return RANDOM_F8_2_15;
+    case DType::f8e5m2fnuz: return RANDOM_F8_2_16;
+    case DType::f8e8m0fnu: return RANDOM_SCALE;
     case DType::index: break;
     }
     throw InternalError("an index is never stored");

@@ -20,7 +20,12 @@ int64_t random_element_bytes(RandomKind kind) {
     case RANDOM_BF16:
     case RANDOM_F16: return 2;
     case RANDOM_I8:
-    case RANDOM_BOOL: return 1;
+    case RANDOM_BOOL:
+    case RANDOM_F8_3_7:
+    case RANDOM_F8_3_8:
+    case RANDOM_F8_2_15:
+    case RANDOM_F8_2_16:
+    case RANDOM_SCALE: return 1;
     case RANDOM_KINDS: break;
     }
     return 0;
@@ -43,6 +48,13 @@ static uint16_t f16_of(uint32_t random) {
     return (uint16_t)((bits >> 16 & 0x8000) | rounded(bits & 0x7fffffff, 13));
 }
 
+/* The same for floats of one byte; without -0, which some of them do not have. */
+static uint8_t f8_of(uint32_t random, int mantissa, int bias) {
+    const float scale = bias == 7 ? 0x1p-120f : bias == 8 ? 0x1p-119f : bias == 15 ? 0x1p-112f : 0x1p-111f;
+    const uint32_t bits = bits_of(f32_of(random) * scale), magnitude = rounded(bits & 0x7fffffff, 23 - mantissa);
+    return (uint8_t)(magnitude | (magnitude ? bits >> 24 & 0x80 : 0));
+}
+
 /* Elements are made a block at a time, by loops of a fixed length and without conditions, which compilers make vectors of. A number's low
  * bytes are its first elements. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -63,6 +75,10 @@ static void keep_bits(uint64_t mask, const Block *from, Block *to) {
     for (int i = 0; i < BLOCK; i++) to->numbers[i] = from->numbers[i] & mask;
 }
 
+static inline void each_f8(const Block *from, Block *to, int mantissa, int bias) {
+    for (int i = 0; i < 8 * BLOCK; i++) to->bytes[i] = f8_of((uint32_t)from->bytes[i] << 24 | 0x800000, mantissa, bias);
+}
+
 static void convert(RandomKind kind, const Block *from, Block *to) {
     switch (kind) {
     case RANDOM_F64:
@@ -81,6 +97,13 @@ static void convert(RandomKind kind, const Block *from, Block *to) {
     case RANDOM_I32: keep_bits(UINT64_C(0x0000000700000007), from, to); break;
     case RANDOM_I64: keep_bits(7, from, to); break;
     case RANDOM_BOOL: keep_bits(UINT64_C(0x0101010101010101), from, to); break;
+    case RANDOM_F8_3_7: each_f8(from, to, 3, 7); break;
+    case RANDOM_F8_3_8: each_f8(from, to, 3, 8); break;
+    case RANDOM_F8_2_15: each_f8(from, to, 2, 15); break;
+    case RANDOM_F8_2_16: each_f8(from, to, 2, 16); break;
+    case RANDOM_SCALE:
+        for (int i = 0; i < 8 * BLOCK; i++) to->bytes[i] = (unsigned char)(120 + (from->bytes[i] & 7));
+        break;
     case RANDOM_KINDS: break;
     }
 }

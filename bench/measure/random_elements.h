@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* Floats are uniform in [-1, 1), of 53 bits for f64 and of 24 bits otherwise, rounded to nearest even; integers are in 0 ..= 7. */
+/* Floats are uniform in [-1, 1), of 53 bits for f64, 8 bits for floats of one byte and 24 bits otherwise, rounded to nearest even; integers
+ * are in 0 ..= 7. */
 typedef enum RandomKind {
     RANDOM_F64,
     RANDOM_F32,
@@ -17,6 +18,12 @@ typedef enum RandomKind {
     RANDOM_I32,
     RANDOM_I64,
     RANDOM_BOOL,
+    /* Floats of one byte: mantissa and exponent's bias. */
+    RANDOM_F8_3_7,
+    RANDOM_F8_3_8,
+    RANDOM_F8_2_15,
+    RANDOM_F8_2_16,
+    RANDOM_SCALE, /* f8e8m0fnu: powers of two, 2^-7 ..= 1 */
     RANDOM_KINDS
 } RandomKind;
 

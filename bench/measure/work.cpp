@@ -108,7 +108,7 @@ Work work_of(const Stage &stage, const Extents &extents) {
 Work work_of(const Algorithm &algorithm, const TileProgram &program, const Extents &extents) {
     Work work;
     work.operations = 0;
-    const Algorithm inlined = without_functions(inline_calls(algorithm));
+    const Algorithm inlined = expanded(inline_calls(algorithm));
     for (const Stage &stage : inlined.stages()) {
         const Work own = work_of(stage, extents);
         if (!own.operations) work.operations.reset();

@@ -251,17 +251,16 @@ std::vector<std::string> public_functions(const std::string &name, const TilePro
 }
 
 const char *c_parameter_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-    case DType::boolean: return "uint8_t";
-    case DType::bf16:
-    case DType::f16:
-    case DType::i8:
-    case DType::u8:
-    case DType::index: break;
+    switch (held_as(type)) {
+    case Held::f32: return "float";
+    case Held::f64: return "double";
+    case Held::i32: return "int32_t";
+    case Held::i64: return "int64_t";
+    case Held::truth: return "uint8_t";
+    case Held::half:
+    case Held::i8:
+    case Held::u8:
+    case Held::position: break;
     }
     throw InternalError("a parameter has an arithmetic type");
 }

@@ -22,6 +22,12 @@ int32_t abi_dtype(DType type) {
     case DType::i32: return TESS_I32;
     case DType::i64: return TESS_I64;
     case DType::boolean: return TESS_BOOL;
+    case DType::f8e4m3fn: return TESS_F8E4M3FN;
+    case DType::f8e4m3: return TESS_F8E4M3;
+    case DType::f8e4m3fnuz: return TESS_F8E4M3FNUZ;
+    case DType::f8e5m2: return TESS_F8E5M2;
+    case DType::f8e5m2fnuz: return TESS_F8E5M2FNUZ;
+    case DType::f8e8m0fnu: return TESS_F8E8M0FNU;
     case DType::index: break;
     }
     throw InternalError("an index is never stored");

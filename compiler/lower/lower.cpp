@@ -78,7 +78,7 @@ static Rewritten rewrite_all(const Algorithm &algorithm, const KnobsByStage &kno
     show_step(observer, "take operands packed ahead of time", a);
     a = insert_packs(std::move(a), stages, mapping.pack_lanes());
     show_step(observer, "pack operands at loops", a);
-    a = without_functions(std::move(a));
+    a = expanded(std::move(a));
     show_step(observer, "put in what functions are defined as", a);
     expand_directives(stages, a);
     for (const auto &[stage, k] : stages) mapping.check(stage, k);

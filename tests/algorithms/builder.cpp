@@ -65,12 +65,12 @@ TEST_CASE("builder: mistakes of a first hour say what they are") {
     CHECK(words([&] { f.output("y", none); }).starts_with("error[algorithm.tile]: "));
     CHECK(words([&] { f.scatter(sum_monoid(DType::f32), x, {}, {f.dim("K")}); }) ==
           "error[algorithm.scatter]: f: scatter of x[M, N] has 0 positions for a result of 1 dims; expected one for each of K.");
-    CHECK(words([&] { cast(DType::bf16, x, Rounding::toward_zero); }) ==
-          "error[expr.cast]: a cast to bf16 rounds to nearest even and overflows to infinity; got rounding toward zero, which is for "
-          "integers. Leave it out.");
-    CHECK(words([&] { cast(DType::f16, x, Rounding::nearest_even, true); }) ==
-          "error[expr.cast]: a cast to f16 rounds to nearest even and overflows to infinity; got saturation, which is for integers. Leave "
-          "it out.");
+    CHECK(words([&] { cast(DType::f64, x, Rounding::toward_zero); }) ==
+          "error[expr.cast]: a cast to f64 rounds to nearest even and overflows to infinity; got rounding toward_zero, which is for "
+          "integers and for floats that are only stored. Leave it out.");
+    CHECK(words([&] { cast(DType::f64, x, Rounding::nearest_even, true); }) ==
+          "error[expr.cast]: a cast to f64 rounds to nearest even and overflows to infinity; got saturation, which is for integers and for "
+          "floats that are only stored. Leave it out.");
     softmax(x, N);
     CHECK(words([&] { softmax(x, N); }) ==
           "error[algorithm.name]: f: there is already a stage or tensor 'max'; choose another name, or hold a scope() while one of the two "

@@ -21,7 +21,9 @@ TEST_CASE("dtype: names, sizes and kinds") {
                          {DType::u8, "u8", 1, false, true, false},
                          {DType::i32, "i32", 4, false, true, true},
                          {DType::i64, "i64", 8, false, true, true},
-                         {DType::boolean, "bool", 1, false, false, true}}) {
+                         {DType::boolean, "bool", 1, false, false, true},
+                         {DType::f8e4m3fn, "f8e4m3fn", 1, true, false, false},
+                         {DType::f8e8m0fnu, "f8e8m0fnu", 1, true, false, false}}) {
         CHECK(std::string(name_of(r.type)) == r.name);
         CHECK(dtype_named(r.name) == r.type);
         CHECK(size_of(r.type) == r.bytes);
@@ -41,7 +43,7 @@ TEST_CASE("dtype: an index is an arithmetic integer without a size") {
 TEST_CASE("dtype: ranges and formats are those of the machine's types") {
     CHECK((traits_of(DType::f32).mantissa == 23 && traits_of(DType::f64).mantissa == 52));
     for (const DTypeTraits &t : dtypes)
-        if (t.kind == DTypeKind::real) CHECK(1 + t.exponent + t.mantissa == 8 * t.bytes);
+        if (t.kind == DTypeKind::real) CHECK(t.is_signed + t.exponent + t.mantissa == 8 * t.bytes);
         else if (t.kind == DTypeKind::integer)
             CHECK(static_cast<uint64_t>(t.highest) - static_cast<uint64_t>(t.lowest) == UINT64_MAX >> (64 - 8 * t.bytes));
     CHECK(highest_real(DType::i32) == 2147483647.0);
@@ -50,10 +52,11 @@ TEST_CASE("dtype: ranges and formats are those of the machine's types") {
 }
 
 TEST_CASE("dtype: an unknown name lists the known ones") {
-    CHECK_THROWS_WITH(dtype_named("fp32"),
-                      "error[dtype.unknown]: there is no element type 'fp32'; the types are f32, f64, "
-                      "bf16, f16, i8, u8, i32, i64, bool, index. Did you mean 'f32'?");
-    CHECK_THROWS_WITH(dtype_named("complex"), Catch::EndsWith("bool, index."));
+    CHECK_THROWS_WITH(
+        dtype_named("fp32"),
+        "error[dtype.unknown]: there is no element type 'fp32'; the types are f32, f64, "
+        "bf16, f16, i8, u8, i32, i64, bool, f8e4m3fn, f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, index. Did you mean 'f32'?");
+    CHECK_THROWS_WITH(dtype_named("complex"), Catch::EndsWith("f8e8m0fnu, index."));
     CHECK_THROWS_AS(dtype_named(""), UserError);
 }
 

@@ -87,15 +87,20 @@ TEST_CASE("json expr: mistakes are refused with their place") {
           "error[json.expression]: expression: the whole value: 'load' is an array of 3 or more items, got 2.");
     CHECK(words(R"(["cast", "f32", 1, 2, 3, 4])") ==
           "error[json.expression]: expression: the whole value: 'cast' is an array of 3 to 5 items, got 6.");
+    CHECK(words(R"(["cast", "bf16", 1, "upward"])") ==
+          "error[json.value]: expression: /3: expected \"toward_zero\", \"up\", \"down\", \"nearest_even\" or \"saturate\", got "
+          "\"upward\".");
     CHECK(words(R"(["cast", "f32", 1, "up"])") ==
-          "error[json.value]: expression: /3: expected \"toward_zero\" or \"saturate\", got \"up\".");
+          "error[expr.cast]: expression: /1: a cast to f32 rounds to nearest even and overflows to infinity; got rounding up, which is for "
+          "integers and for floats that are only stored. Leave it out.");
     CHECK(words(R"(["extent", 1])") == "error[json.type]: expression: /1: expected a string, got an integer.");
     CHECK(words(R"(["load", "x", "f33"])").find("error[dtype.unknown]: expression: /2: there is no element type 'f33'; ") == 0);
     CHECK(words(R"(["neg", ["add", 1, ["f32", "0x1p+0"]]])") ==
           "error[expr.type]: expression: /1: add wants operands of one type, got (index $operand0, f32 $operand1); convert with an "
           "explicit cast.");
     CHECK(words(R"(["bitcast", "f64", "M"])") ==
-          "error[expr.bitcast]: expression: the whole value: bitcast goes between f32 and i32 or f64 and i64, got index to f64.");
+          "error[expr.bitcast]: expression: the whole value: bitcast goes between f32 and i32, f64 and i64, or u8 and a float of one "
+          "byte, got index to f64.");
     CHECK(words("[]") ==
           "error[json.expression]: expression: the whole value: expected an expression such as [\"add\", a, b], got an empty array.");
     CHECK(words("{}") == "error[json.type]: expression: the whole value: expected an array, got an object.");

@@ -16,7 +16,9 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t i64_lowest = std::numeric_limits<int64_t>::min(), i64_highest = std::numeric_limits<int64_t>::max();
-const DType every_type[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean};
+const DType every_type[] = {DType::f32,    DType::f64,        DType::bf16,   DType::f16,        DType::i8,
+                            DType::u8,     DType::i32,        DType::i64,    DType::boolean,    DType::f8e4m3fn,
+                            DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0fnu};
 
 Scalar f32(double v) { return Scalar::of_real(DType::f32, v); }
 Scalar f64(double v) { return Scalar::of_real(DType::f64, v); }
@@ -25,12 +27,6 @@ Scalar i64(int64_t v) { return Scalar::of_integer(DType::i64, v); }
 Scalar truth(bool v) { return Scalar::of_integer(DType::boolean, v); }
 
 Scalar run(Op op, std::vector<Scalar> operands) { return apply(op, operands.data()); }
-
-uint16_t stored_bits(const Scalar &s) {
-    uint16_t bits;
-    store_scalar(&bits, s);
-    return bits;
-}
 
 // Round to nearest even in the top half of an f32's bits.
 uint16_t bf16_bits(float v) {
@@ -60,7 +56,7 @@ TEST_CASE("scalar: every bf16 is read and written back") {
         float expected = std::bit_cast<float>(code << 16);
         if (std::isnan(expected)) {
             REQUIRE(std::isnan(s.real));
-            uint16_t written = stored_bits(s);
+            const uint64_t written = stored_bits(s);
             REQUIRE((written & 0x7f80) == 0x7f80);
             REQUIRE((written & 0x7f) != 0);
         } else {
@@ -96,7 +92,7 @@ TEST_CASE("scalar: every f16 is read and written back") {
         double expected = static_cast<double>(std::bit_cast<_Float16>(bits));
         if (std::isnan(expected)) {
             REQUIRE(std::isnan(s.real));
-            REQUIRE(std::isnan(static_cast<float>(std::bit_cast<_Float16>(stored_bits(s)))));
+            REQUIRE(std::isnan(static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(stored_bits(s))))));
         } else {
             REQUIRE(s.real == expected);
             REQUIRE(stored_bits(s) == bits);

@@ -56,6 +56,21 @@ TEST_CASE("random floats are uniform in [-1, 1) and rounded to their type, and i
         CHECK(std::abs(squares / count - 1.0 / 3) < 0.01);
         CHECK(same == all.size());
     }
+    for (const auto &[type, kind] : {std::pair{DType::f8e4m3fn, RANDOM_F8_3_7},
+                                     {DType::f8e4m3, RANDOM_F8_3_7},
+                                     {DType::f8e4m3fnuz, RANDOM_F8_3_8},
+                                     {DType::f8e5m2, RANDOM_F8_2_15},
+                                     {DType::f8e5m2fnuz, RANDOM_F8_2_16}}) {
+        INFO(name_of(type));
+        double sum = 0, squares = 0;
+        for (const double v : values(type, kind, count)) {
+            sum += v, squares += v * v;
+            REQUIRE((v >= -1 && v <= 1 && !(v == 0 && std::signbit(v))));
+        }
+        CHECK(std::abs(sum / count) < 0.01);
+        CHECK(std::abs(squares / count - 1.0 / 3) < 0.02);
+    }
+    for (const double v : values(DType::f8e8m0fnu, RANDOM_SCALE, count)) REQUIRE((v >= 0x1p-7 && v <= 1));
     std::set<double> bits;
     for (const double v : values(DType::f64, RANDOM_F64, count)) bits.insert(v * 0x1p53 - std::floor(v * 0x1p29) * 0x1p24);
     CHECK(bits.size() > 0.99 * count);  // the low bits are random too

@@ -288,7 +288,20 @@ private:
             if (!has_factor) tensors["p"] = f.parameter("p", DType::f32), text += "Tile p = f.parameter(\"p\", DType::f32);\n";
             has_factor = true;
             return named(a * tensors["p"], ta + " * p");
-        default: return named(cast(DType::f32, cast(DType::bf16, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
+        default: {  // rounded to a float that is only stored, and perhaps stored
+            static const DType types[] = {DType::bf16,   DType::bf16,       DType::f16,    DType::f8e4m3fn,
+                                          DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
+            const DType type = types[s.choice % 8];
+            const Rounding rounding = roundings[s.choice / 8 % 4];
+            const std::string made =
+                std::string("cast(DType::") + name_of(type) + ", " + ta + ", Rounding::" + name_of(rounding) + ", true)";
+            const Tile narrow = cast(type, a, rounding, true);
+            if (type == DType::bf16)
+                return named(cast(DType::f32, cast(type, a)) + b, "cast(DType::f32, cast(DType::bf16, " + ta + ")) + " + tb);
+            if (s.choice / 32 % 2) return named(cast(DType::f32, narrow) + b, "cast(DType::f32, " + made + ") + " + tb);
+            text += "Tile u" + std::to_string(n) + " = " + made + ".named(\"" + name + "_of\");\n";
+            return named(narrow.named(name + "_of") + b, "u" + std::to_string(n) + " + " + tb);
+        }
         }
     }
 
@@ -657,8 +670,7 @@ static Step random_call(std::mt19937 &random, int depth) {
     for (uint32_t i = 0, n = random() % 4; i < n; i++) s.callee.push_back(random_step(random));
     if (random() % 3 == 0) s.callee.push_back({23, 0, 0, 0});
     if (depth == 0 && random() % 4 == 0)
-        s.callee.insert(s.callee.begin() + static_cast<std::ptrdiff_t>(random() % (s.callee.size() + 1)),
-                        random_call(random, depth + 1));
+        s.callee.insert(s.callee.begin() + static_cast<std::ptrdiff_t>(random() % (s.callee.size() + 1)), random_call(random, depth + 1));
     return s;
 }
 
@@ -669,8 +681,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, const Targ
     for (uint32_t i = 0, n = 1 + random() % 4; i < n; i++) c.steps.push_back(random_step(random));
     if (random() % 4 == 0)
         for (uint32_t i = 0, n = 1 + random() % 2; i < n; i++)
-            c.steps.insert(c.steps.begin() + static_cast<std::ptrdiff_t>(random() % (c.steps.size() + 1)),
-                           random_call(random, 0));
+            c.steps.insert(c.steps.begin() + static_cast<std::ptrdiff_t>(random() % (c.steps.size() + 1)), random_call(random, 0));
     c.stages = Scheduler(random, target).of(build(c).algorithm);
     for (int i = 0; i < 3; i++) {
         c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});

@@ -51,6 +51,8 @@ TEST_CASE("the headers mean the same in C99 and C++20") {
 TEST_CASE("the values of the ABI are fixed") {
     CHECK((TESS_F32 == 0x2002 && TESS_F64 == 0x4002 && TESS_BF16 == 0x1004 && TESS_F16 == 0x1002 && TESS_BOOL == 0x0806));
     CHECK((TESS_I8 == 0x0800 && TESS_U8 == 0x0801 && TESS_I32 == 0x2000 && TESS_I64 == 0x4000));
+    CHECK((TESS_F8E4M3 == 0x0808 && TESS_F8E4M3FN == 0x080a && TESS_F8E4M3FNUZ == 0x080b));
+    CHECK((TESS_F8E5M2 == 0x080c && TESS_F8E5M2FNUZ == 0x080d && TESS_F8E8M0FNU == 0x080e));
     CHECK((TESS_HOST == 1 && TESS_CUDA == 2 && TESS_CUDA_HOST == 3 && TESS_OPENCL == 4));
     CHECK((TESS_NULL_ARGUMENT == 0x101 && TESS_DEVICE_ID == 0x10d && TESS_STRIDE_NEGATIVE == 0x208 && TESS_WORKSPACE_LARGE == 0x305));
     CHECK((TESS_PLAN_BUSY == 0x410 && TESS_KERNEL == 0x502 && TESS_GPU_STREAM == 0x606 && TESS_PACKED_BYTES == 0x708));
@@ -67,8 +69,9 @@ TEST_CASE("the values of the ABI are fixed") {
 }
 
 TEST_CASE("tess_dtype_size") {
-    const std::pair<int, size_t> sizes[] = {{TESS_F32, 4}, {TESS_F64, 8}, {TESS_BF16, 2}, {TESS_F16, 2}, {TESS_I8, 1}, {TESS_U8, 1},
-                                            {TESS_I32, 4}, {TESS_I64, 8}, {TESS_BOOL, 1}, {0, 0},        {-1, 0},      {0x2009, 0}};
+    const std::pair<int, size_t> sizes[] = {{TESS_F32, 4}, {TESS_F64, 8}, {TESS_BF16, 2},     {TESS_F16, 2},      {TESS_I8, 1},
+                                            {TESS_U8, 1},  {TESS_I32, 4}, {TESS_I64, 8},      {TESS_BOOL, 1},     {0, 0},
+                                            {-1, 0},       {0x2009, 0},   {TESS_F8E4M3FN, 1}, {TESS_F8E8M0FNU, 1}};
     for (const auto &[dtype, size] : sizes) CHECK(tess_dtype_size(dtype) == size);
 }
 

@@ -33,19 +33,19 @@ std::string Operations::half(DType to, DType from, int lanes) {
         return lanes ? fmt::format("choose_{0}(({0})({1}), {2}, {3})", u32, c, a, b) : fmt::format("({} ? {} : {})", c, a, b);
     };
     const bool machine = lanes > 0;
-    switch (widens ? from : to) {
-    case DType::bf16:
+    const DType narrow_type = widens ? from : to;
+    if (narrow_type == DType::bf16) {
         if (widens) {
             define(f32, name, u16 + " x", fmt::format("    return {};\n", real(wide("x") + " << 16")), machine);
-            break;
+            return name;
         }
         define(u16, name, f32 + " x",
                fmt::format("    const {0} bits = {1};\n    const {0} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, quiet = (bits "
                            ">> 16) | 0x40u;\n    return {2};\n",
                            u32, bits("x"), narrow(choose("(bits & 0x7fffffffu) > 0x7f800000u", "quiet", "rounded"))),
                machine);
-        break;
-    case DType::f16: {
+    } else {
+        require(narrow_type == DType::f16, "a float that is only stored, and how it is made");
         if (!widens) {
             define(u16, name, f32 + " x",
                    fmt::format(
@@ -61,7 +61,7 @@ std::string Operations::half(DType to, DType from, int lanes) {
                        narrow(choose("magnitude > 0x7f800000u", lanes ? fmt::format("(({}){{0}} + 0x7e00u)", u32) : "0x7e00u", "large") +
                               " | sign")),
                    machine);
-            break;
+            return name;
         }
         std::string body = fmt::format(
             "    const {0} wide = {1};\n    const {0} magnitude = (wide & 0x7fffu) << 13, sign = (wide & 0x8000u) << 16;\n"
@@ -74,16 +74,6 @@ std::string Operations::half(DType to, DType from, int lanes) {
             body = fmt::format("#ifdef TESS_X86_64\n    return ({})_mm{}_cvtph_ps((__m{}i)x);\n#else\n{}#endif\n", f32, 32 * lanes,
                                16 * lanes, body);
         define(f32, name, u16 + " x", body, machine);
-        break;
-    }
-    case DType::f32:
-    case DType::f64:
-    case DType::i8:
-    case DType::u8:
-    case DType::i32:
-    case DType::i64:
-    case DType::boolean:
-    case DType::index: throw InternalError("a float that is only stored, and how it is made");
     }
     return name;
 }
@@ -93,17 +83,16 @@ struct IntegerRange {
 };
 
 static IntegerRange range_of(DType t) {
-    switch (t) {
-    case DType::i8: return {"INT8_MIN", "INT8_MAX"};
-    case DType::u8: return {"0", "UINT8_MAX"};
-    case DType::i32: return {"INT32_MIN", "INT32_MAX"};
-    case DType::i64:
-    case DType::index: return {"INT64_MIN", "INT64_MAX"};
-    case DType::f32:
-    case DType::f64:
-    case DType::bf16:
-    case DType::f16:
-    case DType::boolean: break;
+    switch (held_as(t)) {
+    case Held::i8: return {"INT8_MIN", "INT8_MAX"};
+    case Held::u8: return {"0", "UINT8_MAX"};
+    case Held::i32: return {"INT32_MIN", "INT32_MAX"};
+    case Held::i64:
+    case Held::position: return {"INT64_MIN", "INT64_MAX"};
+    case Held::f32:
+    case Held::f64:
+    case Held::half:
+    case Held::truth: break;
     }
     throw InternalError("a range of integers");
 }

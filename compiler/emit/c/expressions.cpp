@@ -70,21 +70,16 @@ static std::string real_literal(double v, bool narrow) {
 }
 
 std::string literal(const Scalar &s) {
-    switch (s.type) {
-    case DType::f32: return real_literal(s.real, true);
-    case DType::f64: return real_literal(s.real, false);
-    case DType::bf16:
-    case DType::f16: {
-        uint16_t bits = 0;
-        store_scalar(&bits, s);
-        return fmt::format("0x{:04x}", bits);
-    }
-    case DType::i64: return s.integer == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", s.integer);
-    case DType::i32: return s.integer == INT32_MIN ? "INT32_MIN" : std::to_string(s.integer);
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean:
-    case DType::index: return std::to_string(s.integer);
+    switch (held_as(s.type)) {
+    case Held::f32: return real_literal(s.real, true);
+    case Held::f64: return real_literal(s.real, false);
+    case Held::half: return fmt::format("0x{:04x}", stored_bits(s));
+    case Held::u8: return is_float(s.type) ? fmt::format("0x{:02x}", stored_bits(s)) : std::to_string(s.integer);
+    case Held::i64: return s.integer == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", s.integer);
+    case Held::i32: return s.integer == INT32_MIN ? "INT32_MIN" : std::to_string(s.integer);
+    case Held::i8:
+    case Held::truth:
+    case Held::position: return std::to_string(s.integer);
     }
     throw InternalError("unknown dtype");
 }
@@ -121,6 +116,7 @@ Run::Value Run::emit_node(const Expr &e) {
     case ExprKind::cast: return emit_cast(e);
     case ExprKind::bitcast: {
         Value v = emit(e->args[0]);
+        if (held_as(e.type()) == held_as(v.type.element)) return {v.term, {e.type(), v.lanes()}};  // the same to C
         return call({e.type(), v.lanes()}, operations_.bitcast(e.type(), v.type), {v});
     }
     case ExprKind::left:
@@ -246,6 +242,7 @@ Run::Value Run::emit_operation(const Expr &e) {
 }
 
 Run::Value Run::emit_cast(const Expr &e) {
+    require(!is_expanded(e), "lowering expands conversions that no emitter has");
     Value v = emit(e->args[0]);
     DType from = v.type.element;
     const int lanes = v.lanes();

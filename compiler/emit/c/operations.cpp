@@ -16,17 +16,16 @@ std::string short_name(CType t) {
 }
 
 const char *c_element(DType element) {
-    switch (element) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::bf16:
-    case DType::f16: return "uint16_t";
-    case DType::i8: return "int8_t";
-    case DType::u8: return "uint8_t";
-    case DType::i32: return "int32_t";
-    case DType::boolean: return "int";
-    case DType::i64:
-    case DType::index: return "int64_t";
+    switch (held_as(element)) {
+    case Held::f32: return "float";
+    case Held::f64: return "double";
+    case Held::half: return "uint16_t";
+    case Held::i8: return "int8_t";
+    case Held::u8: return "uint8_t";
+    case Held::i32: return "int32_t";
+    case Held::truth: return "int";
+    case Held::i64:
+    case Held::position: return "int64_t";
     }
     throw InternalError("unknown dtype");
 }

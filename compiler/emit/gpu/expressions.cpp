@@ -12,17 +12,16 @@ namespace tessera::emit_gpu {
 enum { primary, prefix, product, sum, comparison, conditional, anything };
 
 const char *value_type(DType type) {
-    switch (type) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::bf16:
-    case DType::f16: return "ushort";
-    case DType::i8: return "char";
-    case DType::u8: return "uchar";
-    case DType::i64: return "long";
-    case DType::i32:
-    case DType::index:
-    case DType::boolean: return "int";
+    switch (held_as(type)) {
+    case Held::f32: return "float";
+    case Held::f64: return "double";
+    case Held::half: return "ushort";
+    case Held::i8: return "char";
+    case Held::u8: return "uchar";
+    case Held::i64: return "long";
+    case Held::i32:
+    case Held::position:
+    case Held::truth: return "int";
     }
     throw InternalError("unknown dtype");
 }
@@ -135,27 +134,24 @@ static std::string decimal(double v, bool narrow) {
 }
 
 static std::string literal(const Scalar &s) {
-    switch (s.type) {
-    case DType::f32:
+    switch (held_as(s.type)) {
+    case Held::f32:
         if (std::isnan(s.real)) return "as_float(0x7fc00000)";
         if (std::isinf(s.real)) return s.real < 0 ? "as_float((int)0xff800000u)" : "as_float(0x7f800000)";
         return decimal(s.real, true);
-    case DType::f64:
+    case Held::f64:
         if (std::isnan(s.real)) return "as_double(0x7ff8000000000000L)";
         if (std::isinf(s.real)) return s.real < 0 ? "-as_double(0x7ff0000000000000L)" : "as_double(0x7ff0000000000000L)";
         return decimal(s.real, false);
-    case DType::bf16:
-    case DType::f16: {
-        uint16_t bits = 0;
-        store_scalar(&bits, s);
-        return fmt::format("0x{:04x}", bits);
-    }
-    case DType::i64: return s.integer == INT64_MIN ? "(-9223372036854775807L - 1)" : fmt::format("{}L", s.integer);
-    case DType::i8:
-    case DType::u8:
-    case DType::i32:
-    case DType::boolean:
-    case DType::index: break;
+    case Held::half: return fmt::format("0x{:04x}", stored_bits(s));
+    case Held::u8:
+        if (is_float(s.type)) return fmt::format("0x{:02x}", stored_bits(s));
+        break;
+    case Held::i64: return s.integer == INT64_MIN ? "(-9223372036854775807L - 1)" : fmt::format("{}L", s.integer);
+    case Held::i8:
+    case Held::i32:
+    case Held::truth:
+    case Held::position: break;
     }
     // Positions beyond 32 bits stand for "no limit".
     int64_t v = s.type == DType::index ? std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX) : s.integer;
@@ -235,6 +231,7 @@ Expressions::Piece Expressions::node(const Expr &e) {
     case ExprKind::operation: return operation(e);
     case ExprKind::cast: return conversion(e);
     case ExprKind::bitcast: {
+        if (held_as(e.type()) == Held::u8) return {inner(e->args[0], primary), primary};
         const char *name = e.type() == DType::f32   ? "as_float"
                            : e.type() == DType::i32 ? "as_int"
                            : e.type() == DType::f64 ? "as_double"
@@ -355,6 +352,7 @@ Expressions::Piece Expressions::operation(const Expr &e) {
 }
 
 Expressions::Piece Expressions::conversion(const Expr &e) {
+    require(!is_expanded(e), "lowering expands conversions that no emitter has");
     DType type = e.type(), from = e->args[0].type();
     std::string v = inner(e->args[0], anything);
     auto in_parentheses = [](const std::string &text) { return "(" + text + ")"; };

@@ -183,17 +183,16 @@ private:
         const Parameter &q = program_.parameters[i];
         const std::string bits = is_callee_ ? fmt::format("((const {}long *)(workspace + parameters_at))[{}]", cuda_ ? "" : "__global ", i)
                                             : passed("parameter", q.name);
-        switch (q.dtype) {
-        case DType::f32: return "as_float((int)" + bits + ")";
-        case DType::f64: return "as_double(" + bits + ")";
-        case DType::boolean: return bits + " != 0";
-        case DType::i32:
-        case DType::i64: return std::string("(") + value_type(q.dtype) + ")" + bits;
-        case DType::bf16:
-        case DType::f16:
-        case DType::i8:
-        case DType::u8:
-        case DType::index: break;
+        switch (held_as(q.dtype)) {
+        case Held::f32: return "as_float((int)" + bits + ")";
+        case Held::f64: return "as_double(" + bits + ")";
+        case Held::truth: return bits + " != 0";
+        case Held::i32:
+        case Held::i64: return std::string("(") + value_type(q.dtype) + ")" + bits;
+        case Held::half:
+        case Held::i8:
+        case Held::u8:
+        case Held::position: break;
         }
         throw InternalError("a parameter has an arithmetic type");
     }

@@ -16,17 +16,16 @@ using HExpr = Halide::Expr;
 static const H::Type narrow = H::Int(32), wide = H::Int(64);
 
 H::Type stored_type(DType type) {
-    switch (type) {
-    case DType::f32: return H::Float(32);
-    case DType::f64: return H::Float(64);
-    case DType::bf16:
-    case DType::f16: return H::UInt(16);
-    case DType::i8: return H::Int(8);
-    case DType::u8:
-    case DType::boolean: return H::UInt(8);
-    case DType::i32: return H::Int(32);
-    case DType::i64: return H::Int(64);
-    case DType::index: return H::Int(32);
+    switch (held_as(type)) {
+    case Held::f32: return H::Float(32);
+    case Held::f64: return H::Float(64);
+    case Held::half: return H::UInt(16);
+    case Held::i8: return H::Int(8);
+    case Held::u8:
+    case Held::truth: return H::UInt(8);
+    case Held::i32: return H::Int(32);
+    case Held::i64: return H::Int(64);
+    case Held::position: return H::Int(32);
     }
     throw InternalError("unknown dtype");
 }
@@ -151,25 +150,20 @@ HExpr Values::in_some_lane(const HExpr &condition) const {
 static HExpr emit_constant(const Scalar &s) {
     // Halide takes -0 for 0, and NaN for any number, when it looks for equal subexpressions; so these are written by their bits.
     const bool by_bits = std::isnan(s.real) || (s.real == 0 && std::signbit(s.real));
-    switch (s.type) {
-    case DType::f32:
+    switch (held_as(s.type)) {
+    case Held::f32:
         if (!by_bits) return FloatImm::make(H::Float(32), s.real);
         return H::reinterpret(H::Float(32), make_const(H::UInt(32), uint64_t{std::bit_cast<uint32_t>(static_cast<float>(s.real))}));
-    case DType::f64:
+    case Held::f64:
         if (!by_bits) return FloatImm::make(H::Float(64), s.real);
         return H::reinterpret(H::Float(64), make_const(H::UInt(64), std::bit_cast<uint64_t>(s.real)));
-    case DType::bf16:
-    case DType::f16: {
-        uint16_t bits = 0;
-        store_scalar(&bits, s);
-        return make_const(H::UInt(16), static_cast<uint64_t>(bits));
-    }
-    case DType::boolean: return make_bool(s.integer != 0);
-    case DType::index: return make_const(H::Int(32), std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX));
-    case DType::u8: return make_const(H::UInt(8), static_cast<uint64_t>(s.integer));
-    case DType::i8:
-    case DType::i32:
-    case DType::i64: return make_const(value_type(s.type), s.integer);
+    case Held::half:
+    case Held::u8: return make_const(stored_type(s.type), stored_bits(s));
+    case Held::truth: return make_bool(s.integer != 0);
+    case Held::position: return make_const(H::Int(32), std::min<int64_t>(std::max<int64_t>(s.integer, INT32_MIN), INT32_MAX));
+    case Held::i8:
+    case Held::i32:
+    case Held::i64: return make_const(value_type(s.type), s.integer);
     }
     throw InternalError("unknown dtype");
 }
@@ -483,6 +477,7 @@ static HExpr to_float(DType type, DType from, const HExpr &v) {
 }
 
 HExpr Values::emit_cast(const Expr &e) {
+    require(!is_expanded(e), "lowering expands conversions that no emitter has");
     DType type = e.type(), from = e->args[0].type();
     HExpr v = emit(e->args[0]);
     if (from == DType::f16 && has_f16c) v = Cast::make(H::Float(32), H::reinterpret(H::Float(16), in_lanes(v))), from = DType::f32;

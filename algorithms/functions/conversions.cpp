@@ -1,0 +1,167 @@
+#include "algorithms/functions/conversions.h"
+
+#include <cmath>
+
+#include "support/text/error.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr int f32_mantissa = 23, f32_bias = 127;
+constexpr int64_t f32_infinity = 0x7f800000, f32_nan = 0x7fc00000, f32_hidden = 1 << f32_mantissa;
+
+Expr k(int64_t value) { return constant_int(DType::i32, value); }
+Expr both(const Expr &a, const Expr &b) { return operation(Op::bit_and, {a, b}); }
+Expr either(const Expr &a, const Expr &b) { return operation(Op::bit_or, {a, b}); }
+Expr left_by(const Expr &a, const Expr &count) { return operation(Op::shl, {a, count}); }
+Expr right_by(const Expr &a, const Expr &count) { return operation(Op::shr, {a, count}); }
+Expr bits_of(const Expr &real) { return bitcast(DType::i32, real); }
+
+// The number of a code, an i32, in f32.
+Expr number_of(const DTypeTraits &f, const Expr &code) {
+    const int wider = f32_mantissa - f.mantissa, bias = f32_bias - f.bias;
+    const Expr magnitude = f.is_signed ? both(code, k(magnitude_mask(f))) : code, moved = left_by(magnitude, k(wider));
+    Expr bits = moved + k(int64_t{bias} << f32_mantissa);
+    if (!f.has_zero) {  // its least number is subnormal in f32
+        require(f.bias == f32_bias && f.mantissa == 0, "a scale has the exponents of f32");
+        bits = max(bits, k(f32_hidden / 2));
+    } else if (bias) {  // its subnormal numbers are normal in f32
+        const Expr small = cast(DType::f32, magnitude) * constant(DType::f32, std::ldexp(1, 1 - f.bias - f.mantissa));
+        bits = select(magnitude < k(int64_t{1} << f.mantissa), bits_of(small), bits);
+    }
+    const int64_t special = first_special(f);
+    switch (f.specials) {
+    case Specials::ieee: bits = select(magnitude < k(special), bits, either(moved, k(f32_infinity))); break;
+    case Specials::all_ones: bits = select(magnitude == k(special), k(f32_nan), bits); break;
+    case Specials::minus_zero: bits = select(code == k(special), k(f32_nan), bits); break;
+    }
+    if (f.is_signed) bits = either(bits, left_by(both(code, k(sign_bit(f))), k(31 - f.exponent - f.mantissa)));
+    return bitcast(DType::f32, bits);
+}
+
+// A magnitude of f32 where a format cuts it: its code is base plus significand / 2^shift, rounded.
+struct Cut {
+    Expr base, significand;
+    Expr shift;           // at most `most_shift`, where the whole significand is cut off
+    Expr exact_shift;     // or more
+    bool is_odd = false;  // the last bit that stays is always 1
+};
+constexpr int most_shift = f32_mantissa + 2;
+
+Cut cut(const DTypeTraits &f, const Expr &magnitude) {
+    const Expr field = right_by(magnitude, k(f32_mantissa));
+    if (!f.has_zero) {  // a number below 2^-126 gets the exponent 0 in front of its mantissa, as the format has it
+        const Expr small = max(left_by(magnitude, k(1)) - k(f32_hidden), k(0));
+        return {k(0), select(field == k(0), small, magnitude), k(f32_mantissa), k(f32_mantissa), true};
+    }
+    const int wider = f32_mantissa - f.mantissa, least = f32_bias + 1 - f.bias;  // the exponent of the least normal number
+    const Expr exponent = max(field, k(1)), significand = magnitude - left_by(exponent - k(1), k(f32_mantissa));
+    const Expr base = left_by(max(exponent - k(least), k(0)), k(f.mantissa));
+    if (least == 1) return {base, significand, k(wider), k(wider)};
+    const Expr shift = max(k(wider + least) - exponent, k(wider));
+    return {base, significand, min(shift, k(most_shift)), shift};
+}
+
+// What rounding adds to the significand before it is cut.
+Expr added(const Cut &c, Rounding rounding, const Expr &negative) {
+    const Expr below_one = left_by(k(1), c.shift) - k(1);
+    switch (rounding) {
+    case Rounding::nearest_even: {
+        const Expr half = left_by(k(1), c.shift - k(1));
+        return c.is_odd ? half : half - k(1) + both(right_by(c.significand, c.shift), k(1));
+    }
+    case Rounding::toward_zero: return k(0);
+    case Rounding::up: return select(negative, k(0), below_one);
+    case Rounding::down: return select(negative, below_one, k(0));
+    }
+    throw InternalError("an unknown rounding");
+}
+
+// The code of a rounded magnitude, which may be that of no finite number, with its sign and what is special.
+Expr finished(const DTypeTraits &f, Expr code, const Expr &bits, const Expr &magnitude, const Expr &rises, bool saturate) {
+    const int64_t special = first_special(f), largest = special - 1;
+    // Infinity stays one in every rounding.
+    const Expr over = saturate ? k(largest) : select(rises || magnitude == k(f32_infinity), k(special), k(largest));
+    code = select(k(largest) < code, over, code);
+    if (f.is_signed) {
+        const Expr sign = both(right_by(bits, k(31 - f.exponent - f.mantissa)), k(sign_bit(f)));
+        code = either(code, f.specials == Specials::minus_zero ? select(code == k(0), k(0), sign) : sign);
+    }
+    Expr nan = k(f32_infinity) < magnitude;
+    if (!f.is_signed) nan = nan || bits <= k(0);
+    return select(nan, k(nan_code(f)), code);
+}
+
+// The code of x, an f32, as an i32.
+Expr code_of(const DTypeTraits &f, const Expr &x, Rounding rounding, bool saturate) {
+    const Expr bits = bits_of(x), magnitude = both(bits, k(0x7fffffff)), negative = bits < k(0);
+    const Cut c = cut(f, magnitude);
+    const Expr code = c.base + right_by(c.significand + added(c, rounding, negative), c.shift);
+    const Expr never = constant_int(DType::boolean, 0);
+    const Expr rises = rounding == Rounding::nearest_even ? !never
+                       : rounding == Rounding::up         ? !negative
+                       : rounding == Rounding::down       ? negative
+                                                          : never;
+    return finished(f, code, bits, magnitude, rises, saturate);
+}
+
+Expr stored(DType type, const Expr &code) {
+    if (is_coded_float(type)) return bitcast(type, cast(DType::u8, code));
+    return cast(type, number_of(traits_of(type), code));  // exact
+}
+
+// An f32 that any narrower format rounds as it would round the value: where it is not exact, it is cut and its last bit is 1.
+Expr odd(const Expr &near, const Expr &inexact, const Expr &above) {
+    const Expr bits = bits_of(near);
+    return bitcast(DType::f32, select(inexact, either(bits - cast(DType::i32, above), k(1)), bits));
+}
+
+Expr odd_f32(const Expr &x) {
+    const DType type = x.type();
+    if (type == DType::f32) return x;
+    if (type == DType::f64) {
+        const Expr near = cast(DType::f32, x), back = cast(DType::f64, near);
+        return odd(near, back != x, abs(x) < abs(back));
+    }
+    if (type == DType::index) return odd_f32(cast(DType::i64, x));
+    if (type != DType::i32 && type != DType::i64) return cast(DType::f32, x);
+    // Above the largest f32 within the type's range, all numbers are cut to that one.
+    const int64_t last = traits_of(type).highest - (type == DType::i32 ? int64_t{1} << 7 : int64_t{1} << 39) + 1;
+    const Expr limited = min(x, constant_int(type, last + 1)), near = cast(DType::f32, limited);
+    const Expr back = cast(type, near, Rounding::toward_zero), zero = constant_int(type, 0);
+    return odd(near, back != limited, select(limited < zero, back < limited, limited < back));
+}
+
+Expr expanded_cast(const Expr &e) {
+    const DType type = e.type();
+    Expr x = e->args[0];
+    if (is_coded_float(x.type())) x = number_of(traits_of(x.type()), cast(DType::i32, bitcast(DType::u8, x)));
+    if (!is_narrow_float(type)) return cast(type, x, e->rounding, e->saturate);
+    x = odd_f32(x);
+    if (!is_coded_float(type) && e->rounding == Rounding::nearest_even && !e->saturate) return cast(type, x);
+    return stored(type, code_of(traits_of(type), x, e->rounding, e->saturate));
+}
+
+}  // namespace
+
+Expr expand_conversions(const Expr &e) { return replace_conversions(e, expanded_cast); }
+
+Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate) {
+    if (x.type() != DType::f32 || !is_narrow_float(type) || word.type() != DType::i64)
+        throw UserError("expr.cast",
+                        std::string("stochastic rounding goes from f32 to a float that is only stored, by random bits of i64, got ") +
+                            name_of(x.type()) + " to " + name_of(type) + " by " + name_of(word.type()) + "; cast to f32 first.");
+    const DTypeTraits &f = traits_of(type);
+    auto wide = [](int64_t value) { return constant_int(DType::i64, value); };
+    const Expr bits = bits_of(x), magnitude = both(bits, k(0x7fffffff));
+    const Cut c = cut(f, magnitude);
+    const Expr kept = right_by(c.significand, c.shift), rest = c.significand - left_by(kept, c.shift);
+    const Expr shift = cast(DType::i64, c.exact_shift);
+    const Expr raised = left_by(cast(DType::i64, rest), max(wide(32) - shift, wide(0)));
+    const Expr fraction = right_by(raised, min(max(shift - wide(32), wide(0)), wide(63)));
+    const Expr carry = right_by(fraction + both(word, wide(0xffffffff)), wide(32));
+    return stored(type, finished(f, c.base + kept + cast(DType::i32, carry), bits, magnitude, constant_int(DType::boolean, 1), saturate));
+}
+
+}  // namespace tessera

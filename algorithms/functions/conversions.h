@@ -1,0 +1,17 @@
+// Conversions that no emitter has: to and from floats of one byte, and to any narrow float with a rounding of the cast's own. Each is an
+// expression over f32 and integers, derived from the format's row in the table of types (dtype.h), as a function with a name is one over
+// others. So loops, tiles and emitters see integers where an algorithm has formats. `convert` (scalar.h) says what they give.
+#pragma once
+#include "algorithms/expr/expr.h"
+
+namespace tessera {
+
+// The expression with each cast that `is_expanded` says in other operations. A shared node is expanded once.
+Expr expand_conversions(const Expr &e);
+
+// x in f32, rounded at random to a narrow float: with the next value away from zero as often as x is near to it. The magnitude's bits that
+// the format cannot hold, as a fraction of 2^32 cut to an integer, plus the low 32 bits of `word`, an i64: a carry rounds away. What
+// exceeds the largest number is as in a cast with this saturation. UserError expr.cast where x is no f32 or the type no narrow float.
+Expr round_stochastic(const Expr &x, DType type, const Expr &word, bool saturate = false);
+
+}  // namespace tessera

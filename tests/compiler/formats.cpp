@@ -1,0 +1,156 @@
+// Casts to and from floats that are only stored, compiled: every code, every rounding, at midpoints, their neighbours and limits. The
+// bits are the interpreter's, and both are what the algorithm means.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "algorithms/build/random.h"
+#include "algorithms/build/tile_functions.h"
+#include "tests/compiler/harness.h"
+
+namespace tessera::test_formats {
+
+using namespace tessera::test;
+
+namespace {
+
+std::vector<DType> narrow_types(bool coded_only) {
+    std::vector<DType> all;
+    for (const DTypeTraits &t : dtypes)
+        if (coded_only ? is_coded_float(t.type) : is_narrow_float(t.type)) all.push_back(t.type);
+    return all;
+}
+
+std::string named(const char *what, DType type) { return std::string(what) + "_" + name_of(type); }
+
+// x in all roundings, with saturation and without, and by random bits.
+Algorithm encoded_from(DType from, DType to) {
+    Builder f("encoded");
+    const Dim N = f.dim("N");
+    const Tile x = f.input("x", {N}, from), word = f.input("word", {N}, DType::i64);
+    const Tile whole = from == DType::f32 ? x : f.tile(load("x", from, {variable("N")}), {N});
+    for (bool saturate : {false, true}) {
+        for (Rounding rounding : roundings)
+            f.output(std::string(name_of(rounding)) + (saturate ? "_saturated" : ""), cast(to, whole, rounding, saturate), to);
+        if (from == DType::f32) f.output(saturate ? "random_saturated" : "random", round_stochastic(x, to, word, saturate), to);
+    }
+    return f.build();
+}
+
+// A sum of products of codes by their scale, stored again.
+Algorithm decoded_by(DType type) {
+    Builder f("decoded");
+    const Dim M = f.dim("M"), K = f.dim("K");
+    const Tile codes = f.input("x", {M, K}, type), scales = f.input("scales", {M}, DType::f8e8m0fnu), w = f.input("w", {K}, DType::bf16);
+    f.output("real", codes, DType::f32);
+    const Tile y = (dot(codes, w, {K}) * scales).named("y");
+    f.output("y_f32", y, DType::f32);
+    return f.output("stored", cast(type, y, Rounding::nearest_even, true), type).build();
+}
+
+struct Kernel {
+    Algorithm algorithm;
+    TileProgram program;
+    Extents shape;
+    Arrays inputs;
+};
+
+void set_edges(Array &x, DType to) {
+    const DTypeTraits &f = traits_of(to);
+    auto number = [&](uint32_t code) { return code < first_special(f) ? decoded(f, code) : 2 * highest_finite(f); };
+    const uint32_t step = f.bytes == 1 ? 1 : 61;
+    int64_t i = 0;
+    auto add = [&](double v) {
+        for (double w : {v, static_cast<double>(std::nextafter(static_cast<float>(v), INFINITY)),
+                         static_cast<double>(std::nextafter(static_cast<float>(v), -INFINITY))})
+            for (double signed_value : {w, -w})
+                if (i < x.size())
+                    x.set(i++, convert(x.dtype, Rounding::nearest_even, !is_float(x.dtype), Scalar::of_real(DType::f64, signed_value)));
+    };
+    for (double v : {0.0, static_cast<double>(INFINITY), static_cast<double>(NAN), 0x1p-149, 0x1p-140, highest_finite(f)}) add(v);
+    for (uint32_t code = 0; code < first_special(f); code += step) add((number(code) + number(code + 1)) / 2), add(number(code));
+}
+
+std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
+    std::vector<Kernel> all;
+    auto add = [&](const std::string &name, Algorithm a, Extents shape, const std::string &dim) {
+        KnobsByStage stages;
+        for (const Stage &s : a.stages())
+            if (lanes > 1 && !is_fold(s) && s.dims.back() == dim) stages[s.name].vector = {{dim, lanes}};
+        Arrays inputs = make_inputs(a, shape, 3, true);
+        TileProgram program = lowered(name + "_" + std::to_string(lanes), a, stages, target);
+        all.push_back({std::move(a), std::move(program), std::move(shape), std::move(inputs)});
+    };
+    for (DType to : narrow_types(false)) {
+        add(named("encoded", to), encoded_from(DType::f32, to), {{"N", 3001}}, "N");
+        Arrays &inputs = all.back().inputs;
+        set_edges(inputs.at("x"), to);
+        for (int64_t i = 0; i < 3001; i++)
+            inputs.at("word").set(
+                i, Scalar::of_integer(DType::i64, static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15 >> 32)));
+    }
+    for (DType from : {DType::f64, DType::i64, DType::i32, DType::u8, DType::boolean, DType::f16, DType::f8e5m2})
+        for (DType to : {DType::bf16, DType::f8e4m3fn}) {
+            add(named(name_of(from), to), encoded_from(from, to), {{"N", 1001}}, "N");
+            if (from == DType::i64 || from == DType::i32) {
+                Array &x = all.back().inputs.at("x");
+                for (int64_t i = 0; i < x.size(); i++)
+                    x.set(i, Scalar::of_integer(from, static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15) >> (i % 60)));
+                const int64_t hard[] = {(1L << 60) + (1L << 52) + 1, INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, 464, 465};
+                for (int64_t i = 0; i < 7; i++) x.set(i, Scalar::of_integer(from, hard[i]));
+            } else if (from == DType::f64) {
+                set_edges(all.back().inputs.at("x"), to);
+            }
+        }
+    for (DType type : narrow_types(true)) {
+        add(named("decoded", type), decoded_by(type), {{"M", 256}, {"K", 5}}, "K");
+        Array &codes = all.back().inputs.at("x");
+        for (int64_t i = 0; i < codes.size(); i++) codes.data[static_cast<size_t>(i)] = static_cast<std::byte>(i);
+    }
+    return all;
+}
+
+void check(const Target &target, const Build &build = {}) {
+    INFO(target.name << " " << build.compiler << " " << build.options);
+    std::vector<Kernel> kernels = kernels_for(target, target.vector_bytes / 4);
+    std::vector<TileProgram> programs;
+    for (const Kernel &k : kernels) programs.push_back(k.program);
+    const Loaded library(programs, target, build);
+    for (const Kernel &k : kernels) {
+        INFO(k.program.name);
+        const Arrays expected = run_interpreter(k.program, k.shape, k.inputs, {});
+        CHECK(differ_in_bits(library.run(k.program, k.shape, k.inputs, {}, Layout{}), expected) == "");
+    }
+}
+
+}  // namespace
+
+TEST_CASE("formats: a tile program of codes computes what casts mean") {
+    for (const Kernel &k : kernels_for(target_named("avx2"), 8)) {
+        INFO(k.program.name);
+        CHECK(differ_in_bits(run_interpreter(k.program, k.shape, k.inputs, {}), run_reference(k.algorithm, k.shape, k.inputs, {})) == "");
+    }
+}
+
+TEST_CASE("formats: code gives the tile program's bits") {
+    for (const Target &target : targets()) check(target);
+}
+
+TEST_CASE("formats: C gives the tile program's bits") {
+    for (const Build &build : c_builds("-O2")) check(targets().back(), build);
+}
+
+TEST_CASE("formats: code gives the tile program's bits: arm64", "[.][arm64]") {
+    if (const Target target = target_named("arm64"); can_emulate(target)) check(target);
+}
+
+TEST_CASE("formats: code gives the tile program's bits: wasm32", "[.][wasm32]") {
+    if (const Target target = target_named("wasm32"); can_emulate(target)) check(target);
+}
+
+TEST_CASE("formats: code gives the tile program's bits: opencl", "[.][gpu]") {
+    if (has_opencl()) check(target_named("opencl"));
+}
+
+}  // namespace tessera::test_formats
