@@ -20,6 +20,10 @@ int main(int argc, char **argv) {
         .add("gemm", "y[M, N] = activation(scale x[M, K] w[K, N] + b[N] + r[M, N]), each as options say", library::gemm_options(),
              library::gemm)
         .add("batched_gemm", "gemm of x[B, M, K], w[B, K, N], with b[N] and r[B, M, N]", library::gemm_options(), library::batched_gemm)
+        .add("matmul_qint4", "y[M, N] = sum over G of scale[N, G] (sum within a group of x[M, K] (q[N, K] - 8)), two codes q in a byte",
+             library::qint4_options(), library::matmul_qint4)
+        .add("matmul_dynamic_qint4", "matmul_qint4 of rows that are rounded to i8 on the way, with a scale for each group",
+             library::qint4_options(), library::matmul_dynamic_qint4)
         .add("gelu", "y[M, N] = gelu(x[M, N])", library::gelu)
         .add("gelu_tanh", "y[M, N] = gelu(x[M, N]), the approximation by tanh", library::gelu_tanh)
         .add("silu", "y[M, N] = silu(x[M, N])", library::silu)

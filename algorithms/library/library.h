@@ -25,6 +25,18 @@ Algorithm gemm(const Numerics &n, const Options &o);
 Algorithm batched_gemm(const Numerics &n, const Options &o);
 std::vector<Option> gemm_options();
 
+// low_bits.cpp: products with weights in 4 bits. codes[N, K / 2] has two of them in a byte, that of the even k in its low bits, and
+// scale[N, G] is of G = K / group groups; K is a multiple of the group. A code q, 0 ..= 15, stands for scale (q - 8).
+// y[M, N] = sum over G of scale[N, g] (sum over the k of g, in order, of x[M, k] (q[N, k] - 8)), both sums fma by fma from 0 in the
+// accumulate type, which y has.
+Algorithm matmul_qint4(const Numerics &n, const Options &o);
+// The same of rows that become i8 on the way, also in groups. With a = max |x| over a group, r = 127 / a (0 where a is under 2^-120) and
+// d = a / 127 it has the rows p[k] = x[k] r, rounded to nearest even, and y = sum over G, fma by fma from 0, of
+// scale (d f32(sum of p q - 8 sum of p)). The inner sums are of integers, and exact; all floats are f32. A NaN or an inf in a group makes
+// the row of y NaN.
+Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o);
+std::vector<Option> qint4_options();
+
 // activations.cpp: y[M, N] of x[M, N], with the accuracy that functions.h states
 Algorithm gelu(const Numerics &n);
 Algorithm gelu_tanh(const Numerics &n);

@@ -204,13 +204,15 @@ struct ShippedPair {
 };
 
 static std::vector<ShippedPair> shipped_pairs(const Library &library) {
-    const Options padding = {{"padding", 1}};
+    const Options padding = {{"padding", 1}}, groups = {{"group", 8}, {"half_scale", 0}};
     const std::map<std::string, std::function<Algorithm(const Numerics &)>> algorithms = {
         {"matmul", library::matmul},
         {"matmul_wide", library::matmul_wide},
         {"matmul_u8s8", library::matmul_u8s8},
         {"matmul_s8s8", library::matmul_s8s8},
         {"matmul_qint8", library::matmul_qint8},
+        {"matmul_qint4", [&](const Numerics &n) { return library::matmul_qint4(n, groups); }},
+        {"matmul_dynamic_qint4", [&](const Numerics &n) { return library::matmul_dynamic_qint4(n, groups); }},
         {"linear", library::linear},
         {"linear_gelu", library::linear_gelu},
         {"linear_qint8", library::linear_qint8},
@@ -232,11 +234,11 @@ static std::vector<ShippedPair> shipped_pairs(const Library &library) {
 }
 
 static std::vector<Extents> shapes_of(const Algorithm &algorithm) {
-    const bool product = std::none_of(algorithm.dims.begin(), algorithm.dims.end(), [](const Dim &d) { return d.name == "H"; });
+    const bool product = std::none_of(algorithm.dims.begin(), algorithm.dims.end(), [](const Dim &d) { return d.name == "W"; });
     std::vector<Extents> shapes;
     if (product)
         for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{3, 0, 2}, {2, 3, 0}, {1, 1, 1}, {9, 50, 7}, {13, 96, 8}})
-            shapes.push_back({{"M", m}, {"N", n}, {"K", k}});
+            shapes.push_back({{"M", m}, {"N", n}, {"K", k * algorithm.dim("K").multiple_of}});
     else
         for (auto [n, h, w, c, o] :
              std::vector<std::array<int64_t, 5>>{{1, 1, 1, 1, 1}, {1, 2, 3, 0, 4}, {1, 15, 9, 3, 33}, {2, 5, 29, 2, 70}})
@@ -248,22 +250,28 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
     Library library;
     library.add_folder(TESSERA_SOURCE_DIR "/schedules/library");
     const std::vector<ShippedPair> pairs = shipped_pairs(library);
-    CHECK(pairs.size() == 32);
+    CHECK(pairs.size() == 37);
     std::map<std::string, std::vector<Both>> all;
     std::map<std::string, std::vector<TileProgram>> programs;
     std::map<std::string, std::vector<Algorithm>> algorithms;
     for (const ShippedPair &pair : pairs) {
         const Target target = target_named(pair.target);
-        const Stages stages = resolve(library.find(pair.name), library).stages;
-        std::string name = pair.name;
-        std::replace(name.begin(), name.end(), '/', '_');
-        const Both one = {lowered(name, pair.algorithm, resolve(library.find(pair.beside), library).stages, target),
-                          lowered(name, pair.algorithm, stages, target), lowered_packings(name, pair.algorithm, stages, target)};
-        CHECK(one.packings.size() == 1);
-        all[pair.target].push_back(one);
-        algorithms[pair.target].push_back(pair.algorithm);
-        programs[pair.target].push_back(one.main);
-        programs[pair.target].push_back(one.packings[0]);
+        const ResolvedSchedule ahead = resolve(library.find(pair.name), library);
+        const Stages beside = resolve(library.find(pair.beside), library).stages;
+        std::vector<Stages> versions = {ahead.stages};
+        if (pair.algorithm.name == "matmul_qint4")  // which decodes elsewhere for few rows
+            for (const Variant &v : ahead.variants) versions.push_back(v.stages);
+        for (size_t i = 0; i < versions.size(); i++) {
+            std::string name = pair.name + (i ? "_variant" : "");
+            std::replace(name.begin(), name.end(), '/', '_');
+            const Both one = {lowered(name, pair.algorithm, beside, target), lowered(name, pair.algorithm, versions[i], target),
+                              lowered_packings(name, pair.algorithm, versions[i], target)};
+            CHECK(!one.packings.empty());
+            all[pair.target].push_back(one);
+            algorithms[pair.target].push_back(pair.algorithm);
+            programs[pair.target].push_back(one.main);
+            programs[pair.target].insert(programs[pair.target].end(), one.packings.begin(), one.packings.end());
+        }
     }
     for (auto &[target, these] : all) {
         const bool runs = runs_here(target_named(target));
@@ -271,13 +279,15 @@ TEST_CASE("schedules that ship and pack ahead of time give the bits of those bes
         for (size_t i = 0; i < these.size(); i++)
             for (const Extents &shape : shapes_of(algorithms.at(target)[i])) {
                 INFO(these[i].main.name << " " << Catch::Detail::stringify(shape));
+                const Extents extents = complete(algorithms.at(target)[i], shape);
                 const Arrays inputs = make_inputs(algorithms.at(target)[i], shape, 7),
-                             packed = with_packed(inputs, these[i].packings, shape);
+                             packed = with_packed(inputs, these[i].packings, extents);
                 const Arrays expected = run_interpreter(these[i].per_call, shape, inputs, {});
                 CHECK(differ_in_bits(run_interpreter(these[i].main, shape, packed, {}), expected) == "");
                 if (!runs) continue;
                 Arrays own = inputs;
-                own["w.packed"] = code->run(these[i].packings[0], shape, inputs, {}, {}).at("w.packed");
+                for (const TileProgram &packing : these[i].packings)
+                    for (auto &[name, array] : code->run(packing, extents, inputs, {}, {})) own[name] = array;
                 CHECK(differ_in_bits(code->run(these[i].main, shape, own, {}, {}), expected) == "");
             }
     }

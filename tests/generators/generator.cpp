@@ -94,6 +94,8 @@ TEST_CASE("the stock generator knows the standard library") {
                              "linear_qint8",
                              "linear_gelu_qint8",
                              "matmul",
+                             "matmul_qint4",
+                             "matmul_dynamic_qint4",
                              "residual_layernorm",
                              "reverse_cumulative_sum",
                              "ring_append",

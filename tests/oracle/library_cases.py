@@ -74,6 +74,43 @@ def products(f, rng):
     yield Case("linear_swiglu", [x, w, v], [y], absolute=near(y))
 
 
+@quiet
+def dynamic_product(x, q, scale):
+    """The product of rows that are rounded to i8 in f32 as matmul_dynamic_qint4 does, and what a step of each group is."""
+    largest = np.abs(x).max(-1, initial=0)
+    inverse = np.where(largest < 2.0 ** -120, 0, np.float32(127) / largest).astype("f4")
+    steps = (largest / np.float32(127)).astype("f8")
+    y = (np.einsum("mgk,ngk->mgn", np.rint(x * inverse[..., None]).astype("f8"), q) * steps[..., None] * scale.T).sum(1)
+    return np.where(np.isfinite(largest).all(1)[:, None], y, NAN), steps
+
+
+def low_bits(f, rng):
+    for m, n, group, groups, half in [(1, 70, 32, 3, 1), (7, 33, 32, 2, 0), (4, 16, 128, 2, 0), (5, 9, 6, 5, 1), (3, 5, 32, 0, 0)]:
+        k, options = group * groups, {"group": group, "half_scale": half}
+        codes, scale = rng.integers(0, 256, (n, k // 2), "u1"), (f(n, groups) / 64).astype("f2" if half else "f4")
+        q = np.stack([codes & 15, codes >> 4], -1).reshape(n, groups, group).astype("f8") - 8
+        w = (q * scale.astype("f8")[..., None]).reshape(n, k)
+        x = f(m, k)
+        y = x.astype("f8") @ w.T
+        yield Case("matmul_qint4", [x, codes, scale], [y], options=options, absolute=near(y))
+        b = rounded(x, "bf16")
+        y = value(b, "bf16") @ w.T
+        yield Case("matmul_qint4", [b, codes, scale], [y], options=options, numerics="bf16", types=["f4"], absolute=near(y))
+        # Ordinary rows with a group of zeros, tiny and huge ones, one with a NaN and one with an inf.
+        x[0, :group] = 0
+        spoilt = np.concatenate([x, x[:2]])
+        if k:
+            spoilt[-1, 1], spoilt[-2, -1] = NAN, INF
+        for part in (x, x * np.float32(1e-43), x * np.float32(1e30), spoilt):
+            y, _ = dynamic_product(part.reshape(len(part), groups, group), q, scale.astype("f8"))
+            yield Case("matmul_dynamic_qint4", [part, codes, scale], [y], options=options, relative=1e-5, absolute=near(y))
+        # Half a step of each element.
+        _, d = dynamic_product(x.reshape(m, groups, group), q, scale.astype("f8"))
+        step = np.einsum("mg,ng->mn", d / 2, np.abs(q).sum(-1) * np.abs(scale.astype("f8"))).max(initial=0)
+        y = x.astype("f8") @ w.T
+        yield Case("matmul_dynamic_qint4", [x, codes, scale], [y], options=options, absolute=1.001 * step + near(y))
+
+
 def rounded(x, numerics):
     """As the policy stores it; bf16 as its bits."""
     if numerics == "f16":
@@ -255,5 +292,5 @@ def cases():
 
     def f(*shape):
         return rng.standard_normal(shape).astype("f4")
-    for topic in (products, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
+    for topic in (products, low_bits, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
         yield from topic(f, rng)

@@ -9,10 +9,43 @@ namespace tessera::emit_c {
 
 static bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
 
-// 32 bits for each lane: constants, one group for all lanes, or the lanes' groups one after the other.
+namespace {
+
+// Bytes (x >> shift) & mask of bytes x, where the mask takes no bit of a neighbour when x is a part of a word.
+struct Bits {
+    std::vector<Expr> bytes;
+    int64_t shift = 0, mask = 0;
+};
+
+}  // namespace
+
+static std::optional<Bits> bits_of_bytes(const std::vector<Expr> &elements) {
+    Bits all;
+    for (const Expr &e : elements) {
+        if (e.kind() != ExprKind::cast || e.type() != DType::u8 || !e->args[0].is_operation(Op::bit_and)) return {};
+        Expr x = e->args[0]->args[0];
+        const Expr &mask = e->args[0]->args[1], shift = x.is_operation(Op::shr) ? x->args[1] : constant_int(DType::i32, 0);
+        if (x.is_operation(Op::shr)) x = x->args[0];
+        if (!mask.is_constant() || !shift.is_constant() || x.kind() != ExprKind::cast || x->args[0].type() != DType::u8) return {};
+        const int64_t m = mask->value.integer, n = shift->value.integer;
+        if (n < 0 || n > 7 || m < 0 || m << n > 255) return {};
+        if (!all.bytes.empty() && (m != all.mask || n != all.shift)) return {};
+        all.bytes.push_back(x->args[0]), all.shift = n, all.mask = m;
+    }
+    return all;
+}
+
+// 32 bits for each lane: constants, one group for all lanes, the lanes' groups one after the other, or bits of such bytes.
 std::optional<Run::Value> Run::words_of(const std::vector<Expr> &elements) {
     const Expr &first = elements[0];
     const CType words{DType::i32, lanes_->count};
+    if (const std::optional<Bits> bits = bits_of_bytes(elements)) {
+        std::optional<Value> value = words_of(bits->bytes);
+        if (!value) return {};
+        auto all = [&](int64_t word) { return widened(emit(constant_int(DType::i32, word)), words.lanes); };
+        if (bits->shift) value = call(words, operations_.binary(Op::shr, words), {*value, all(bits->shift)});
+        return infix(words, *value, " & ", all(bits->mask * 0x01010101), conditional, prefix, prefix);
+    }
     if (first.is_constant()) {
         if (!is_byte(first.type()) || !std::all_of(elements.begin(), elements.end(), [&](const Expr &e) { return equal(e, first); }))
             return {};

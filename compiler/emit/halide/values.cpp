@@ -349,7 +349,7 @@ static HExpr floor_divide(const HExpr &a, const HExpr &b) {
     return select(b == zero, zero, b == make_const(t, -1), negated, q);
 }
 
-static HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
+HExpr integer_operation(Op op, DType type, const std::vector<HExpr> &x) {
     H::Type t = x[0].type();
     // Positions never overflow, which lets Halide simplify them; data wraps.
     bool wraps = type != DType::index;

@@ -24,6 +24,8 @@ using Halide::type_of;
 // How an element of a buffer lies in memory, and how its value is held in a register.
 Halide::Type stored_type(DType type);
 Halide::Type value_type(DType type);
+// An operation on numbers of a type of integers, or on vectors of them.
+Halide::Expr integer_operation(Op op, DType type, const std::vector<Halide::Expr> &x);
 
 // The position of an element, from the first one of the buffer.
 class Addresses {

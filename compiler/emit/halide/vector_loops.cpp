@@ -27,6 +27,7 @@ public:
         HExpr to = contiguous(flat(step.buffer, step.index)), from = contiguous(flat(operands[0]));
         if (!a.defined() || !b.defined() || !to.defined() || !from.defined()) return {};
         HExpr sum = vector_load(operands[0], from), value;
+        const auto is_short = [](const Expr &e) { return largest_byte(e) <= INT8_MAX; };
         if (family.first == DType::bf16) {
             auto wide = [](const HExpr &x) {
                 return Cast::make(H::Float(32, x.type().lanes()), H::reinterpret(H::BFloat(16, x.type().lanes()), x));
@@ -35,7 +36,8 @@ public:
         } else if (multiplies == Multiplies::signed_bytes) {
             value = plus_signed_products(sum, a, b);
         } else if (multiplies == Multiplies::words) {
-            value = plus_products_of_words(sum, a, b);
+            const bool fits = std::all_of(pair[0].begin(), pair[0].end(), is_short);
+            value = fits ? plus_products_in_words(sum, a, b) : plus_products_of_words(sum, a, b);
         } else {
             value = plus_products(sum, a, b);
         }
@@ -99,6 +101,27 @@ private:
         return H::reinterpret(sum.type(), bits(sum) + even + odd);
     }
 
+    // The most that an unsigned byte can be.
+    static int64_t largest_byte(const Expr &e) {
+        const int64_t any = traits_of(DType::u8).highest;
+        if (e.is_constant()) return e->value.integer;
+        if (e.kind() != ExprKind::cast || !e->args[0].is_operation(Op::bit_and)) return any;
+        for (const Expr &mask : e->args[0]->args)
+            if (mask.is_constant() && mask->value.integer >= 0) return std::min(any, mask->value.integer);
+        return any;
+    }
+
+    // Where a is at most 127: a sum of two products of bytes fits 16 bits, and is one instruction, which saturates.
+    HExpr plus_products_in_words(const HExpr &sum, const HExpr &a, const HExpr &b) const {
+        const int count = 2 * lanes;
+        const H::Type word = H::Int(16, count);
+        const HExpr products = Call::make(H::Int(16, 2 * count), Call::widening_mul, {a, b}, Call::PureIntrinsic);
+        const HExpr pairs = VectorReduce::make(VectorReduce::SaturatingAdd, products, count);
+        const HExpr fours = Call::make(H::Int(32, count), Call::widening_mul, {pairs, make_one(word)}, Call::PureIntrinsic);
+        auto bits = [](const HExpr &x) { return H::reinterpret(H::UInt(32, x.type().lanes()), x); };
+        return H::reinterpret(sum.type(), bits(sum) + bits(VectorReduce::make(VectorReduce::Add, fours, lanes)));
+    }
+
     HExpr flat(const std::string &buffer, const std::vector<Expr> &index) { return values.position(buffer, index); }
 
     HExpr position_of(const Expr &load) { return flat(load->name, {load->args.begin(), load->args.end() - (load->guarded ? 2 : 0)}); }
@@ -131,16 +154,37 @@ private:
                           ModulusRemainder());
     }
 
-    // One constant, one group for all lanes, or the lanes' groups one after the other.
+    // The lanes' groups one after the other: what is the same everywhere, one group for all lanes, or what lies side by side; and
+    // operations on integers of these.
     HExpr group(const std::vector<Expr> &elements) {
-        int size = static_cast<int>(elements.size());
-        if (elements[0].is_constant()) {
-            auto same = [&](const Expr &e) { return equal(e, elements[0]); };
-            return std::all_of(elements.begin(), elements.end(), same) ? Broadcast::make(values.emit(elements[0]), size * lanes) : HExpr();
+        const Expr &e = elements[0];
+        if (e.kind() == ExprKind::load) return group_of_loads(elements);
+        auto is_alike = [&](const Expr &other) {
+            return other.kind() == e.kind() && other.type() == e.type() && other->args.size() == e->args.size() && other->op == e->op;
+        };
+        auto same = [&](const Expr &other) { return equal(other, e); };
+        if (!has_load(e) && !uses_variable(e, lane) && std::all_of(elements.begin(), elements.end(), same))
+            return Broadcast::make(values.emit(e), static_cast<int>(elements.size()) * lanes);
+        const bool is_cast = e.kind() == ExprKind::cast && is_integer(e.type()) && is_integer(e->args[0].type()) && !e->saturate;
+        if (!is_cast && (e.kind() != ExprKind::operation || e.type() != DType::i32 || e->op == Op::select)) return {};
+        if (!std::all_of(elements.begin(), elements.end(), is_alike)) return {};
+        std::vector<HExpr> args;
+        for (size_t k = 0; k < e->args.size(); k++) {
+            std::vector<Expr> those;
+            for (const Expr &other : elements) those.push_back(other->args[k]);
+            args.push_back(group(those));
+            if (!args.back().defined()) return {};
         }
+        if (is_cast) return Cast::make(value_type(e.type()).with_lanes(args[0].type().lanes()), args[0]);
+        return integer_operation(e->op, e.type(), args);
+    }
+
+    HExpr group_of_loads(const std::vector<Expr> &elements) {
+        int size = static_cast<int>(elements.size());
         HExpr first = flat(elements[0]);
         if (!first.defined()) return {};
         for (int i = 1; i < size; i++) {
+            if (elements[i].kind() != ExprKind::load) return {};
             HExpr other = flat(elements[i]);
             if (!other.defined() || elements[i]->name != elements[0]->name || !apart_by(first, other, i)) return {};
         }

@@ -1,0 +1,55 @@
+// Products with weights of 4 bits: codes that are decoded in the register tile, and ahead of it; sums of integers inside of sums of floats.
+#include "algorithms/library/library.h"
+#include "tests/compiler/cases.h"
+
+namespace tessera::test {
+
+std::vector<Case> low_bit_cases(int64_t lanes) {
+    const int64_t L = lanes;
+    std::vector<Case> all;
+    // 32: whole groups of dot4; 6: three bytes, which are no such group.
+    auto add = [&](const std::string &name, auto make, const Numerics &n, int64_t group, int64_t half_scale = 0) -> Case & {
+        Case &c = all.emplace_back(Case{name, make(n, Options{{"group", group}, {"half_scale", half_scale}}), {}, {}});
+        for (const std::vector<int64_t> &v : std::vector<std::vector<int64_t>>{
+                 {0, 3, 1}, {3, 0, 1}, {2, 3, 0}, {1, 1, 1}, {1, 2 * L + 1, 2}, {5, 3 * L - 1, 3}, {7, L, 1}, {4, 4 * L, 2}})
+            c.shapes.push_back({{"M", v[0]}, {"N", v[1]}, {"K", group * v[2]}});
+        return c;
+    };
+    const Place in_group{Place::Kind::at, "y", "G"}, at_panel{Place::Kind::at, "y", "micro.N"};
+    Knobs y;
+    y.micro = {{"M", 2}, {"N", 2 * L}}, y.vector = {{"N", L}}, y.loops = {"micro.N", "micro.M"}, y.tail = {{"M", Tail::narrow}};
+    Knobs inner = y;
+    inner.loops = {"micro.N", "micro.M", "G", "P", "H"}, inner.unroll = {{"H", 2}}, inner.place = in_group, inner.tail.clear();
+    Knobs inlined;
+    inlined.place = Place{Place::Kind::inlined, "", ""};
+    const std::vector<LayoutAxis> panels = {{"N", 2 * L, false}, {"B", 0, false}, {"N", 2 * L, true}};
+    for (int64_t group : {32, 6})
+        for (bool decoded_once : {false, true}) {
+            const std::string name = std::to_string(group) + (decoded_once ? "_panels" : "");
+            Case &c = add("qint4_" + name, library::matmul_qint4, numerics_named(decoded_once ? "bf16" : "f32"), group, decoded_once);
+            c.stages["y"] = y, c.stages["inner"] = inner, c.stages["weights"] = inlined;
+            if (!decoded_once) {
+                c.stages["inner"].pack["codes"] = {"micro.N", panels};
+                c.stages["inner.codes.packed"].place = at_panel;
+                continue;
+            }
+            Knobs &weights = c.stages["weights"];
+            weights.place = at_panel, weights.micro = {{"N", 2 * L}}, weights.loops = {"micro.N", "G", "P", "H"};
+            weights.vector = {{"N", L}};
+            weights.layout = {{"N", 2 * L, false}, {"G", 0, false}, {"P", 0, false}, {"H", 0, false}, {"N", 2 * L, true}};
+        }
+    add("dynamic_qint4_plain", library::matmul_dynamic_qint4, {}, 6);
+    if (L < 8) return all;  // no dot4 where vectors are that short
+    for (int64_t group : {32, 6, 8}) {
+        Case &c = add("dynamic_qint4_" + std::to_string(group), library::matmul_dynamic_qint4, {}, group, group == 8);
+        c.stages["y"] = y, c.stages["inner"] = inner, c.stages["weights"] = inlined;
+        c.stages["rows"].layout = {{"M", 0, false}, {"G", 0, false}, {"C", 2, true}, {"C", 2, false}};
+        Knobs &k = c.stages["inner"];
+        k.instruction = "dot4", k.levels = {{"dot", {{"P", 4}}}}, k.loops = {"micro.N", "micro.M", "G", "dot.P", "H", "P"};
+        k.pack["codes"] = {"micro.N", {{"N", 2 * L, false}, {"B", 4, false}, {"N", 2 * L, true}, {"B", 4, true}}};
+        c.stages["inner.codes.packed"].place = at_panel;
+    }
+    return all;
+}
+
+}  // namespace tessera::test
