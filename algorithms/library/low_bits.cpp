@@ -1,4 +1,4 @@
-// Products with weights of 4 bits in groups along K. K is cut into G groups of P bytes of H = 2 codes each.
+// Products with weights of 4 and 8 bits in groups along K. K is cut into G groups of C codes, or of P bytes of H = 2 codes each.
 #include "algorithms/build/tile_functions.h"
 #include "algorithms/library/library.h"
 
@@ -10,42 +10,66 @@ std::vector<Option> qint4_options() {
 
 namespace {
 
-// What both products take: x[M, K], codes[N, K / 2], of which a byte has the code of an even k in its low bits, and scale[N, G].
+// What the products take: x[M, K], codes for each N and K, and scale[N, G] of groups along K.
 struct Quantised {
-    Quantised(Builder &f, const Options &o) {
-        const int64_t group = o.at("group");
-        Dim columns = symbolic_dim("K");
+    Quantised(Builder &f, int64_t group, DType scales) : f(f), group(group) {
+        columns = symbolic_dim("K");
         columns.multiple_of = group;
-        M = f.dim("M"), N = f.dim("N");
-        const Dim K = f.dim(columns), B = f.dim(derived_dim("B", extent("K") / Expr(2)));
-        G = f.dim(derived_dim("G", extent("K") / Expr(group))), C = f.dim("C", group), P = f.dim("P", group / 2), H = f.dim("H", 2);
-        x = f.input("x", {M, K}).at({{"K", variable("G") * Expr(group) + variable("C")}}, names_of({M, G, C}));
+        M = f.dim("M"), N = f.dim("N"), columns = f.dim(columns);
+        G = f.dim(derived_dim("G", extent("K") / Expr(group))), C = f.dim("C", group);
+        x = f.input("x", {M, columns}).at({{"K", variable("G") * Expr(group) + variable("C")}}, names_of({M, G, C}));
+        scale_type = scales;
+    }
+    Tile scales() const { return cast(f.numerics().accumulate, f.input("scale", {N, G}, scale_type)); }  // (N, G)
+    // The sum over groups of term(M, G, N) scale(N, G), fma by fma.
+    Tile over_groups(const Tile &term, const Tile &scale) const { return dot(term, cast(term.dtype(), scale), {G}); }
+
+    Builder &f;
+    int64_t group;
+    DType scale_type;
+    Dim columns, M, N, G, C;
+    Tile x;  // (M, G, C)
+};
+
+// Codes of 4 bits, two in a byte.
+struct Nibbles : Quantised {
+    Nibbles(Builder &f, int64_t group, DType scales) : Quantised(f, group, scales) {
+        const Dim B = f.dim(derived_dim("B", extent("K") / Expr(2)));
+        P = f.dim("P", group / 2), H = f.dim("H", 2);
         Tile byte = f.input("codes", {N, B}, DType::u8).at({{"B", variable("G") * Expr(group / 2) + variable("P")}}, names_of({N, G, P}));
         code = (cast(DType::i32, byte) >> cast(DType::i32, f.index(H)) * 4) && f.scalar(DType::i32, 15);
-        scale = f.input("scale", {N, G}, o.at("half_scale") ? DType::f16 : DType::f32);
     }
     // What a tile with the elements C of a group has for each code.
     Tile by_code(const Tile &t) const { return t.at({{"C", variable("P") * Expr(2) + variable("H")}}, names_of({M, G, P, H})); }
-    // The sum over groups of term(M, G, N) scale[N, G], fma by fma.
-    Tile over_groups(const Tile &term) const { return dot(term, cast(term.dtype(), scale), {G}); }
 
-    Dim M, N, G, C, P, H;
-    Tile x, code, scale;  // (M, G, C), (N, G, P, H) of 0 ..= 15 in i32, (N, G)
+    Dim P, H;
+    Tile code;  // (N, G, P, H), 0 ..= 15 in i32
 };
+
+DType integer_scale(const Options &o) { return o.at("half_scale") ? DType::f16 : DType::f32; }
+
+// Twice the number that a code of f4e2m1fn stands for, an integer: 0, 1, 2, 3, 4, 6, 8, 12, and negative ones.
+Tile twice_e2m1(const Tile &code) {
+    Builder &f = code.builder();
+    const auto number = [&](int64_t n) { return f.scalar(DType::i32, static_cast<double>(n)); };
+    const Tile exponent = (code >> number(1)) && number(3), mantissa = code && number(1);
+    const Tile magnitude = select(exponent == number(0), mantissa, (mantissa + 2) << max(exponent - 1, number(0)));
+    return select(code < number(8), magnitude, -magnitude);
+}
 
 }  // namespace
 
 Algorithm matmul_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_qint4", n);
-    const Quantised q(f, o);
-    Tile weights = cast(n.accumulate, q.code - 8).named("weights");        // (N, G, P, H)
-    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");  // (M, G, N)
-    return f.output("y", q.over_groups(inner), n.accumulate).build();      // (M, N)
+    const Nibbles q(f, o.at("group"), integer_scale(o));
+    Tile weights = cast(n.accumulate, q.code - 8).named("weights");                // (N, G, P, H)
+    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");          // (M, G, N)
+    return f.output("y", q.over_groups(inner, q.scales()), n.accumulate).build();  // (M, N)
 }
 
 Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Builder f("matmul_dynamic_qint4", n);
-    const Quantised q(f, o);
+    const Nibbles q(f, o.at("group"), integer_scale(o));
     const Tile x = cast(DType::f32, q.x);
     Tile largest = f.fold(nan_max_monoid(DType::f32), {abs(x)}, {q.C.name})[0].named("largest");  // (M, G)
     Tile x_scale = (largest / 127).named("x_scale");
@@ -55,7 +79,43 @@ Algorithm matmul_dynamic_qint4(const Numerics &n, const Options &o) {
     Tile weights = cast(DType::u8, q.code).named("weights");                                                        // (N, G, P, H)
     Tile inner = dot(rows, weights, {q.P, q.H}).named("inner");                                                     // (M, G, N)
     Tile centred = x_scale * cast(DType::f32, inner - total * 8);
-    return f.output("y", q.over_groups(centred), DType::f32).build();  // (M, N)
+    return f.output("y", q.over_groups(centred, q.scales()), DType::f32).build();  // (M, N)
+}
+
+std::vector<Option> mxfp8_options() { return {{"e5m2", "1: codes are f8e5m2, 0: f8e4m3fn", 0, 0, 1}}; }
+
+Algorithm matmul_mxfp8(const Numerics &n, const Options &o) {
+    Builder f("matmul_mxfp8", n);
+    const Quantised q(f, 32, DType::f8e8m0fnu);
+    const Tile codes = f.input("codes", {q.N, q.columns}, o.at("e5m2") ? DType::f8e5m2 : DType::f8e4m3fn)
+                           .at({{"K", variable("G") * Expr(q.group) + variable("C")}}, names_of({q.N, q.G, q.C}));
+    Tile weights = cast(n.accumulate, codes).named("weights");                                     // (N, G, C)
+    Tile inner = dot(q.x, weights, {q.C}).named("inner");                                          // (M, G, N)
+    return f.output("y", q.over_groups(inner, q.scales().named("scales")), n.accumulate).build();  // (M, N)
+}
+
+namespace {
+
+// Sums within a group are of twice the numbers, and scales are half as large: both are exact.
+Algorithm e2m1_product(Builder &f, const Nibbles &q, const Tile &scale) {
+    Tile weights = cast(f.numerics().accumulate, twice_e2m1(q.code)).named("weights");                           // (N, G, P, H)
+    Tile inner = dot(q.by_code(q.x), weights, {q.P, q.H}).named("inner");                                        // (M, G, N)
+    return f.output("y", q.over_groups(inner, (scale * 0.5).named("scales")), f.numerics().accumulate).build();  // (M, N)
+}
+
+}  // namespace
+
+Algorithm matmul_mxfp4(const Numerics &n) {
+    Builder f("matmul_mxfp4", n);
+    const Nibbles q(f, 32, DType::f8e8m0fnu);
+    return e2m1_product(f, q, q.scales());
+}
+
+Algorithm matmul_nvfp4(const Numerics &n) {
+    Builder f("matmul_nvfp4", n);
+    const Nibbles q(f, 16, DType::f8e4m3fn);
+    const Tile all = f.parameter("tensor_scale", n.accumulate);
+    return e2m1_product(f, q, q.scales() * all);
 }
 
 }  // namespace tessera::library

@@ -1,4 +1,4 @@
-// Products with weights of 4 bits: codes that are decoded in the register tile, and ahead of it; sums of integers inside of sums of floats.
+// Products with weights of 4 and 8 bits: codes that are decoded in the register tile, and ahead of it; sums of integers inside of sums of floats.
 #include "algorithms/library/library.h"
 #include "tests/compiler/cases.h"
 
@@ -39,6 +39,30 @@ std::vector<Case> low_bit_cases(int64_t lanes) {
             weights.layout = {{"N", 2 * L, false}, {"G", 0, false}, {"P", 0, false}, {"H", 0, false}, {"N", 2 * L, true}};
         }
     add("dynamic_qint4_plain", library::matmul_dynamic_qint4, {}, 6);
+    // Block floats: codes decoded ahead of the register tile, by the arithmetic of their formats.
+    auto add_blocks = [&](const std::string &name, const Algorithm &algorithm, int64_t block, const std::vector<std::string> &inside) {
+        for (bool scheduled : {false, true}) {
+            Case &c = all.emplace_back(Case{name + (scheduled ? "_panels" : "_plain"), algorithm, {}, {}});
+            for (const std::vector<int64_t> &v : std::vector<std::vector<int64_t>>{{0, 3, 1}, {2, 3, 0}, {1, 1, 1}, {5, 3 * L - 1, 2}})
+                c.shapes.push_back({{"M", v[0]}, {"N", v[1]}, {"K", block * v[2]}});
+            if (!scheduled) continue;
+            c.stages["y"] = y, c.stages["inner"] = inner;
+            c.stages["inner"].loops = {"micro.N", "micro.M", "G"}, c.stages["inner"].unroll.clear();
+            Knobs &weights = c.stages["weights"], &scales = c.stages["scales"];
+            weights.place = scales.place = at_panel, weights.micro = scales.micro = {{"N", 2 * L}};
+            weights.loops = scales.loops = {"micro.N", "G"}, weights.vector = scales.vector = {{"N", L}};
+            weights.layout = scales.layout = {{"N", 2 * L, false}, {"G", 0, false}};
+            for (const std::string &dim : inside) {
+                c.stages["inner"].loops.push_back(dim), weights.loops.push_back(dim);
+                weights.layout.push_back({dim, 0, false});
+            }
+            weights.layout.push_back({"N", 2 * L, true}), scales.layout.push_back({"N", 2 * L, true});
+        }
+    };
+    add_blocks("mxfp8", library::matmul_mxfp8({}, Options{{"e5m2", 0}}), 32, {"C"});
+    add_blocks("mxfp8_e5m2", library::matmul_mxfp8({}, Options{{"e5m2", 1}}), 32, {"C"});
+    add_blocks("mxfp4", library::matmul_mxfp4({}), 32, {"P", "H"});
+    add_blocks("nvfp4", library::matmul_nvfp4({}), 16, {"P", "H"});
     if (L < 8) return all;  // no dot4 where vectors are that short
     for (int64_t group : {32, 6, 8}) {
         Case &c = add("dynamic_qint4_" + std::to_string(group), library::matmul_dynamic_qint4, {}, group, group == 8);

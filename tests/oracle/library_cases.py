@@ -6,6 +6,8 @@ import numpy as np
 import scipy.ndimage
 import scipy.special
 
+from oracle import coded
+
 HUGE = 3.0e38
 NAN, INF = np.nan, np.inf
 
@@ -109,6 +111,46 @@ def low_bits(f, rng):
         step = np.einsum("mg,ng->mn", d / 2, np.abs(q).sum(-1) * np.abs(scale.astype("f8"))).max(initial=0)
         y = x.astype("f8") @ w.T
         yield Case("matmul_dynamic_qint4", [x, codes, scale], [y], options=options, absolute=1.001 * step + near(y))
+
+
+def decoded(codes, exponent, mantissa, bias, nan):
+    """Numbers of codes with a sign, in double; `nan` are the magnitudes that are none."""
+    magnitude = codes & (1 << (exponent + mantissa)) - 1
+    e, m = (magnitude >> mantissa).astype("i4"), (magnitude & (1 << mantissa) - 1) / 2.0 ** mantissa
+    number = np.where(e == 0, np.ldexp(m, 1 - bias), np.ldexp(1 + m, e - bias))
+    number = np.where(np.isin(magnitude, nan), NAN, number)
+    return np.where(codes >> (exponent + mantissa) & 1, -number, number)
+
+
+def powers(codes):
+    """Numbers of f8e8m0fnu."""
+    return np.where(codes == 255, NAN, np.ldexp(1.0, codes.astype("i4") - 127))
+
+
+@quiet
+def block_floats(f, rng):
+    for m, n, blocks in [(1, 70, 3), (7, 33, 2), (4, 16, 1), (3, 5, 0)]:
+        for algorithm, block in [("matmul_mxfp8", 32), ("matmul_mxfp4", 32), ("matmul_nvfp4", 16)]:
+            k = block * blocks
+            x, powers_of = f(m, k), rng.integers(120, 134, (n, blocks), "u1")
+            for e5m2 in (0, 1) if algorithm == "matmul_mxfp8" else (0,):
+                scale, kept, options, parameters = powers(powers_of), coded(powers_of, "f8e8m0fnu"), {}, []
+                if algorithm == "matmul_mxfp8":
+                    options = {"e5m2": e5m2}
+                    # Few rows have a NaN, and none an infinity.
+                    codes = rng.integers(0, 124, (n, k), "u1") | rng.integers(0, 2, (n, k), "u1") << 7
+                    codes[rng.random((n, k)) < 0.002] = 127
+                    numbers = decoded(codes, 5, 2, 15, [127]) if e5m2 else decoded(codes, 4, 3, 7, [127])
+                    codes = coded(codes, "f8e5m2" if e5m2 else "f8e4m3fn")
+                else:
+                    codes = rng.integers(0, 256, (n, k // 2), "u1")
+                    numbers = decoded(np.stack([codes & 15, codes >> 4], -1).reshape(n, k), 2, 1, 1, [])
+                if algorithm == "matmul_nvfp4":
+                    bits = rng.integers(0, 127, (n, blocks), "u1")
+                    scale, kept, parameters = decoded(bits, 4, 3, 7, [127]) * np.float32(0.01), coded(bits, "f8e4m3fn"), [("f4", 0.01)]
+                w = (numbers.reshape(n, blocks, block) * scale[..., None]).reshape(n, k)
+                y = x.astype("f8") @ w.T
+                yield Case(algorithm, [x, codes, kept], [y], parameters, options, absolute=near(y))
 
 
 def rounded(x, numerics):
@@ -292,5 +334,5 @@ def cases():
 
     def f(*shape):
         return rng.standard_normal(shape).astype("f4")
-    for topic in (products, low_bits, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
+    for topic in (products, low_bits, block_floats, normalizations, attention, convolutions, tokens, selections, rearrangements, states):
         yield from topic(f, rng)

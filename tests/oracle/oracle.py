@@ -75,8 +75,14 @@ def as_float(array):
     return (array.astype("u4") << 16).view("f4").astype("f8") if array.dtype == "u2" else array.astype("f8")
 
 
+def coded(array, type):
+    """Bytes that are codes of a type that NumPy has not."""
+    return array.view(np.dtype("u1", metadata={"type": type}))
+
+
 def desc(array):
-    d = dense(array.ctypes.data, DTYPES[array.dtype.str[1:]], array.shape)
+    type = (array.dtype.metadata or {}).get("type") or DTYPES[array.dtype.str[1:]]
+    d = dense(array.ctypes.data, type, array.shape)
     if not array.flags.c_contiguous:
         d.kept_strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
         d.strides = ctypes.cast(d.kept_strides, ctypes.POINTER(ctypes.c_int64))
