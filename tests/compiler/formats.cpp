@@ -49,6 +49,20 @@ Algorithm decoded_by(DType type) {
     return f.output("stored", cast(type, y, Rounding::nearest_even, true), type).build();
 }
 
+// What code writes out of a format: constants of it, as a table and where nothing is read.
+Algorithm constants_of(DType type) {
+    Builder f("constants");
+    const Dim N = f.dim("N", 19);
+    std::vector<double> values;
+    for (int i = 0; i < 19; i++) values.push_back(std::ldexp(1 + i % 3 * 0.5, i - 9));
+    const Tile table = f.constant("table", {N}, values, type);
+    f.input("x", {N}, type);
+    const Expr n = variable("N");
+    const Tile moved = f.tile(load_or("x", type, {n + 3}, n + 3 < extent("N"), constant(type, 1.5)), {N});
+    f.output("moved", moved, type);
+    return f.output("y", table * cast(DType::f32, moved), DType::f32).build();
+}
+
 struct Kernel {
     Algorithm algorithm;
     TileProgram program;
@@ -104,6 +118,7 @@ std::vector<Kernel> kernels_for(const Target &target, int64_t lanes) {
             }
         }
     for (DType type : narrow_types(true)) {
+        add(named("constants", type), constants_of(type), {}, "N");
         add(named("decoded", type), decoded_by(type), {{"M", 256}, {"K", 5}}, "K");
         Array &codes = all.back().inputs.at("x");
         for (int64_t i = 0; i < codes.size(); i++) codes.data[static_cast<size_t>(i)] = static_cast<std::byte>(i);
