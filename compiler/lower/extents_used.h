@@ -16,8 +16,8 @@ public:
     bool by_stages() const;
     // The same of the call itself: its rounds, views and parameters.
     bool by_call(const Call &call) const;
-    // Whether none of the callee's dims that are bound to such a dim matters in it. `bound`: callee's dim -> caller's; `invariant`: those of
-    // the callee that do not.
+    // Whether none of the callee's dims that are bound to such a dim matters in it. `bound`: callee's dim -> caller's; `invariant`: those
+    // of the callee that do not.
     bool is_free(const std::map<std::string, std::string> &bound, const Algorithm &callee, const std::set<std::string> &invariant) const;
 
 private:

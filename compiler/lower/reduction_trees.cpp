@@ -155,14 +155,16 @@ private:
         std::string text = family && family->family != InstructionFamily::fma ? "by " + family->name : "";
         auto add = [&](const std::string &more) { text += (text.empty() ? "" : ", ") + more; };
         if (dims.size() == 1 && group == 1) return text;
-        const std::vector<std::string> of_host = ordered_dims(host);
+        // Of stages that are joined, the dims that are folded are equal one by one; those of writes may be any of the host's.
+        const bool is_told_apart = &host == &stage || std::holds_alternative<Reduce>(stage.body);
+        const std::vector<std::string> of_host = &host == &stage ? dims : reduced_dims(host);
         std::vector<OrderedLoop> loops, around;
         for (const LoopName &l : loops_of_nest(host))
-            if (std::count(of_host.begin(), of_host.end(), l.dim)) loops.push_back(ordered(l, k));
+            if (!is_told_apart || std::count(of_host.begin(), of_host.end(), l.dim)) loops.push_back(ordered(l, k));
         loops = merged(std::move(loops), group);
         std::vector<OrderedLoop> usual;
         for (const std::string &d : of_host) usual.push_back({d});
-        if (loops != usual || of_host.size() != dims.size()) add("in the order " + text_of(loops));
+        if (loops != usual) add("in the order " + text_of(loops));
         if (is_beside(stage, true) && !(around = loops_around(stage)).empty()) add("a part in each iteration of " + text_of(around));
         return text;
     }

@@ -32,8 +32,8 @@ struct FoldTree {
 };
 
 struct ReductionTrees {
-    // "sha256:…": equal for two schedules of one algorithm only if every element of every result has the same bits, at all extents. Renaming
-    // what the algorithm declares changes it.
+    // "sha256:…": equal for two schedules of one algorithm only if every element of every result has the same bits, at all extents.
+    // Renaming what the algorithm declares changes it.
     std::string hash;
     std::vector<FoldTree> folds;  // in the order of the program
     // Symbolic dims on whose extents no bits depend: an element of a result is the same function of the elements of arguments, whatever the

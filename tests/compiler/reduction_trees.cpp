@@ -133,6 +133,23 @@ TEST_CASE("the order of loops over several folded dims changes the bits hash whe
     CHECK(loops({"k.Q", "N", "P", "Q", "R"}, {{"Q", 4}}) != loops({"N", "Q", "P", "R"}));
 }
 
+TEST_CASE("stages that share loops have one order, also where it is exact for the one whose loops they are") {
+    Builder f("two");
+    Dim N = f.dim("N"), P = f.dim("P"), Q = f.dim("Q");
+    const Tile x = f.input("x", {N, P, Q}), c = f.input("c", {N, P, Q}, DType::i32);
+    f.output("y", f.fold(sum_monoid(DType::f32), {x}, {"P", "Q"})[0].named("s"));
+    const Algorithm a = f.output("z", f.fold(sum_monoid(DType::i32), {c}, {"P", "Q"})[0].named("t")).build();
+    Knobs guest, host;
+    guest.place = Place{Place::Kind::beside, "t", ""};
+    const std::string plain = hash(a, {{"s", guest}});
+    CHECK(plain == hash(a, {}));
+    host.loops = {"N", "P", "Q"};
+    CHECK(hash(a, {{"s", guest}, {"t", host}}) == plain);
+    host.loops = {"N", "Q", "P"};
+    CHECK(hash(a, {{"s", guest}, {"t", host}}) != plain);
+    CHECK(hash(a, {{"t", host}}) == plain);
+}
+
 TEST_CASE("trees in words") {
     const Algorithm a = matmul();
     const ReductionTrees plain = trees(a, {});
