@@ -64,8 +64,8 @@ public:
     Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
     std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
-    // From now on folds are split as in this schedule, and what has other reduction trees all the same (reduction_trees.h) is refused before
-    // it is lowered.
+    // From now on folds are split as in this schedule, and what has other reduction trees all the same (reduction_trees.h) is refused
+    // before it is lowered.
     void keep_bits_of(const KnobsByStage &stages);
     // Seeds the population: the nearest schedule that the space has is proposed in the next batch, and may become a parent.
     void seed(const KnobsByStage &stages);

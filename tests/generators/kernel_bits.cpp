@@ -73,6 +73,21 @@ TEST_CASE("diff says whether other bits come out, and which fold makes the diffe
     CHECK_THAT(diff("matmul/rows", "matmul/single"), Catch::Contains("where otherwise of the first, M == 1 of the second\n  y\n"));
 }
 
+TEST_CASE("tune keeps the bits of the schedule to beat where it is told to") {
+    const TemporaryFolder folder;
+    const Registry registry = with_schedules();
+    const std::string out = folder.path().string();
+    const Outcome o = generator({"tune",     "matmul", "--target",     "x86-64", "--schedule",      "matmul/rows",
+                                 "--shape",  "M=32",   "N=32",         "K=64",   "--deterministic", "--keep-bits",
+                                 "--trials", "8",      "--population", "16",     "--name",          "kept",
+                                 "--out",    out},
+                                registry);
+    CHECK(o.code == 0);
+    CHECK_THAT(o.out,
+               Catch::Contains("  the bits of results are those of the base; ") && Catch::Contains(" schedules made would give others"));
+    CHECK_THAT(generator({"diff", "matmul/rows", out + "/kept.json"}, registry).out, Catch::EndsWith("bits: the same\n"));
+}
+
 TEST_CASE("the manifest has the bits hash and the dims that are batch-invariant") {
     const TemporaryFolder folder;
     const Outcome o = generator({"generate", "matmul", "--schedule", "matmul/split", "--target", "x86-64", "--shape", "N=16", "K=32",
