@@ -55,6 +55,7 @@ struct Campaign::State {
         const KnobsByStage stages = first_stages(task_);
         result_.base = search_.made_of(stages, "base");
         model_.set_base(result_.base.features);
+        if (options_.search.keep_bits) search_.keep_bits_of(stages);
         open();
         search_.stop_when([this] { return stopped() || (!result_.trials.empty() && over_time()); });
         if (options_.seeded) search_.seed(stages);
@@ -129,6 +130,7 @@ private:
         if (options_.goal.metric != Metric::latency)
             document["metric"] = name_of(options_.goal.metric), document["least_speed"] = options_.goal.min_speed;
         if (options_.measure.cold) document["caches"] = "cold";
+        if (options_.search.keep_bits) document["bits"] = "kept";
         if (options_.measure.seconds != MeasureOptions{}.seconds) document["measure_s"] = options_.measure.seconds;
         if (options_.goal.callers > 1) document["callers"] = options_.goal.callers;
         document["relatives"] = nlohmann::ordered_json::array();
@@ -289,7 +291,7 @@ private:
     // The best of the search, measured again side by side, since the best of many noisy numbers is too good.
     void finish() {
         result_.made = search_.made(), result_.refused = search_.refused(), result_.impossible = search_.impossible(),
-        result_.scored = search_.scored(), result_.score_s = search_.scoring_s();
+        result_.other_bits = search_.other_bits(), result_.scored = search_.scored(), result_.score_s = search_.scoring_s();
         result_.base_seconds = base_time();
         if (!result_.trials.empty()) result_.base_measurement = result_.trials[0].measurement;
         result_.best = result_.base;

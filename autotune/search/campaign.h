@@ -73,6 +73,7 @@ struct CampaignResult {
     std::vector<Ablation> ablations;
     Progress progress;
     size_t made = 0, refused = 0;        // schedules that the search made, and those among them that do not lower
+    size_t other_bits = 0;               // those that give other bits than the base, where these are kept
     size_t impossible = 0;               // those that the roofline drafts faster than their work can be done (search.h)
     size_t scored = 0;                   // by the cost model
     double search_s = 0, measure_s = 0;  // making, scoring and learning; compiling, checking and timing

@@ -16,6 +16,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     Candidate &base = result.base = search.made_of(stages, "base");
     base.score = model.predict({base.features}).front();
     result.best = base;
+    if (options.search.keep_bits) search.keep_bits_of(stages);
     const auto stopped = [&] { return options.stop && options.stop->load(); };
     search.stop_when(stopped);
     if (options.seeded) search.seed(stages);
@@ -43,7 +44,7 @@ CampaignResult choose_by_model(const CampaignTask &task, const CampaignOptions &
     result.improved = result.best.resolved != base.resolved;
     result.measurement.ratio = std::exp2(result.best.score - base.score);
     result.made = search.made(), result.refused = search.refused(), result.impossible = search.impossible(),
-    result.scored = search.scored(), result.score_s = search.scoring_s();
+    result.other_bits = search.other_bits(), result.scored = search.scored(), result.score_s = search.scoring_s();
     result.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }

@@ -9,6 +9,7 @@
 #include "compiler/check/code_size.h"
 #include "compiler/check/verify_tiles.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/reduction_trees.h"
 #include "compiler/rewrite/split.h"
 #include "compiler/tile/tile_identity.h"
 #include "schedules/check/check.h"
@@ -128,6 +129,18 @@ Search::Search(const SearchSpace &space, const SearchOptions &options, CostModel
     best_.resize(workloads_.size());
 }
 
+// The order of a fold's loops and slices may change bits too, and mostly does not.
+static bool decides_bits(const Decision &d) { return d.knob == "instruction" || d.knob.starts_with("split."); }
+
+void Search::keep_bits_of(const KnobsByStage &stages) {
+    bits_ = reduction_trees(space_.algorithm, stages).hash;
+    as_kept_ = decisions_from_schedule(stages, most_likely);
+}
+
+bool Search::gives_other_bits(const KnobsByStage &stages) const {
+    return !bits_.empty() && reduction_trees(space_.algorithm, stages).hash != bits_;
+}
+
 void Search::complete(Candidate &c) const {
     c.program = program_of(space_, c.stages);
     c.identity = identity_of(c.program);
@@ -146,6 +159,7 @@ Candidate Search::made_of(const KnobsByStage &stages, const std::string &origin)
 
 std::optional<Candidate> Search::candidate_of(const KnobsByStage &stages, const std::string &origin) const {
     try {
+        if (gives_other_bits(stages)) return std::nullopt;
         return made_of(stages, origin);
     } catch (const UserError &) { return std::nullopt; }
 }
@@ -155,8 +169,13 @@ std::optional<Candidate> Search::make(const Choose &choose, const std::string &o
     made_++;
     Candidate c;
     c.origin = origin;
+    const Choose kept = [&](const Decision &d) { return as_kept_ && decides_bits(d) ? as_kept_(d) : choose(d); };
     try {
-        c.stages = realize(space_, recording(choose, c.trace, &c.asked));
+        c.stages = realize(space_, recording(kept, c.trace, &c.asked));
+        if (gives_other_bits(c.stages)) {
+            other_bits_++;
+            return std::nullopt;
+        }
         complete(c);
     } catch (const UserError &error) {
         if (is_authors(error)) throw;

@@ -47,7 +47,8 @@ struct SearchOptions {
     double exploration = 0.12;  // of all that is proposed: samples, whatever their score
     // Workloads at which candidates are judged beside the space's own, for a schedule that serves all of them.
     std::vector<Workload> further = {};
-    size_t keep = 0;  // of the best at each workload: what best_at gives
+    size_t keep = 0;         // of the best at each workload: what best_at gives
+    bool keep_bits = false;  // every candidate gives the bits of the schedule that keep_bits_of is told
 };
 
 // What a campaign begins with where there is no schedule to beat: the most likely answers; plain loops where those do not fit, are not
@@ -63,6 +64,9 @@ public:
     Candidate made_of(const KnobsByStage &stages, const std::string &origin) const;
     // The same, or nothing.
     std::optional<Candidate> candidate_of(const KnobsByStage &stages, const std::string &origin) const;
+    // From now on folds are split as in this schedule, and what has other reduction trees all the same (reduction_trees.h) is refused
+    // before it is lowered.
+    void keep_bits_of(const KnobsByStage &stages);
     // Seeds the population: the nearest schedule that the space has is proposed in the next batch, and may become a parent.
     void seed(const KnobsByStage &stages);
 
@@ -81,6 +85,8 @@ public:
     // What sampling and breeding gave that could not be lowered, is too much code, or is not shown to be safe, among all.
     size_t made() const { return made_; }
     size_t refused() const { return refused_; }
+    // What would give other bits than those that are to be kept, among all that was made; it is not counted as refused.
+    size_t other_bits() const { return other_bits_; }
     // The best at a workload, 0 for the space's own, of all that the model scored, best first; without their programs.
     const std::vector<Candidate> &best_at(size_t workload) const { return best_[workload]; }
     // What the roofline drafts faster than a processor could do what the program has left to do. It is an error of the cost model, and none
@@ -95,6 +101,8 @@ private:
     SearchOptions options_;
     CostModel &model_;
     RandomNumbers random_;
+    std::string bits_;                          // to keep; "": any
+    Choose as_kept_;                            // answers as the schedule that has them
     std::vector<Workload> workloads_;           // the space's own first
     std::vector<Work> work_;                    // at each
     std::vector<std::vector<Candidate>> best_;  // at each
@@ -110,11 +118,12 @@ private:
     };
     std::vector<Parent> parents_;  // measured, best first
     double to_explore_ = 0;        // samples that are due, with the fraction that batches leave
-    size_t made_ = 0, refused_ = 0, impossible_ = 0, scored_ = 0;
+    size_t made_ = 0, refused_ = 0, other_bits_ = 0, impossible_ = 0, scored_ = 0;
     double scoring_s_ = 0;
     std::function<bool()> stopped_;
 
     std::optional<Candidate> make(const Choose &choose, const std::string &origin);
+    bool gives_other_bits(const KnobsByStage &stages) const;
     void complete(Candidate &candidate) const;
     void breed(std::vector<Candidate> &pool, size_t population, std::set<uint64_t> &seen, bool of_safe = false);
     std::vector<size_t> elite_of(const std::vector<Candidate> &pool, bool of_safe);

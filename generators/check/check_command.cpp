@@ -85,6 +85,11 @@ std::string again_text(const CheckedArtifact &a, const CheckOptions &options) {
     return text + "    tuned from '" + a.lost_base + "', which is in none of the folders: name its file with --schedule\n";
 }
 
+std::string bits_text(const CheckedArtifact &a) {
+    if (!a.bits_changed) return "";
+    return *a.bits_changed ? "; the bits of its results too" : "; the bits of its results are the same";
+}
+
 // Rows for what somebody has to look at; the rest are counted.
 std::string table_of(const std::vector<CheckedArtifact> &checked) {
     std::vector<const CheckedArtifact *> rows;
@@ -95,7 +100,7 @@ std::string table_of(const std::vector<CheckedArtifact> &checked) {
     std::string text = fmt::format("{:{}}  {:8}  {:>15}  {}\n", "schedule", width, "programs", "predicted speed", "why");
     for (const CheckedArtifact *a : rows) {
         std::string why = a->message;
-        if (!a->causes.empty()) why = join(a->causes) + " changed";
+        if (!a->causes.empty()) why = join(a->causes) + " changed" + bits_text(*a);
         else if (a->state == State::unknown) why = "it is named after no algorithm of this generator";
         const std::string effect = a->effect ? fmt::format("{:.2f} times", *a->effect) : "";
         text += fmt::format("{:{}}  {:8}  {:>15}  {}\n", a->name, width, name_of(a->state), effect, why);
@@ -120,7 +125,10 @@ std::string text_of(const std::vector<CheckedArtifact> &checked, const CheckOpti
     const char *before = " ";
     for (State s : states)
         if (auto n = counts.find(s); n != counts.end()) text += fmt::format("{}{} {}", before, n->second, name_of(s)), before = ", ";
-    text += "\n" + unrecorded_text(checked, options);
+    text += "\n";
+    if (const auto n = std::count_if(checked.begin(), checked.end(), [](const auto &a) { return a.bits_changed == true; }))
+        text += fmt::format("{} of them give other bits than before: 'diff' and 'show --what bits' say which folds\n", n);
+    text += unrecorded_text(checked, options);
     const std::vector<ToMeasure> again = to_measure(checked);
     if (!again.empty()) text += fmt::format("to measure again ({}):\n", again.size());
     for (const ToMeasure &group : again) {
@@ -142,6 +150,7 @@ std::string checked_json(const std::vector<CheckedArtifact> &checked) {
         if (a.state == State::changed) {
             one["causes"] = a.causes;
             for (const CheckedArtifact::Count &c : a.counts) one["counts"][c.name] = {c.before, c.after};
+            one["bits_changed"] = a.bits_changed ? ordered_json(*a.bits_changed) : ordered_json(nullptr);
             one["predicted_speed"] = a.effect ? ordered_json(*a.effect) : ordered_json(nullptr);
         }
         artifacts.push_back(one);

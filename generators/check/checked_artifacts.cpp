@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "generators/kernel/artifact_task.h"
 #include "generators/kernel/best_match.h"
 #include "generators/kernel/model_choice.h"
 #include "schedules/artifact/merge.h"
@@ -93,45 +94,6 @@ private:
     }
 };
 
-bool has_all(const Target &target, const std::vector<std::string> &features) {
-    return std::all_of(features.begin(), features.end(), [&](const std::string &f) { return target.has(f); });
-}
-
-std::string target_for(const std::vector<Schedule> &ancestry, const std::vector<std::string> &features) {
-    for (const Schedule &s : ancestry)
-        if (const std::string name = target_in(s.name()); !name.empty() && has_all(target_named(name), features)) return name;
-    std::string smallest;
-    size_t fewest = SIZE_MAX;
-    for (const std::string &name : target_names()) {
-        if (name == "host") continue;
-        const Target target = target_named(name);
-        if (!target.is_gpu() && has_all(target, features) && target.features.size() < fewest)
-            fewest = target.features.size(), smallest = name;
-    }
-    return smallest;
-}
-
-// What the artifact is lowered for; nothing where no algorithm is known for it.
-std::optional<KernelTask> task_for(const Registry &registry, const Schedule &schedule, const Library &library) {
-    if (const auto own = provenance_of(schedule)) return own->task;
-    const ResolvedSchedule resolved = resolve_head(schedule, library);
-    std::vector<std::string> parts;
-    for (size_t at = 0; at <= resolved.name.size();) {
-        const size_t end = std::min(resolved.name.find('/', at), resolved.name.size());
-        parts.push_back(resolved.name.substr(at, end - at));
-        at = end + 1;
-    }
-    KernelTask task;
-    task.algorithm = resolved.algorithm.empty() ? parts[0] : resolved.algorithm;
-    const std::vector<Registry::Entry> entries = registry.entries();
-    const bool known = std::any_of(entries.begin(), entries.end(), [&](const Registry::Entry &e) { return e.name == task.algorithm; });
-    if (!known && resolved.algorithm.empty()) return std::nullopt;
-    const std::vector<std::string> numerics = numerics_names();
-    if (parts.size() > 2 && std::find(numerics.begin(), numerics.end(), parts[1]) != numerics.end()) task.numerics = parts[1];
-    task.target = target_for(library.ancestry(schedule), resolved.requires_features);
-    return task;
-}
-
 std::vector<std::string> causes_of(const Provenance &before, const Provenance &now) {
     std::vector<std::string> causes;
     if (before.semantic != now.semantic) causes.push_back("the algorithm");
@@ -162,6 +124,7 @@ void compare(CheckedArtifact &a) {
     a.state = a.recorded->resolved == a.now->resolved ? State::unchanged : State::changed;
     if (a.state == State::unchanged) return;
     a.causes = causes_of(*a.recorded, *a.now);
+    if (!a.recorded->bits.empty()) a.bits_changed = a.recorded->bits != a.now->bits;
     a.effect = effect_of(a.recorded->predicted, a.now->predicted);
     for (const auto &[name, before] : a.recorded->counts)
         if (auto after = a.now->counts.find(name); after != a.now->counts.end())
@@ -203,9 +166,7 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
         a.tuned = tuning_record_of(schedule);
         if ((a.recorded = provenance_of(schedule))) a.measured = true;
         else if (auto row = lock.find(a.name); row != lock.end() && row->second.task == *task) a.recorded = row->second;
-        KernelOptions options;
-        options.algorithm = task->algorithm, options.numerics = task->numerics, options.target = task->target, options.quiet = true;
-        options.options = assignments(task->options), options.shape = assignments(task->fixed);
+        KernelOptions options = options_of(*task);
         options.schedule = found.file.string(), options.schedule_dirs = dirs;
         PreparedKernel p = prepare(registry, options);
         a.now = provenance_of(p, task->extents, task->threads, judge);
@@ -219,15 +180,6 @@ CheckedArtifact checked(const Registry &registry, const Found &found, const Lock
 }
 
 }  // namespace
-
-std::string target_in(const std::string &name) {
-    const size_t plus = name.find('+', name.rfind('/') + 1);
-    const std::string base = name.substr(0, plus), features = plus == std::string::npos ? "" : name.substr(plus);
-    std::string found;
-    for (const std::string &target : target_names())
-        if (target != "host" && base.ends_with(target) && target.size() > found.size()) found = target;
-    return found.empty() ? "" : found + features;
-}
 
 const char *name_of(State state) {
     switch (state) {

@@ -1,9 +1,7 @@
 // Whether schedules still resolve to the programs that were measured: every artifact is lowered again, nothing is compiled.
 //
-// An artifact that says what it was tuned for (provenance.h) is lowered for that. Any other is lowered for the algorithm and the
-// target that it is named after, <algorithm>[/<numerics>]/<anything><target>, or that its nearest ancestor with such a name is, or
-// the smallest target that has what it requires; with dynamic dims and standard options. What programs those had is recorded
-// beside them, in the folder's tessera-programs.lock.
+// An artifact is lowered for what it was tuned for, or for what its name says (artifact_task.h). What programs those had that say nothing
+// themselves is recorded beside them, in the folder's tessera-programs.lock.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -33,14 +31,11 @@ struct CheckedArtifact {
         std::string name;
         double before = 0, after = 0;
     };
-    std::vector<Count> counts;     // that differ by more than a thousandth
-    std::optional<double> effect;  // predicted speed over the speed predicted for what was recorded
+    std::vector<Count> counts;         // that differ by more than a thousandth
+    std::optional<bool> bits_changed;  // of a change: whether results have other bits; nothing where the record does not say which they had
+    std::optional<double> effect;      // predicted speed over the speed predicted for what was recorded
 };
 const char *name_of(CheckedArtifact::State state);
-
-// The target that a schedule's name ends in, "" for none: attention/two_pass_avx2 is for avx2, matmul_u8s8/arm64+asimddp for
-// arm64+asimddp.
-std::string target_in(const std::string &schedule);
 
 // Artifacts that resolve to one program at one shape: measuring the first measures all.
 struct ToMeasure {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "generators/commands/kernel_line.h"
+#include "generators/kernel/artifact_task.h"
+#include "generators/kernel/kernel_bits.h"
 #include "generators/kernel/options.h"
 #include "generators/kernel/prepare.h"
 #include "schedules/artifact/explain.h"
@@ -64,6 +66,28 @@ Command explain_command(ProgramLine &program, const Registry &registry) {
         }};
 }
 
+struct Named {
+    Schedule schedule;
+    std::string as;  // a name or a file, as it was given
+};
+
+// Whether the second gives other bits than the first, for what the first is for.
+static std::string bits_difference(const Registry &registry, const Library &library, const Named &a, const Named &b,
+                                   const std::vector<std::string> &dirs) {
+    try {
+        const auto task = task_for(registry, a.schedule, library), other = task_for(registry, b.schedule, library);
+        if (!task || !other || task->algorithm != other->algorithm || task->numerics != other->numerics)
+            return "bits: not compared, as the schedules are not known to be for one algorithm of this generator\n";
+        auto bits = [&](const Named &of, const std::string &target) {
+            KernelOptions options = options_of(*task);
+            options.target = target, options.schedule = of.as, options.schedule_dirs = dirs;
+            return bits_of(prepare_schedule(registry, options));
+        };
+        const std::string text = difference_text(bits(a, task->target), bits(b, other->target));
+        return text.empty() ? "bits: the same\n" : "bits: others come out, by the trees (-) of the first and (+) of the second\n" + text;
+    } catch (const UserError &error) { return "bits: not compared: " + error.message() + "\n"; }
+}
+
 Command diff_command(ProgramLine &program, const Registry &registry) {
     struct Options {
         std::string a, b;
@@ -76,8 +100,10 @@ Command diff_command(ProgramLine &program, const Registry &registry) {
     add_schedule_dirs(line, options->dirs);
     return {line, [=, &registry] {
                 const Library library = registry.library(registry.schedule_folders(options->dirs));
-                const std::string differences = diff(existing(options->a, library), existing(options->b, library), library);
+                const Schedule a = existing(options->a, library), b = existing(options->b, library);
+                const std::string differences = diff(a, b, library);
                 std::cout << differences;
+                if (!differences.empty()) std::cout << bits_difference(registry, library, {a, options->a}, {b, options->b}, options->dirs);
                 return differences.empty() ? exit_ok : exit_check_failed;
             }};
 }

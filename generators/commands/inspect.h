@@ -1,4 +1,4 @@
-// explain and diff: where a schedule's fields come from, and how two schedules differ.
+// explain and diff: where a schedule's fields come from, and how two schedules differ, in their fields and in the bits of results.
 #pragma once
 #include "generators/commands/command.h"
 

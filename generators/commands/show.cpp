@@ -17,6 +17,7 @@
 #include "generators/commands/memory_text.h"
 #include "generators/kernel/author_made.h"
 #include "generators/kernel/emitted.h"
+#include "generators/kernel/kernel_bits.h"
 #include "schedules/artifact/merge.h"
 #include "support/files/json_text.h"
 #include "support/files/output_folder.h"
@@ -61,6 +62,7 @@ static std::string text(const Registry &registry, const KernelOptions &options, 
     if (const auto *analyser = find_extension(registry.analysers(), what)) return analysed(*analyser, prepare(registry, options));
     if (what == "schedule") return schedule_text(registry, options);
     if (what == "lowering") return lowering_text(prepare_schedule(registry, options));
+    if (what == "bits") return to_text(bits_of(prepare_schedule(registry, options)));
     if (what == "tiles") return tiles_text(library_of({prepare(registry, options)}));
     if (what == "memory") {
         const PreparedKernel p = prepare(registry, options);
@@ -79,7 +81,7 @@ static void check_effects(const CommandLine &line, const std::string &what, cons
             throw UserError("command.arguments", std::string("show: ") + option + " changes nothing of what --what " + what +
                                                      " shows; it is for --what " + join(all) + ". Name it, or leave the option out.");
     };
-    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "memory", "c", "assembly"};
+    std::vector<std::string> scheduled = {"schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
     for (const std::string &analyser : names_of(registry.analysers())) scheduled.push_back(analyser);
     for (const char *option : {"--target", "--schedule", "--schedule-dir"}) only_for(option, scheduled);
     only_for("--extents", {"memory"});
@@ -101,9 +103,8 @@ Command show_command(ProgramLine &program, const Registry &registry) {
     add_algorithm_options(line, options->kernel);
     add_schedule_options(line, options->kernel);
     std::string meaning =
-        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, memory (which buffers share the "
-        "workspace, and "
-        "when each lives), c or assembly (of a GPU: the "
+        "algorithm, schedule (ancestors merged in), lowering (what each of its steps changes), tiles, bits (the reduction trees, which "
+        "decide the bits of results), memory (which buffers share the workspace, and when each lives), c or assembly (of a GPU: the "
         "kernels' source)";
     std::vector<std::string> all = views();
     for (const auto &analyser : registry.analysers()) {

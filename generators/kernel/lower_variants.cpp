@@ -31,6 +31,18 @@ static std::optional<std::vector<Condition>> undecided(const std::vector<Conditi
     return left;
 }
 
+std::vector<ApplyingVariant> applying_variants(const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target) {
+    std::vector<ApplyingVariant> all;
+    for (size_t v = 0; v < schedule.variants.size(); v++) {
+        const auto when = undecided(schedule.variants[v].when, bound, target);
+        if (!when) continue;
+        all.push_back({static_cast<int>(v), &schedule.variants[v].stages, *when});
+        if (when->empty()) return all;
+    }
+    all.push_back({-1, &schedule.stages, {}});
+    return all;
+}
+
 // "w[K, N] packed as N/48, K, N%48", or "nothing": what a caller has to pack.
 static std::string packed_operands(const TileProgram &program) {
     std::vector<std::string> all;
@@ -92,13 +104,8 @@ Kernel lower_variants(const std::string &name, const ResolvedSchedule &schedule,
         });
         check_packed_alike(schedule, kernel);
     };
-    for (size_t v = 0; v < schedule.variants.size(); v++) {
-        const auto when = undecided(schedule.variants[v].when, bound, target);
-        if (!when) continue;
-        lower_one(static_cast<int>(v), schedule.variants[v].stages, *when);
-        if (when->empty()) return kernel;
-    }
-    lower_one(-1, schedule.stages, {});
+    for (const ApplyingVariant &variant : applying_variants(schedule, bound, target))
+        lower_one(variant.number, *variant.stages, variant.when);
     return kernel;
 }
 
@@ -107,13 +114,8 @@ std::vector<Kernel> lower_packings_of(const Kernel &kernel, const ResolvedSchedu
                                       const Target &target) {
     std::vector<Kernel> kernels;
     if (packed_operands(kernel.general()) == "nothing") return kernels;
-    const KnobsByStage *stages = &schedule.stages;
-    for (const Variant &v : schedule.variants)
-        if (undecided(v.when, bound, target)) {
-            stages = &v.stages;
-            break;
-        }
-    for (TileProgram &program : lower_packings(bound, *stages, target)) {
+    const ApplyingVariant first = applying_variants(schedule, bound, target).front();
+    for (TileProgram &program : lower_packings(bound, *first.stages, target)) {
         const std::string name = kernel.name + program.name.substr(bound.name.size());
         kernels.push_back({name, {{{}, std::move(program)}}});
     }
@@ -121,12 +123,10 @@ std::vector<Kernel> lower_packings_of(const Kernel &kernel, const ResolvedSchedu
 }
 
 KnobsByStage knobs_for(const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target, const Extents &extents) {
-    for (const Variant &variant : schedule.variants) {
-        const auto when = undecided(variant.when, bound, target);
-        if (when && std::all_of(when->begin(), when->end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))
-            return variant.stages;
-    }
-    return schedule.stages;
+    for (const ApplyingVariant &variant : applying_variants(schedule, bound, target))
+        if (std::all_of(variant.when.begin(), variant.when.end(), [&](const Condition &c) { return holds(c, extents.at(c.dim)); }))
+            return *variant.stages;
+    throw InternalError("the last variant has no condition");
 }
 
 }  // namespace tessera

@@ -13,6 +13,15 @@ namespace tessera {
 
 using ObserveVariant = std::function<LoweringObserver(const std::vector<Condition> &when)>;
 
+// A variant of a schedule that may run: its conditions that the target and the fixed dims leave open.
+struct ApplyingVariant {
+    int number = -1;  // of the schedule's variants; -1: its own stages
+    const KnobsByStage *stages = nullptr;
+    std::vector<Condition> when;
+};
+// In the order in which they are tried; the last one has no condition. They point into the schedule.
+std::vector<ApplyingVariant> applying_variants(const ResolvedSchedule &schedule, const Algorithm &bound, const Target &target);
+
 // Checks the schedule against `bound`, the algorithm with its fixed dims, and lowers it variant by variant; the last one has no condition.
 // UserErrors of checks and of lowering; schedule.register-tile before anybody compiles what would take minutes; schedule.prepack where one
 // variant takes an operand packed ahead of time and another does not, or in another layout. `notes` gets what is only

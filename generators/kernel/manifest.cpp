@@ -15,6 +15,7 @@
 #include "compiler/emit/emit_library.h"
 #include "compiler/rewrite/prepack.h"
 #include "generators/kernel/installed_program.h"
+#include "generators/kernel/kernel_bits.h"
 #include "schedules/knobs/notation.h"
 #include "support/files/json_text.h"
 #include "support/text/error.h"
@@ -161,7 +162,10 @@ static ordered_json target_json(const Target &target) {
 
 // What a target has of one kernel.
 static ordered_json lowered_json(const PreparedKernel &p, const Contents *contents, const std::string &member) {
+    const KernelBits bits = bits_of(p);
     return {{"schedule", schedule_json(p)},
+            {"bits", bits.hash},
+            {"batch_invariant", bits.batch_invariant},
             {"variants", variants_json(p, p.kernel, contents, member)},
             {"packings", packings_json(p, contents, member)}};
 }

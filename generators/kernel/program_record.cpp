@@ -5,6 +5,7 @@
 #include "algorithms/text/hash.h"
 #include "compiler/lower/lower.h"
 #include "costmodel/model/counted_samples.h"
+#include "generators/kernel/kernel_bits.h"
 #include "generators/kernel/model_choice.h"
 #include "generators/kernel/versions.h"
 #include "support/text/error.h"
@@ -55,7 +56,7 @@ static std::map<std::string, double> counts_of(const Profile &p) {
 Provenance provenance_of(const PreparedKernel &p, const Extents &extents, int64_t threads, Judge &judge) {
     Provenance all;
     all.task = task_of(p, extents, threads);
-    all.resolved = hash_of(p.kernel);
+    all.resolved = hash_of(p.kernel), all.bits = bits_of(p).hash;
     all.semantic = semantic_hash(p.declared);
     all.version = tessera_version();
     for (const Schedule &s : p.ancestry)

@@ -62,7 +62,7 @@ Registry &Registry::add_analyser(const std::string &name, const std::string &sum
 }
 
 const std::vector<std::string> &views() {
-    static const std::vector<std::string> all = {"algorithm", "schedule", "lowering", "tiles", "memory", "c", "assembly"};
+    static const std::vector<std::string> all = {"algorithm", "schedule", "lowering", "tiles", "bits", "memory", "c", "assembly"};
     return all;
 }
 

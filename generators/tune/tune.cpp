@@ -259,6 +259,8 @@ Command tune_command(ProgramLine &program, const Registry &registry) {
         .shows_default("latency")
         .takes("latency|throughput|code-size|workspace");
     line.option("--least-speed", c.goal.min_speed, "Of the base's speed, where bytes are to be small").number_in(0.01, 10).shows_default();
+    line.flag("--keep-bits", c.search.keep_bits,
+              "Take only schedules whose results have the bits of the base's: its reduction trees (show --what bits)");
     line.flag("--deterministic", options->deterministic,
               "Choose among --trials candidates by the cost model alone: nothing is measured, no artifact is a seed, and one --seed "
               "gives one artifact");

@@ -358,6 +358,7 @@ static std::string report_json(const CampaignTask &task, const CampaignResult &r
                                 {"scored", r.scored},
                                 {"refused", r.refused},
                                 {"impossible", r.impossible},
+                                {"other_bits", r.other_bits},
                                 {"trials", trials},
                                 {"finalists", finalists}};
     return document_text(whole);
@@ -372,10 +373,17 @@ static std::string impossible_text(const CampaignResult &r) {
         r.impossible, r.made);
 }
 
+// Empty where every schedule may give bits of its own.
+static std::string bits_text(const TuneRun &run, const CampaignResult &r) {
+    if (!run.options.campaign.search.keep_bits) return "";
+    return fmt::format("  the bits of results are those of the base; {} of the {} schedules made would give others, and were not tried\n",
+                       r.other_bits, r.made);
+}
+
 static std::string choice_report(const TuneRun &run, const CampaignResult &r, const std::optional<Schedule> &artifact) {
     std::string text =
         fmt::format("{}: {} candidates judged by the cost model alone; nothing was measured\n", run.task.name, r.trials.size()) +
-        impossible_text(r);
+        impossible_text(r) + bits_text(run, r);
     if (!artifact) return text + "  none is predicted to be faster than the base; no artifact is written\n";
     return text + fmt::format("  predicted {:.3f} of the speed of {}\n", r.measurement.ratio, base_name(run, r));
 }
@@ -386,7 +394,7 @@ static std::string measured_report(const TuneRun &run, const CampaignResult &r, 
     const bool calibrated = p.target.measured.has_value();
     std::string text = fmt::format("{}: {} trials in {:.0f} s ({}); {:.1f} s of them for {} schedules made and judged\n", run.task.name,
                                    r.trials.size(), r.progress.elapsed_s, verdicts_text(r.progress.verdicts), r.search_s, r.made);
-    text += impossible_text(r);
+    text += impossible_text(r) + bits_text(run, r);
     text +=
         fmt::format("  base   {:>12}{}  {}\n", time_text(r.base_seconds), bound_text(bound, r.base_seconds, calibrated), base_name(run, r));
     if (r.stopped) text += "  " + stopped_text(r.trials.size(), static_cast<size_t>(r.progress.budget)) + "\n";

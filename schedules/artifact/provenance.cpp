@@ -54,6 +54,7 @@ ordered_json json_of(const Provenance &p) {
     for (const auto &[name, hash] : p.ancestors) ancestors.push_back({name, hash});
     ordered_json all = {{"task", json_of(p.task)},
                         {"resolved", p.resolved},
+                        {"bits", p.bits},
                         {"from", {{"semantic", p.semantic}, {"stated", p.stated}, {"ancestors", ancestors}, {"tessera", p.version}}}};
     if (p.predicted)
         all["predicted"] = {{"draft_s", p.predicted->draft_s},
@@ -69,7 +70,7 @@ static std::optional<Provenance> read_provenance(const JsonReader &reader) {
     if (!task || !resolved) return std::nullopt;
     Provenance p;
     p.task = read_task(*task);
-    p.resolved = resolved->text();
+    p.resolved = resolved->text(), p.bits = text_of(reader.find("bits"));
     if (const auto from = reader.find("from")) {
         p.semantic = text_of(from->find("semantic")), p.stated = text_of(from->find("stated")), p.version = text_of(from->find("tessera"));
         if (const auto ancestors = from->find("ancestors"))

@@ -1,7 +1,7 @@
 // Where an artifact's figures are from, as its `measured` says: for which kernel, of which tile program, made of what. The figures
 // hold as long as the artifact resolves to that program; the rest explains why it no longer does.
 //
-//   "measured": { "task": {"algorithm", "numerics", "options", "fixed", "extents", "target", "threads"}, "resolved": hash,
+//   "measured": { "task": {"algorithm", "numerics", "options", "fixed", "extents", "target", "threads"}, "resolved": hash, "bits": hash,
 //                 "from": {"semantic": hash, "stated": hash, "ancestors": [[name, hash]], "tessera": version},
 //                 "predicted": {"draft_s", "score", "model": hash, "features": hash}, "counts": {name: number}, anything }
 #pragma once
@@ -41,6 +41,7 @@ struct Prediction {
 struct Provenance {
     KernelTask task;
     std::string resolved;                                        // of the tile program, or of several variants' together
+    std::string bits;                                            // of what decides the bits of results; "" where nothing was said
     std::string semantic;                                        // of the algorithm as its author declared it
     std::string stated;                                          // stated_hash of the artifact
     std::vector<std::pair<std::string, std::string>> ancestors;  // names with their stated_hash, nearest first; then those of callees

@@ -6,6 +6,7 @@
 #include "algorithms/build/builder.h"
 #include "algorithms/build/tile_functions.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/reduction_trees.h"
 #include "tests/autotune/kernels.h"
 #include "tests/support/words.h"
 
@@ -103,6 +104,29 @@ TEST_CASE("no candidate of any kernel is drafted faster than its own work can be
         CHECK(search.made() > search.refused());
         CHECK(search.impossible() == 0);
     }
+}
+
+TEST_CASE("a search that keeps bits proposes no other trees, and counts what it did not") {
+    const auto model = roofline_model();
+    const Algorithm sums = bind_extents(library::softmax({}), {{"M", 64}, {"N", 4096}});
+    const Algorithm windows = bind_extents(library::conv2d_nhwc({}, {{"stride", 1}, {"padding", 1}, {"dilation", 1}}),
+                                           {{"N", 1}, {"H", 14}, {"W", 14}, {"C", 32}, {"R", 3}, {"S", 3}, {"O", 32}});
+    size_t other_bits = 0;
+    for (const Algorithm &a : {sums, windows})
+        for (const bool is_plain : {true, false}) {
+            const SearchSpace space{a, target_named("avx2"), {}, 1, {}, {}};
+            const KnobsByStage base = is_plain ? KnobsByStage() : realize(space, most_likely);
+            Search search(space, few(2), *model);
+            search.keep_bits_of(base);
+            // As the search has it, with functions put in.
+            const std::string bits = reduction_trees(without_functions(a), base).hash;
+            const std::vector<Candidate> batch = search.propose(6);
+            CHECK(batch.size() == 6);
+            for (const Candidate &c : batch) CHECK(reduction_trees(without_functions(a), c.stages).hash == bits);
+            CHECK(search.other_bits() + search.refused() < search.made());
+            other_bits += search.other_bits();
+        }
+    CHECK(other_bits > 0);
 }
 
 TEST_CASE("exploration alone is random search") {

@@ -23,6 +23,7 @@
 #include "compiler/emit/spec.h"
 #include "compiler/interpret/interpret.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/reduction_trees.h"
 #include "compiler/lower/specialize.h"
 #include "compiler/rewrite/prepack.h"
 #include "runtime/tessera.h"
@@ -152,12 +153,7 @@ std::string differ(const Arrays &got, const Arrays &expected, double tolerance) 
 }
 
 bool keeps_order(const Algorithm &algorithm, const KnobsByStage &stages) {
-    for (auto &[name, knobs] : stages) {
-        if (!knobs.split.empty() || knobs.instruction == "mul_add") return false;
-        const Stage *stage = algorithm.find_stage(name);
-        if (stage && reduced_dims(*stage).size() > 1) return false;
-    }
-    return true;
+    return reduction_trees(algorithm, stages).hash == reduction_trees(algorithm, {}).hash;
 }
 
 bool has_opencl() { return TESSERA_OPENCL_LIBRARY[0] != 0; }

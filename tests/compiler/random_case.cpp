@@ -674,6 +674,10 @@ static Step random_call(std::mt19937 &random, int depth) {
     return s;
 }
 
+KnobsByStage random_stages(const RandomCase &c, std::mt19937 &random, const Target &target) {
+    return Scheduler(random, target).of(build(c).algorithm);
+}
+
 RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target) {
     static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33};
     RandomCase c;
@@ -682,7 +686,7 @@ RandomCase random_case(const std::string &name, std::mt19937 &random, const Targ
     if (random() % 4 == 0)
         for (uint32_t i = 0, n = 1 + random() % 2; i < n; i++)
             c.steps.insert(c.steps.begin() + static_cast<std::ptrdiff_t>(random() % (c.steps.size() + 1)), random_call(random, 0));
-    c.stages = Scheduler(random, target).of(build(c).algorithm);
+    c.stages = random_stages(c, random, target);
     for (int i = 0; i < 3; i++) {
         c.shapes.push_back({{"M", extents[random() % 13]}, {"N", extents[random() % 13]}, {"K", extents[random() % 13]}});
         for (const char *rounds : {"T", "U"}) c.shapes.back()[rounds] = extents[random() % 5];

@@ -26,6 +26,8 @@ struct RandomCase {
 };
 
 RandomCase random_case(const std::string &name, std::mt19937 &random, const Target &target);
+// Another schedule for the same program.
+KnobsByStage random_stages(const RandomCase &c, std::mt19937 &random, const Target &target);
 Case build(const RandomCase &c);
 // C++ that makes the algorithm, the schedule and the extents.
 std::string to_cpp(const RandomCase &c);

@@ -84,6 +84,7 @@ TEST_CASE("check tells the broken, the changed and the unchanged apart, and says
     const nlohmann::json changed = row(now, child.name());
     CHECK(changed["causes"] == nlohmann::json({"ancestor 'matmul/avx2'"}));
     CHECK(changed["predicted_speed"] > 0);
+    CHECK(changed["bits_changed"] == false);
     CHECK(changed["counts"].contains("loads"));
     CHECK(row(now, "matmul/f32/avx2/alone")["programs"] == "unchanged");
     REQUIRE(now["measure_again"].size() == 1);
@@ -94,6 +95,13 @@ TEST_CASE("check tells the broken, the changed and the unchanged apart, and says
                                      "matmul/f32/avx2/M48_N64_K32 --out " +
                                      r.path() + " --schedule-dir " + r.path() + "\n    the same program: matmul/f32/avx2/twin\n"));
     CHECK_THAT(text, Catch::Contains("4 schedules: 2 changed, 1 unrecorded, 1 unchanged\n"));
+
+    // So does one that changes bits, and that is said.
+    r.put(base(2).stage("y", StageKnobs(base(2).document()["stages"]["y"]).split("K", Split::How::lanes, 8)));
+    CHECK(row(r.check(), child.name())["bits_changed"] == true);
+    CHECK_THAT(generator({"check", r.path()}).out, Catch::Contains("ancestor 'matmul/avx2' changed; the bits of its results too") &&
+                                                       Catch::Contains(" of them give other bits than before: 'diff'"));
+    r.put(base(2));
 
     // What was measured already need not be measured again under another name.
     r.put(measured(r, child.named("matmul/f32/avx2/later"), shape));

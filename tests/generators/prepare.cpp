@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/library/library.h"
-
-#include "generators/check/checked_artifacts.h"
+#include "generators/kernel/artifact_task.h"
 #include "schedules/artifact/merge.h"
 #include "support/text/error.h"
 #include "tests/generators/harness.h"

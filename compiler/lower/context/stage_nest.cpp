@@ -99,7 +99,7 @@ static std::vector<LoopName> with_points_of_scatter(const Lowering &lowering, co
     return loops;
 }
 
-static std::vector<LoopName> loops_of(const Lowering &lowering, const Stage &stage, const Knobs &k) {
+std::vector<LoopName> loops_of(const Lowering &lowering, const Stage &stage, const Knobs &k) {
     const std::vector<std::string> folded = reduced_dims(stage);
     const std::string scanned = scanned_dim(stage);
     std::vector<LoopName> loops;

@@ -11,6 +11,9 @@ StageNest root_nest(const Lowering &lowering, const Stage &stage, const Knobs &s
 // Of a stage inside the loops of another one.
 StageNest placed_nest(const Lowering &lowering, const Stage &stage, const Pieces &pieces, const StageNest &around);
 
+// The loops of a stage under such knobs, outermost first. What a mapping adds to knobs changes none over dims that are folded.
+std::vector<LoopName> loops_of(const Lowering &lowering, const Stage &stage, const Knobs &knobs);
+
 // Whether what is placed so is computed in that loop of the nest: in the region that is needed there, or of all its points those that
 // belong to the iteration. A level alone names the innermost of its loops.
 bool is_demanded_at(const Place &place, const StageNest &nest, size_t position);
