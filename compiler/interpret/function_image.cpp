@@ -7,6 +7,8 @@
 
 namespace tessera {
 
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
 // A unit in the last place of a double, at least that of the smallest normal.
 static double unit_of(double value) {
     const double magnitude = std::max(std::fabs(value), std::numeric_limits<double>::min());
@@ -81,7 +83,25 @@ RealInterval FunctionImages::image(const Function &f, const std::vector<RealInte
     if (is_point || f.facts.course != Course::any) return corners(f, x);
     // 1 / sqrt falls where it is defined; a power of what is positive goes one way in each argument while the other stays.
     if ((f.name == "rsqrt" || f.name == "pow") && x[0].lo > 0) return corners(f, x);
-    return by_mean_value(f, x);
+    return x.size() == 1 ? in_pieces(f, x[0]) : by_mean_value(f, x);
+}
+
+// The slope of what is nearly straight far from 0, as activations are, is bounded best piece by piece.
+RealInterval FunctionImages::in_pieces(const Function &f, const RealInterval &x) {
+    static const double cuts[] = {-64, -16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16, 64};
+    RealInterval all = {infinity, -infinity};
+    double from = x.lo;
+    for (const double cut : cuts) {
+        if (cut <= from || cut >= x.hi) continue;
+        all = hull(all, by_mean_value(f, {{from, cut}}));
+        from = cut;
+    }
+    return hull(all, by_mean_value(f, {{from, x.hi}}));
+}
+
+RealInterval FunctionImages::slope(const Function &f, const std::vector<RealInterval> &x, size_t of) {
+    const std::vector<Expr> &known = prepare(f).derivatives;
+    return of < known.size() ? value(known[of], x) : RealInterval::whole();
 }
 
 // Of an expression of f64 over the arguments, as derivatives are.
@@ -98,7 +118,7 @@ RealInterval FunctionImages::value(const Expr &e, const std::vector<RealInterval
     case Op::sqrt: return square_root(args[0]);
     case Op::add: return args[0] + args[1];
     case Op::sub: return args[0] - args[1];
-    case Op::mul: return args[0] * args[1];
+    case Op::mul: return equal(e->args[0], e->args[1]) ? absolute(args[0]) * absolute(args[0]) : args[0] * args[1];
     case Op::div: return args[0] / args[1];
     case Op::fma: return args[0] * args[1] + args[2];
     case Op::select: return hull(args[1], args[2]);

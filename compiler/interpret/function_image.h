@@ -18,7 +18,9 @@ public:
     // Contains f(x, …) for all x, … of the intervals at which it is a number. Tight at points and, of functions that rise or fall, for
     // intervals; elsewhere by the mean value theorem, from the derivative that the function's facts have. whole() where nothing is known.
     RealInterval image(const Function &f, const std::vector<RealInterval> &x);
-    // Whether anything is: the facts claim an error.
+    // Contains the derivative by one argument at all such points; whole() where nobody said it.
+    RealInterval slope(const Function &f, const std::vector<RealInterval> &x, size_t of);
+    // Whether anything is known: the facts claim an error.
     static bool is_known(const Function &f) { return f.facts.ulp_f64 > 0; }
 
 private:
@@ -33,6 +35,7 @@ private:
     Prepared &prepare(const Function &f);
     RealInterval at(const Function &f, const std::vector<double> &x);
     RealInterval corners(const Function &f, const std::vector<RealInterval> &x);
+    RealInterval in_pieces(const Function &f, const RealInterval &x);
     RealInterval by_mean_value(const Function &f, const std::vector<RealInterval> &x);
     RealInterval value(const Expr &e, const std::vector<RealInterval> &x);
 };

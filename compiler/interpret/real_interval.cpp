@@ -13,14 +13,20 @@ static RealInterval outwards(double lo, double hi) {
     return {std::isnan(lo) ? all.lo : step_down(lo), std::isnan(hi) ? all.hi : step_up(hi)};
 }
 
+// Of operands that are not negative, results are not.
+static RealInterval not_negative(RealInterval a, RealInterval b, RealInterval result) {
+    if (a.lo >= 0 && b.lo >= 0) result.lo = std::max(result.lo, 0.0);
+    return result;
+}
+
 RealInterval operator-(RealInterval a) { return {-a.hi, -a.lo}; }
-RealInterval operator+(RealInterval a, RealInterval b) { return outwards(a.lo + b.lo, a.hi + b.hi); }
+RealInterval operator+(RealInterval a, RealInterval b) { return not_negative(a, b, outwards(a.lo + b.lo, a.hi + b.hi)); }
 RealInterval operator-(RealInterval a, RealInterval b) { return outwards(a.lo - b.hi, a.hi - b.lo); }
 
 RealInterval operator*(RealInterval a, RealInterval b) {
     auto product = [](double x, double y) { return x == 0 || y == 0 ? 0 : x * y; };
     const auto [lo, hi] = std::minmax({product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)});
-    return a.is_point() && a.lo == 0 ? a : b.is_point() && b.lo == 0 ? b : outwards(lo, hi);
+    return a.is_point() && a.lo == 0 ? a : b.is_point() && b.lo == 0 ? b : not_negative(a, b, outwards(lo, hi));
 }
 
 RealInterval operator/(RealInterval a, RealInterval b) {

@@ -24,8 +24,8 @@ struct RunningErrors {
     std::string unknown;                                // the first reason for an infinite bound; "" without any
 };
 
-// Runs the program as interpret() does, on dense arguments. Functions that it has by name (FunctionForm::named, lower.h) are bounded by what
-// is known of them; the bits of their definitions would say nothing.
+// Runs the program as interpret() does, on dense arguments. Functions that it has by name (FunctionForm::named, lower.h) are bounded by
+// what is known of them; the bits of their definitions would say nothing.
 RunningErrors running_errors(const TileProgram &program, const std::map<std::string, TensorView> &arguments, const Extents &extents = {},
                              const std::map<std::string, Scalar> &parameters = {});
 
